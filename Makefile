@@ -1,0 +1,62 @@
+# Everything a person does with this repository. Needs Python 3.11 or later, make, and a package index.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
+
+.PHONY: help run test check format bench openapi lock clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
+
+run: $(VENV)/server.stamp ## serve the sandbox with its own PostgreSQL on 127.0.0.1:8000
+	@exec $(BIN)/gridloom serve
+
+test: $(VENV)/dev.stamp ## run every test, on a real PostgreSQL
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup
+
+check: $(VENV)/dev.stamp ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/dev.stamp ## put the code into its usual shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/dev.stamp ## measure the product against its ceilings (BENCH=name for one)
+	$(BIN)/python -m bench $(BENCH)
+
+openapi: $(VENV)/dev.stamp ## write openapi.json anew from the declared operations
+	$(BIN)/gridloom openapi > openapi.json.new && mv openapi.json.new openapi.json
+
+lock: $(VENV)/uv.stamp ## resolve the dependencies anew, with hashes
+	$(LOCK) --output-file requirements/client.lock
+	$(LOCK) --extra server --group build --output-file requirements/server.lock
+	$(LOCK) --extra server --group dev --output-file requirements/dev.lock
+
+clean: ## remove the environment and the caches, never the data
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# uv installs a lock in a second or two; pip is what a bare machine has, and the fallback.
+$(VENV)/uv.stamp: requirements/uv.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+define install
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || $(BIN)/python -m pip install --quiet --require-hashes -r $(1)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . || $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+endef
+
+$(VENV)/server.stamp: $(VENV)/uv.stamp requirements/server.lock pyproject.toml
+	$(call install,requirements/server.lock)
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/uv.stamp requirements/dev.lock pyproject.toml
+	$(call install,requirements/dev.lock)
+	@touch $@ $(VENV)/server.stamp
