@@ -1,0 +1,246 @@
+"""Refusals: what a rule raises and the caller receives as problem+json (RFC 9457).
+
+A subclass is named after what happened and stands above the rule it protects. Its docstring is the page that its `type`
+points to; its status and title are the same for every occurrence, and the numbers go into the detail.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+DOCUMENTATION_ROOT: Final = "/docs/problems/"
+_STANDARD_MEMBERS = frozenset({"type", "title", "status", "detail", "instance", "requestId", "errors"})
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One field at fault: a JSON pointer into the body (`/item/start`), or a parameter's name (`product-keys`)."""
+
+    pointer: str
+    detail: str
+
+
+_known: dict[str, type[Problem]] = {}
+
+
+class Problem(Exception):  # noqa: N818 — a refusal is an answer, not a fault
+    """Something the service refuses, with the reason."""
+
+    status: ClassVar[int]
+    title: ClassVar[str]
+    type: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        assert hasattr(cls, "status"), f"{cls.__name__} has no status"
+        assert hasattr(cls, "title"), f"{cls.__name__} has no title"
+        cls.type = DOCUMENTATION_ROOT + _kebab_case(cls.__name__)
+        namesake = _known.get(cls.type)
+        assert namesake is None or namesake.__module__ == cls.__module__, f"{cls} and {namesake} share a type"
+        _known[cls.type] = cls
+
+    def __init__(self, detail: str = "", errors: Sequence[FieldError] = (), **members: object) -> None:
+        """`members` are further fields of the answer, under their names on the wire."""
+        super().__init__(detail)
+        assert not members.keys() & _STANDARD_MEMBERS, "a standard member cannot be given twice"
+        self.detail = detail
+        self.errors = tuple(errors)
+        self.members = members
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers that belong to the answer, such as `Retry-After`."""
+        return {}
+
+    def document(self, instance: str | None = None, request_id: str | None = None) -> dict[str, object]:
+        """The body of the answer; what is unknown or empty is left out."""
+        body: dict[str, object] = {"type": self.type, "title": self.title, "status": self.status}
+        if self.detail:
+            body["detail"] = self.detail
+        if instance is not None:
+            body["instance"] = instance
+        if request_id is not None:
+            body["requestId"] = request_id
+        if self.errors:
+            body["errors"] = [{"pointer": error.pointer, "detail": error.detail} for error in self.errors]
+        return body | self.members
+
+    @classmethod
+    def documentation(cls) -> str:
+        return inspect.cleandoc(cls.__doc__ or "")
+
+
+def known_problems() -> Iterator[type[Problem]]:
+    """Every problem type of the modules imported so far, by status, then by type."""
+    yield from sorted(_known.values(), key=lambda problem: (problem.status, problem.type))
+
+
+def _kebab_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+
+
+class BadRequest(Problem):
+    """The request cannot be read: a field or parameter is missing, unknown, of the wrong type or out of range.
+
+    `errors` names each one by its pointer. Sending the same request again fails again.
+    """
+
+    status = 400
+    title = "The request is malformed"
+
+
+class Unauthenticated(Problem):
+    """The path needs a Bearer token, and the request has none, or one that is malformed, expired or revoked.
+
+    Obtain a token with `POST /auth/public/authenticate`, or renew it with `POST /auth/public/refresh`.
+    """
+
+    status = 401
+    title = "A valid token is needed"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"WWW-Authenticate": "Bearer"}
+
+
+class Forbidden(Problem):
+    """The resource exists, but the caller lacks the permission for this operation on it.
+
+    An asset's owner can give another organisation a grant; an administrator can change a member's role.
+    """
+
+    status = 403
+    title = "The permission is missing"
+
+
+class NotFound(Problem):
+    """Nothing has this path or this identifier."""
+
+    status = 404
+    title = "There is no such resource"
+
+
+class MethodNotAllowed(Problem):
+    """The path exists but does not answer this method. `Allow` lists those that it does."""
+
+    status = 405
+    title = "The path has no such method"
+
+    def __init__(self, detail: str = "", allow: Sequence[str] = ()) -> None:
+        super().__init__(detail)
+        self.allow = tuple(allow)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Allow": ", ".join(self.allow)}
+
+
+class NotAcceptable(Problem):
+    """None of the media types in `Accept` is one that the operation can answer."""
+
+    status = 406
+    title = "No acceptable media type"
+
+
+class Conflict(Problem):
+    """The request contradicts the present state of the resource. Read it again, then decide."""
+
+    status = 409
+    title = "The request conflicts with the present state"
+
+
+class IdempotencyInProgress(Problem):
+    """The first request with this `Idempotency-Key` is still running. Wait a moment and send the same request again."""
+
+    status = 409
+    title = "The first request with this key is still running"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Retry-After": "1"}
+
+
+class PreconditionFailed(Problem):
+    """The resource has changed since the `ETag` in `If-Match` was given out.
+
+    Read it again, apply the change to what it is now, and send that with the new tag.
+    """
+
+    status = 412
+    title = "The resource has changed meanwhile"
+
+
+class PayloadTooLarge(Problem):
+    """The body is larger than the operation takes. Send it in several requests."""
+
+    status = 413
+    title = "The body is too large"
+
+
+class UnsupportedMediaType(Problem):
+    """The body's `Content-Type` or `Content-Encoding` is not one that the operation reads."""
+
+    status = 415
+    title = "The media type is not supported"
+
+
+class Unprocessable(Problem):
+    """The request is well-formed but breaks a rule of the domain. Most rules have a problem type of their own."""
+
+    status = 422
+    title = "The request breaks a rule"
+
+
+class IdempotencyKeyReused(Problem):
+    """This `Idempotency-Key` was used within the last 24 hours for a request with another body. Use a new key."""
+
+    status = 422
+    title = "The key belongs to another request"
+
+
+class PreconditionRequired(Problem):
+    """The operation needs `If-Match` with the resource's `ETag`, so that no change is overwritten unseen."""
+
+    status = 428
+    title = "If-Match is needed"
+
+
+class TooManyRequests(Problem):
+    """The caller has used up its share for now. `Retry-After` says in how many seconds to try again."""
+
+    status = 429
+    title = "Too many requests"
+
+    def __init__(self, detail: str = "", retry_after_s: int = 1, **members: object) -> None:
+        super().__init__(detail, (), **members)
+        self.retry_after_s = max(1, retry_after_s)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Retry-After": str(self.retry_after_s)}
+
+
+class InternalError(Problem):
+    """The service failed. Nothing of the request was applied; quote the `requestId` when reporting it."""
+
+    status = 500
+    title = "The service failed"
+
+
+class Unavailable(Problem):
+    """The service cannot answer at the moment, for instance while it starts. Try again after `Retry-After` seconds."""
+
+    status = 503
+    title = "The service is not ready"
+
+    def __init__(self, detail: str = "", retry_after_s: int = 1, **members: object) -> None:
+        super().__init__(detail, (), **members)
+        self.retry_after_s = max(1, retry_after_s)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Retry-After": str(self.retry_after_s)}

@@ -1,0 +1,55 @@
+"""Euros are finite, within bounds and in whole cents."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.kernel.money import Euro, check_euro
+
+BID = Euro(Decimal("0.01"), Decimal("10000000"))
+PRICE = Euro(Decimal(-15000), Decimal(15000))
+
+
+class TestEuro:
+    @given(st.integers(-1_500_000, 1_500_000))
+    def test_is_taken_as_it_is_in_whole_cents(self, cents: int):
+        value = Decimal(cents) / 100
+        assert check_euro(value, PRICE) == value
+        assert str(check_euro(value, PRICE)).partition(".")[2].__len__() == 2
+
+    @pytest.mark.parametrize("bound", ["0.01", "10000000", "1E+7", "10000000.000"])
+    def test_may_be_its_bound(self, bound: str):
+        assert check_euro(Decimal(bound), BID) == Decimal(bound)
+
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [
+            ("0.001", "Expected at least 0.01 EUR."),
+            ("0", "Expected at least 0.01 EUR."),
+            ("-5", "Expected at least 0.01 EUR."),
+            ("10000000.01", "Expected at most 10000000 EUR."),
+            ("1E+999999", "Expected at most 10000000 EUR."),
+            ("1.001", "Expected at most 2 decimals."),
+            ("1.0000000000000000000000000000000000001", "Expected at most 2 decimals."),
+            ("NaN", "Expected a finite amount in EUR."),
+            ("sNaN", "Expected a finite amount in EUR."),
+            ("-Infinity", "Expected a finite amount in EUR."),
+        ],
+    )
+    def test_is_refused_with_the_reason(self, value: str, message: str):
+        with pytest.raises(ValueError, match=message):
+            check_euro(Decimal(value), BID)
+
+    def test_is_judged_by_value_not_by_how_it_is_written(self):
+        assert str(check_euro(Decimal("1.1000"), BID)) == "1.10"
+        assert str(check_euro(Decimal("-0.000"), PRICE)) == "0.00"
+
+    def test_of_next_to_nothing_is_too_fine(self):
+        with pytest.raises(ValueError, match="2 decimals"):
+            check_euro(Decimal("1E-400000"), PRICE)
+
+    def test_has_bounds_in_order(self):
+        with pytest.raises(ValueError, match="in order"):
+            Euro(Decimal(1), Decimal(0))
