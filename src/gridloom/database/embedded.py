@@ -1,0 +1,360 @@
+"""A PostgreSQL of our own: a child of this process that lives and dies with it, its data in one directory.
+
+What is promised and why it is done this way is in docs/decisions/0002-embedded-postgresql.md.
+"""
+
+import ctypes
+import fcntl
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from gridloom.database.binaries import Binaries, find_binaries, readable_by_all
+
+NAME = "gridloom"  # of the database and of its owner
+SERVER_ACCOUNTS = ("gridloom", "postgres", "nobody")  # the first that exists runs the server when we are root
+PLAIN_SOCKET_PATH = re.compile(r"/[\w./@+=~-]{1,88}")  # sun_path ends at 107 bytes; drivers split hosts at commas
+
+SETTINGS = {
+    "listen_addresses": "",
+    "port": "5432",  # only part of the socket's name
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "256MB",
+    "effective_cache_size": "1GB",
+    "work_mem": "8MB",
+    "maintenance_work_mem": "128MB",
+    "max_wal_size": "2GB",
+    "wal_compression": "on",
+    "checkpoint_timeout": "15min",
+    "random_page_cost": "1.1",
+    "max_parallel_workers_per_gather": "1",
+    "jit": "off",
+    "fsync": "on",
+    "full_page_writes": "on",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_line_prefix": "%m [%p] %a ",
+    "lc_messages": "C",
+}
+
+
+class EmbeddedPostgresError(Exception):
+    """The embedded server cannot run, in a sentence that says why."""
+
+
+class HomeInUse(EmbeddedPostgresError):
+    """Another process runs on this home."""
+
+    def __init__(self, home: Path, pid: int | None) -> None:
+        self.pid = pid
+        who = "another process" if pid is None else f"process {pid}"
+        super().__init__(f"{home} is in use by {who}. Stop it first, or set GRIDLOOM_HOME to another directory.")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The user that PostgreSQL runs as: ourselves, or an unprivileged one when we are root."""
+
+    uid: int
+    gid: int
+
+    @property
+    def is_other(self) -> bool:
+        return self.uid != os.geteuid()
+
+
+class EmbeddedPostgres:
+    """`home/postgres` holds the data, `home/run` the socket, `home/postgres.log` what the server says."""
+
+    def __init__(self, home: Path, settings: Mapping[str, str] | None = None) -> None:
+        self.home = home.absolute()
+        self.data = self.home / "postgres"
+        self.settings = {**SETTINGS, **(settings or {})}
+        self._lock: int | None = None
+        self._server: subprocess.Popen[bytes] | None = None
+        self._socket_directory: Path | None = None
+
+    def start(self) -> str:
+        """Start the server, making its data on the first time, and give the address to connect to."""
+        if threading.current_thread() is not threading.main_thread():
+            # The kernel ends the server when the *thread* that started it ends.
+            raise RuntimeError("the embedded server must be started from the main thread")
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._take_lock()
+        try:
+            account = _account(self.data)
+            binaries = find_binaries()
+            if account.is_other:
+                binaries = readable_by_all(binaries)
+            if not self.data.exists():
+                self._make_data(binaries, account)
+            self._check_version(binaries)
+            self._await_predecessor()
+            self._launch(binaries, account)
+        except BaseException:
+            self.stop()
+            raise
+        return self.dsn
+
+    @property
+    def dsn(self) -> str:
+        assert self._socket_directory is not None, "not started"
+        return f"postgresql:///{NAME}?host={quote(str(self._socket_directory), safe='/')}&user={NAME}"
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._server is None else self._server.pid
+
+    def is_running(self) -> bool:
+        return self._server is not None and self._server.poll() is None
+
+    def stop(self) -> None:
+        """End the server: clients are cut, what is committed is on disk; then free the home. May be called twice."""
+        if self._server is not None:
+            for sign, patience_s in ((signal.SIGINT, 30), (signal.SIGQUIT, 10), (signal.SIGKILL, 10)):
+                if self._server.poll() is not None:
+                    break
+                self._server.send_signal(sign)
+                try:
+                    self._server.wait(patience_s)
+                except subprocess.TimeoutExpired:
+                    continue
+            self._server = None
+        if self._socket_directory is not None:
+            shutil.rmtree(self._socket_directory, ignore_errors=True)
+            self._socket_directory = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _take_lock(self) -> None:
+        """Hold the home's lock until we stop or die; the lock's file says who we are."""
+        if self._lock is not None:
+            return
+        lock = os.open(self.home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(lock, 32).strip()
+            os.close(lock)
+            raise HomeInUse(self.home, int(holder) if holder.isdigit() else None) from None
+        os.truncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        self._lock = lock
+
+    def _make_data(self, binaries: Binaries, account: Account) -> None:
+        """Make the data under another name and rename it when it is whole, so that a crash leaves no half."""
+        new = self.home / "postgres.new"
+        if new.exists():
+            shutil.rmtree(new)
+        new.mkdir(mode=0o700)
+        os.chown(new, account.uid, account.gid)
+        options = ["--username", NAME, "--encoding=UTF8", "--locale=C", "--data-checksums", "--auth=peer"]
+        if binaries.major >= 17:  # whole Unicode in upper() and lower(), byte order in sorting
+            options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        with _PathFor(new, account) as path:
+            _run([binaries / "initdb", "-D", path.name, *options], account, path)
+            single = [binaries / "postgres", "--single", "-D", path.name, "-c", "log_min_messages=fatal", "postgres"]
+            _run(single, account, path, f"create database {NAME}\n")
+        new.rename(self.data)
+
+    def _check_version(self, binaries: Binaries) -> None:
+        made_by = int((self.data / "PG_VERSION").read_text())
+        if made_by != binaries.major:
+            raise EmbeddedPostgresError(
+                f"The data in {self.data} was made by PostgreSQL {made_by}, the programs found are PostgreSQL "
+                f"{binaries.major}. Move it over with a backup; docs/operations.md shows how."
+            )
+
+    def _await_predecessor(self) -> None:
+        """Wait for the processes of a server whose owner was killed; never touch a process, whoever it is."""
+        deadline = time.monotonic() + 60
+        while _processes_marked(self._mark()):
+            if time.monotonic() > deadline:
+                raise EmbeddedPostgresError(f"The PostgreSQL of an earlier start still runs on {self.data}.")
+            time.sleep(0.05)
+        if sys.platform == "linux":
+            # No process of this cluster is left, so its pid file names nobody, even if the number lives on.
+            (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def _mark(self) -> str:
+        """What all processes of this cluster show in their command lines, and no others."""
+        made = self.data.stat()
+        return f"{NAME}-{made.st_dev:x}-{made.st_ino:x}"
+
+    def _launch(self, binaries: Binaries, account: Account) -> None:
+        sockets = self._socket_directory = self._make_socket_directory(account)
+        self._write_configuration(account)
+        log = self.home / "postgres.log"
+        if log.exists() and log.stat().st_size > 16 * 1024 * 1024:
+            log.replace(log.with_suffix(".log.1"))
+        with log.open("ab") as out, _PathFor(self.data, account) as data, _PathFor(sockets, account) as socket:
+            command = [binaries / "postgres", "-D", data.name, "-k", socket.name, "-c", f"cluster_name={self._mark()}"]
+            self._server = subprocess.Popen(  # noqa: S603
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd="/",
+                env=_ENVIRONMENT,
+                start_new_session=True,  # Ctrl-C is ours to handle: requests finish before the database goes
+                pass_fds=(*data.descriptors, *socket.descriptors),
+                preexec_fn=_die_with(os.getpid()),
+                user=account.uid if account.is_other else None,
+                group=account.gid if account.is_other else None,
+                extra_groups=[] if account.is_other else None,
+            )
+        self._await_ready(log)
+
+    def _await_ready(self, log: Path) -> None:
+        assert self._server is not None
+        while self._server.poll() is None:
+            try:
+                state = (self.data / "postmaster.pid").read_text().splitlines()
+            except FileNotFoundError:
+                state = []
+            if len(state) >= 8 and int(state[0]) == self._server.pid and state[7].strip() == "ready":
+                return
+            time.sleep(0.01)
+        last_words = b"\n".join(log.read_bytes()[-2000:].splitlines()[-5:]).decode(errors="replace")
+        raise EmbeddedPostgresError(f"PostgreSQL did not start; {log} ends with:\n{last_words}")
+
+    def _make_socket_directory(self, account: Account) -> Path:
+        """`home/run`; a directory among the temporary ones when that path is too long for a socket."""
+        directory = self.home / "run"
+        if directory.is_symlink():  # left by a start that was killed: it points to the temporary directory
+            leftover = directory.readlink()
+            directory.unlink()
+            if leftover.name.startswith(f"{NAME}-") and leftover.is_dir() and not leftover.is_symlink():
+                shutil.rmtree(leftover, ignore_errors=True)
+        if PLAIN_SOCKET_PATH.fullmatch(str(directory)):
+            directory.mkdir(mode=0o700, exist_ok=True)
+        else:
+            link, directory = directory, Path(tempfile.mkdtemp(prefix=f"{NAME}-", dir="/tmp"))
+            if link.is_dir():
+                shutil.rmtree(link)
+            link.symlink_to(directory)
+        os.chown(directory, account.uid, account.gid)
+        return directory
+
+    def _write_configuration(self, account: Account) -> None:
+        """Ours at every start; what an owner sets with ALTER SYSTEM is kept elsewhere and wins."""
+        quoted = {name: value.replace("'", "''") for name, value in self.settings.items()}
+        login = pwd.getpwuid(os.geteuid()).pw_name
+        files = {
+            "postgresql.conf": "".join(f"{name} = '{value}'\n" for name, value in quoted.items()),
+            "pg_hba.conf": "local all all peer map=owner\nlocal replication all peer map=owner\n",
+            "pg_ident.conf": f'owner "{login}" {NAME}\n',
+        }
+        for name, text in files.items():
+            path = self.data / name
+            path.unlink(missing_ok=True)  # the directory is the server's: follow no link that it may have put there
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(text)
+                os.fchown(file.fileno(), account.uid, account.gid)
+
+
+_ENVIRONMENT = {"LC_ALL": "C", "PATH": os.defpath}
+
+
+class _PathFor:
+    """A directory's name for a process of another account that may not traverse the directory's parents.
+
+    We open it and pass the descriptor on: /proc/self/fd/N leads straight to the directory itself.
+    """
+
+    def __init__(self, directory: Path, account: Account) -> None:
+        self.name = str(directory)
+        self.descriptors: tuple[int, ...] = ()
+        if account.is_other:
+            descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+            self.descriptors = (descriptor,)
+            self.name = f"/proc/self/fd/{descriptor}"
+
+    def __enter__(self) -> "_PathFor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+def _account(data: Path) -> Account:
+    if os.geteuid() != 0:
+        try:
+            pwd.getpwuid(os.geteuid())
+        except KeyError:
+            raise EmbeddedPostgresError(
+                f"PostgreSQL needs a user with a name and {os.geteuid()} has none in /etc/passwd. "
+                "Give it one, or set GRIDLOOM_DATABASE_URL to a server of your own."
+            ) from None
+        return Account(os.geteuid(), os.getegid())
+    if data.exists() and (owner := data.stat()).st_uid != 0:
+        return Account(owner.st_uid, owner.st_gid)
+    for name in SERVER_ACCOUNTS:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Account(entry.pw_uid, entry.pw_gid)
+    raise EmbeddedPostgresError("PostgreSQL does not run as root. Add a user named gridloom for it.")
+
+
+def _run(command: list[str], account: Account, path: _PathFor, text: str = "") -> None:
+    done = subprocess.run(  # noqa: S603
+        command,
+        input=text,
+        text=True,
+        capture_output=True,
+        cwd="/",
+        env=_ENVIRONMENT,
+        pass_fds=path.descriptors,
+        check=False,
+        user=account.uid if account.is_other else None,
+        group=account.gid if account.is_other else None,
+        extra_groups=[] if account.is_other else None,
+    )
+    if done.returncode:
+        raise EmbeddedPostgresError(f"{Path(command[0]).name} failed: {done.stderr.strip() or done.stdout.strip()}")
+
+
+def _die_with(parent: int) -> Callable[[], None] | None:
+    """Have the kernel end the child (a fast shutdown) when this thread ends, however it ends.
+
+    It runs between fork and exec, after the change of user, which would clear the wish.
+    """
+    if sys.platform != "linux":
+        return None
+    prctl, set_parent_death_signal = ctypes.CDLL(None).prctl, 1
+
+    def arrange() -> None:
+        prctl(set_parent_death_signal, int(signal.SIGINT))
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return arrange
+
+
+def _processes_marked(mark: str) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in command and b"postgres" in command:
+            found.append(int(entry.name))
+    return found

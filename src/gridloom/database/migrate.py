@@ -1,0 +1,104 @@
+"""The schema's history: numbered SQL files, each applied once, in order, in a transaction of its own."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+OLDEST_SERVER_VERSION = 150000
+LOCK_KEY = 0x6772_6964_6C6F_6F6D  # "gridloom"; whoever holds it migrates, everybody else waits
+
+HISTORY = """
+create table if not exists schema_migration (
+  name text primary key,
+  sha256 text not null,
+  applied_at timestamptz(3) not null default clock_timestamp())
+"""
+
+
+class MigrationRefused(Exception):
+    """The database and the migrations of this release do not belong together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    name: str
+    sql: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def read_migrations(directory: Path = MIGRATIONS) -> list[Migration]:
+    """The files `NNNN_name.sql` in the order of their numbers."""
+    found = [Migration(path.stem, path.read_text(encoding="utf-8")) for path in sorted(directory.glob("*.sql"))]
+    numbers: dict[str, str] = {}
+    for migration in found:
+        if not re.fullmatch(r"\d{4}_[a-z0-9_]+", migration.name):
+            raise MigrationRefused(f"{migration.name}.sql is not named like 0001_what_it_does.sql.")
+        number = migration.name[:4]
+        if number in numbers:
+            raise MigrationRefused(f"{numbers[number]}.sql and {migration.name}.sql have the same number.")
+        numbers[number] = migration.name
+    return found
+
+
+async def migrate(connection: "asyncpg.Connection[asyncpg.Record]", directory: Path = MIGRATIONS) -> list[str]:
+    """Bring the database up to this release and name what was applied; any number of replicas may call it at once."""
+    migrations = read_migrations(directory)
+    version = int(await connection.fetchval("show server_version_num"))
+    if version < OLDEST_SERVER_VERSION:
+        raise MigrationRefused(f"PostgreSQL 15 or later is needed; this server is {version // 10000}.")
+    applied = []
+    while (name := await _apply_next(connection, migrations)) is not None:
+        applied.append(name)
+    return applied
+
+
+async def pending(connection: "asyncpg.Connection[asyncpg.Record]", directory: Path = MIGRATIONS) -> list[str]:
+    """What `migrate` would apply; empty when the database is up to date."""
+    if await connection.fetchval("select to_regclass('schema_migration')") is None:
+        return [migration.name for migration in read_migrations(directory)]
+    return [migration.name for migration in await _outstanding(connection, read_migrations(directory))]
+
+
+async def _apply_next(connection: "asyncpg.Connection[asyncpg.Record]", migrations: list[Migration]) -> str | None:
+    async with connection.transaction():
+        # Of the transaction, not of the session: it also holds behind a pooler, and a crash lets it go.
+        await connection.execute("select pg_advisory_xact_lock($1)", LOCK_KEY)
+        await connection.execute(HISTORY)
+        outstanding = await _outstanding(connection, migrations)
+        if not outstanding:
+            return None
+        migration = outstanding[0]
+        try:
+            await connection.execute(migration.sql)
+        except asyncpg.PostgresError as error:
+            raise MigrationRefused(f"{migration.name}.sql failed and was undone: {error}") from error
+        await connection.execute(
+            "insert into schema_migration (name, sha256) values ($1, $2)", migration.name, migration.sha256
+        )
+        return migration.name
+
+
+async def _outstanding(
+    connection: "asyncpg.Connection[asyncpg.Record]", migrations: list[Migration]
+) -> list[Migration]:
+    rows = await connection.fetch("select name, sha256 from schema_migration")
+    applied = {row["name"]: row["sha256"] for row in rows}
+    shipped = {migration.name: migration.sha256 for migration in migrations}
+    for name, sha256 in sorted(applied.items()):
+        if name not in shipped:
+            raise MigrationRefused(
+                f"The database has had {name}.sql, which this release does not know: it is from a newer release."
+            )
+        if shipped[name] != sha256:
+            raise MigrationRefused(
+                f"{name}.sql was changed after it had been applied to this database. Put the file back as it was "
+                "and write the change as a new migration."
+            )
+    return [migration for migration in migrations if migration.name not in applied]

@@ -1,0 +1,89 @@
+"""Connections to PostgreSQL: a bounded pool that keeps no session state and lets no statement run for ever."""
+
+from typing import TYPE_CHECKING, TypeAlias, Union
+
+import asyncpg
+import msgspec
+
+if TYPE_CHECKING:
+    from asyncpg.pool import PoolConnectionProxy
+
+# What a store takes first: the pool (each statement commits by itself) or a connection (in its caller's transaction).
+Database: TypeAlias = Union[
+    "asyncpg.Pool[asyncpg.Record]", "asyncpg.Connection[asyncpg.Record]", "PoolConnectionProxy[asyncpg.Record]"
+]
+Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
+
+JSONB_VERSION = b"\x01"  # leads every binary jsonb
+
+
+class StatelessConnection(asyncpg.Connection):
+    """A connection that is given back as it is: resetting it would double what PostgreSQL does for a short read.
+
+    So nothing may leave state in a session: `SET LOCAL` and `pg_advisory_xact_lock` only. An open transaction is still
+    rolled back.
+    """
+
+    def get_reset_query(self) -> str:
+        return ""
+
+
+async def prepare_connection(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Have `jsonb` and `json` come and go as Python values."""
+    await connection.set_type_codec(
+        "jsonb",
+        schema="pg_catalog",
+        format="binary",
+        encoder=lambda value: JSONB_VERSION + msgspec.json.encode(value),
+        decoder=lambda body: msgspec.json.decode(memoryview(body)[1:]),
+    )
+    await connection.set_type_codec(
+        "json", schema="pg_catalog", format="binary", encoder=msgspec.json.encode, decoder=msgspec.json.decode
+    )
+
+
+def server_settings(
+    *,
+    application_name: str = "gridloom",
+    statement_timeout_s: float = 30,
+    lock_timeout_s: float = 10,
+    idle_in_transaction_timeout_s: float = 60,
+) -> dict[str, str]:
+    """What the server enforces on a session from its start; a transaction that needs longer says `SET LOCAL`."""
+    return {
+        "application_name": application_name,
+        "statement_timeout": f"{round(statement_timeout_s * 1000)}",
+        "lock_timeout": f"{round(lock_timeout_s * 1000)}",
+        "idle_in_transaction_session_timeout": f"{round(idle_in_transaction_timeout_s * 1000)}",
+        "timezone": "UTC",
+    }
+
+
+async def create_pool(
+    dsn: str,
+    *,
+    size: int = 10,
+    min_size: int = 1,
+    application_name: str = "gridloom",
+    command_timeout_s: float = 60,
+    statement_timeout_s: float = 30,
+    lock_timeout_s: float = 10,
+    idle_in_transaction_timeout_s: float = 60,
+) -> "asyncpg.Pool[asyncpg.Record]":
+    """Open a pool of at most `size` connections to any PostgreSQL, over a socket or TCP."""
+    return await asyncpg.create_pool(
+        dsn,
+        min_size=min(min_size, size),
+        max_size=size,
+        connection_class=StatelessConnection,
+        init=prepare_connection,
+        command_timeout=command_timeout_s,
+        timeout=10,
+        max_inactive_connection_lifetime=300,
+        server_settings=server_settings(
+            application_name=application_name,
+            statement_timeout_s=statement_timeout_s,
+            lock_timeout_s=lock_timeout_s,
+            idle_in_transaction_timeout_s=idle_in_transaction_timeout_s,
+        ),
+    )
