@@ -27,7 +27,7 @@ class FieldError:
 _known: dict[str, type[Problem]] = {}
 
 
-class Problem(Exception):  # noqa: N818 — a refusal is an answer, not a fault
+class Problem(Exception):
     """Something the service refuses, with the reason."""
 
     status: ClassVar[int]
