@@ -1,0 +1,167 @@
+"""One request on its way through the service: who asks, with what, and the transaction it runs in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import asyncpg
+
+from gridloom.database.pool import Database
+from gridloom.edge.caller import Caller
+from gridloom.edge.idempotency import Retry
+from gridloom.edge.operation import Operation
+from gridloom.kernel.problem import PreconditionFailed, PreconditionRequired
+
+if TYPE_CHECKING:
+    from asyncpg.transaction import Transaction
+
+R = TypeVar("R")
+
+
+class Resources:
+    """What lives as long as the process (pool, hasher, listeners …), found by its type."""
+
+    def __init__(self, *resources: object) -> None:
+        self._by_type: dict[type, object] = {type(resource): resource for resource in resources}
+
+    def add(self, resource: object) -> None:
+        self._by_type[type(resource)] = resource
+
+    def __getitem__(self, kind: type[R]) -> R:
+        return cast(R, self._by_type[kind])
+
+    def get(self, kind: type[R]) -> R | None:
+        return cast("R | None", self._by_type.get(kind))
+
+
+class Call:
+    """What a handler is given."""
+
+    __slots__ = (
+        "_caller",
+        "_connection",
+        "_transaction",
+        "accepts",
+        "address",
+        "audit_details",
+        "content_type",
+        "headers",
+        "operation",
+        "path",
+        "path_values",
+        "pool",
+        "request_id",
+        "resources",
+        "retry",
+        "stopping",
+        "target",
+    )
+
+    def __init__(
+        self,
+        operation: Operation,
+        headers: Mapping[bytes, bytes],
+        *,
+        path: str,
+        target: str,
+        address: str,
+        request_id: str,
+        pool: asyncpg.Pool,
+        resources: Resources,
+        stopping: asyncio.Event,
+    ) -> None:
+        self.operation = operation
+        self.headers = headers
+        self.path = path
+        self.target = target
+        """Path and query as they were asked for."""
+        self.address = address
+        self.request_id = request_id
+        self.pool = pool
+        self.resources = resources
+        self.stopping = stopping
+        """Set when the service is about to leave: long streams end then."""
+        self.accepts = operation.produces[0]
+        """The media type negotiated for the answer."""
+        self.content_type = ""
+        self.path_values: dict[str, Any] = {}
+        self.audit_details: dict[str, Any] = {}
+        """What the audit log should keep of this change besides who, what and when."""
+        self.retry: Retry | None = None
+        self._caller: Caller | None = None
+        self._connection: Any = None
+        self._transaction: Transaction | None = None
+
+    @property
+    def caller(self) -> Caller:
+        assert self._caller is not None, "a public operation has no caller"
+        return self._caller
+
+    @property
+    def known_caller(self) -> Caller | None:
+        return self._caller
+
+    def signed_in_as(self, caller: Caller) -> None:
+        self._caller = caller
+
+    @property
+    def db(self) -> Database:
+        """The pool on a read; on a change the one connection in the one transaction of this request."""
+        if self._connection is not None:
+            return cast(Database, self._connection)
+        assert not self.operation.changes_state, "call.begin() comes before call.db in a deferred transaction"
+        return self.pool
+
+    async def begin(self) -> Database:
+        """Start the transaction; the edge commits it when the handler has returned."""
+        if self._connection is None:
+            self._connection = await self.pool.acquire(timeout=5)
+            self._transaction = self._connection.transaction()
+            await self._transaction.start()
+            if self.retry is not None:
+                await self.retry.begin(self.db)
+        return self.db
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._transaction is not None
+
+    async def commit(self) -> None:
+        if self._transaction is not None:
+            transaction, self._transaction = self._transaction, None
+            await transaction.commit()
+
+    async def release(self) -> None:
+        """Roll back what was not committed and give the connection back."""
+        connection, self._connection = self._connection, None
+        transaction, self._transaction = self._transaction, None
+        if connection is None:
+            return
+        try:
+            if transaction is not None and not connection.is_closed():
+                await transaction.rollback()
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+            connection.terminate()
+        finally:
+            await self.pool.release(connection)
+
+    def header(self, name: str) -> str | None:
+        value = self.headers.get(name.lower().encode())
+        return None if value is None else value.decode("latin-1")
+
+    def check_if_match(self, etag: str, *, required: bool = False) -> None:
+        """Refuse a change made against another version of the resource than the present one."""
+        wanted = self.header("if-match")
+        if wanted is None:
+            if required:
+                raise PreconditionRequired("This change needs If-Match with the ETag that was read.")
+            return
+        tags = [tag.strip() for tag in wanted.split(",")]
+        if "*" not in tags and quoted(etag) not in tags:
+            raise PreconditionFailed(f"The resource has changed: its ETag is {quoted(etag)} now.")
+
+
+def quoted(etag: str) -> str:
+    return etag if etag.startswith('"') else f'"{etag}"'

@@ -1,0 +1,339 @@
+"""The service as one ASGI application over declared operations: from bytes to a handler and back."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
+
+import asyncpg
+import structlog
+
+from gridloom.database.pool import Database
+from gridloom.edge import reply
+from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
+from gridloom.edge.call import Call, Resources, quoted
+from gridloom.edge.caller import Caller
+from gridloom.edge.faults import problem_of
+from gridloom.edge.idempotency import Replay, Retry, StoredAnswer, fingerprint_of
+from gridloom.edge.metrics import observe_request
+from gridloom.edge.negotiation import negotiate
+from gridloom.edge.operation import PUBLIC, SIGNED_IN, Operation
+from gridloom.edge.paging import next_link
+from gridloom.edge.rate_limit import RateLimiter
+from gridloom.edge.router import Router
+from gridloom.edge.wire import parse_parameter, to_json
+from gridloom.kernel.problem import (
+    BadRequest,
+    Forbidden,
+    MethodNotAllowed,
+    NotFound,
+    PayloadTooLarge,
+    Problem,
+    Unauthenticated,
+    UnsupportedMediaType,
+)
+
+log = structlog.get_logger("gridloom.edge")
+
+ATTEMPTS = 5
+BODY_TIMEOUT_S = 60
+SLOW_REQUEST_S = 2.0
+
+_SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
+_RETRIED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class Authenticator(Protocol):
+    """Turns a Bearer token into a caller, or refuses it with a 401."""
+
+    def known(self, token: str) -> Caller | None:
+        """The caller of a token that was verified before and still holds; no waiting."""
+
+    async def authenticate(self, token: str) -> Caller: ...
+
+
+AuditHook = Callable[[Database, Call, int], Awaitable[None]]
+
+
+class Edge:
+    """Answers every request. Holds no state but what can be lost."""
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        *,
+        lifespan: Callable[[Edge], AbstractAsyncContextManager[None]],
+        limiter: RateLimiter,
+        audit: AuditHook,
+        trusts_proxy: bool = False,
+    ) -> None:
+        self.operations = tuple(operations)
+        self.resources = Resources()
+        self.stopping = asyncio.Event()
+        self.pool: asyncpg.Pool
+        self.authenticator: Authenticator
+        self._router = Router(operations)
+        self._lifespan = lifespan
+        self._limiter = limiter
+        self._audit = audit
+        self._trusts_proxy = trusts_proxy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            async with self._lifespan(self):
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+                self.stopping.set()
+        except Exception as fault:  # noqa: BLE001 - the server is told, and the log
+            log.exception("lifespan failed")
+            await send({"type": "lifespan.startup.failed", "message": str(fault)})
+            return
+        await send({"type": "lifespan.shutdown.complete"})
+
+    # --- one request ---------------------------------------------------------------------------------------------
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        asked_id = headers.get(b"x-request-id")
+        request_id = asked_id.decode() if asked_id and _SANE_REQUEST_ID.fullmatch(asked_id) else uuid.uuid4().hex
+        answer_headers = {"X-Request-Id": request_id}
+        method, path = scope["method"], scope["path"]
+        operation: Operation | None = None
+        outcome: reply.Reply
+        try:
+            operation, values = self._find(method, path)
+            if operation is None:
+                outcome = reply.Reply(204, {"Allow": ", ".join(values)}, b"")
+            else:
+                call = Call(
+                    operation,
+                    headers,
+                    path=path,
+                    target=_target(scope),
+                    address=self._address(scope, headers),
+                    request_id=request_id,
+                    pool=self.pool,
+                    resources=self.resources,
+                    stopping=self.stopping,
+                )
+                outcome = await self._carry_out(call, values, scope, receive, answer_headers)
+        except Exception as fault:  # noqa: BLE001 - whatever happens, the caller gets one shape of error
+            problem = problem_of(fault)
+            if problem.status >= 500:
+                log.error("request failed", method=method, path=path, request_id=request_id, exc_info=fault)
+            outcome = reply.problem(problem, path, request_id)
+        outcome.headers.update(answer_headers)
+        try:
+            await reply.send_reply(outcome, headers, send, receive, is_head=method == "HEAD")
+        finally:
+            took = time.perf_counter() - started
+            observe_request(operation, outcome.status, took)
+            if outcome.status >= 400 or took > SLOW_REQUEST_S:
+                log.info(
+                    "request",
+                    method=method,
+                    path=path,
+                    operation=operation.operation_id if operation else None,
+                    status=outcome.status,
+                    seconds=round(took, 4),
+                    request_id=request_id,
+                )
+
+    def _find(self, method: str, path: str) -> tuple[Operation | None, list[str]]:
+        """The operation and its path's values; None and the allowed methods for OPTIONS."""
+        found = self._router.find(path)
+        if found is None:
+            raise NotFound(f"Nothing stands at {path}.")
+        by_method, values = found
+        operation = by_method.get("GET" if method == "HEAD" else method)
+        if operation is not None:
+            return operation, values
+        allowed = sorted({*by_method, "OPTIONS", *(("HEAD",) if "GET" in by_method else ())})
+        if method == "OPTIONS":
+            return None, allowed
+        raise MethodNotAllowed(f"{path} answers {', '.join(allowed)}.", allow=allowed)
+
+    async def _carry_out(
+        self, call: Call, values: list[str], scope: Scope, receive: Receive, answer_headers: dict[str, str]
+    ) -> reply.Reply:
+        operation = call.operation
+        await self._admit(call, answer_headers)
+        call.accepts = negotiate(call.header("accept"), operation.produces)
+        arguments: dict[str, Any] = {}
+        for parameter, text in zip(operation.path_parameters, values, strict=True):
+            arguments[parameter.argument] = parse_parameter("path", parameter.name, text, parameter.type)
+        call.path_values = arguments.copy()
+        query_string = scope["query_string"]
+        if operation.read_query is not None:
+            arguments["query"] = operation.read_query(_pairs(query_string))
+        elif query_string:
+            _refuse_query(query_string)
+        body = b""
+        if operation.body is not None:
+            call.content_type = _content_type(call, operation)
+            body = await _read_body(call, receive, operation.body_limit_bytes)
+            arguments["body"] = operation.read_body(body) if operation.read_body is not None else body
+        if not operation.changes_state:
+            return self._reply(call, await operation.handler(call, **arguments))
+        return await self._change(call, arguments, body)
+
+    async def _admit(self, call: Call, answer_headers: dict[str, str]) -> None:
+        """Who asks, whether it may, and whether it asks too often."""
+        access = call.operation.access
+        if access == PUBLIC:
+            await self._limiter.take(call.pool, call.operation.rate_limit, call.address, answer_headers)
+            return
+        token = _bearer(call)
+        caller = self.authenticator.known(token) or await self.authenticator.authenticate(token)
+        call.signed_in_as(caller)
+        await self._limiter.take(call.pool, call.operation.rate_limit, caller.key, answer_headers)
+        if access not in (SIGNED_IN, *caller.permissions):
+            raise Forbidden(f"This needs the permission {access}, which {caller.role} does not hold.")
+
+    async def _change(self, call: Call, arguments: dict[str, Any], body: bytes) -> reply.Reply:
+        """Run a handler in its transaction, from the start again where PostgreSQL asks for it."""
+        operation = call.operation
+        key = call.header("idempotency-key") if operation.method == "POST" else None
+        for attempt in range(ATTEMPTS):
+            if key is not None:
+                call.retry = Retry(
+                    caller_key=call.known_caller.key if call.known_caller else f"public:{call.address}",
+                    operation_id=operation.operation_id,
+                    key=key,
+                    fingerprint=fingerprint_of(operation.method, call.target, body),
+                    sealed=operation.secret_answer,
+                )
+            call.audit_details.clear()
+            try:
+                if not operation.defers_transaction:
+                    await call.begin()
+                outcome = self._reply(call, await operation.handler(call, **arguments))
+                if call.in_transaction:
+                    if operation.audited:
+                        await self._audit(call.db, call, outcome.status)
+                    if call.retry is not None:
+                        await call.retry.finish(call.db, StoredAnswer(outcome.status, outcome.headers, outcome.body))
+                    await call.commit()
+                return outcome
+            except Replay as known:
+                stored = known.answer
+                return reply.Reply(stored.status, {**stored.headers, "Idempotency-Replayed": "true"}, stored.body)
+            except _RETRIED:
+                if attempt == ATTEMPTS - 1:
+                    raise
+            finally:
+                await call.release()
+            await asyncio.sleep(0.005 * 2**attempt)
+        raise AssertionError("unreachable")
+
+    def _reply(self, call: Call, result: Any) -> reply.Reply:
+        """What a handler gave back, as status, headers and bytes."""
+        status, headers = call.operation.status, {}
+        if isinstance(result, Answer):
+            status = result.status or status
+            headers.update(result.headers)
+            if result.etag is not None:
+                headers["ETag"] = quoted(result.etag)
+            result = result.body
+        if call.operation.deprecated is not None:
+            headers["Deprecation"] = call.operation.deprecated
+            if call.operation.sunset is not None:
+                headers["Sunset"] = call.operation.sunset
+        if isinstance(result, Page):
+            if result.next_cursor is not None:
+                headers["Link"] = next_link(call.target, result.next_cursor)
+            result = result.items
+        if result is None:
+            return reply.Reply(status, headers, b"")
+        if isinstance(result, Content):
+            return reply.Reply(status, {**headers, **result.headers, "Content-Type": result.media_type}, result.body)
+        if isinstance(result, Stream):
+            kept = {**headers, **result.headers, "Content-Type": result.media_type}
+            return reply.Reply(status, kept, b"", stream=result.chunks)
+        if isinstance(result, EventStream):
+            return reply.events(status, headers, result.frames, self.stopping)
+        headers["Content-Type"] = "application/json"
+        return reply.Reply(status, headers, to_json(result))
+
+    def _address(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+        if self._trusts_proxy and b"x-forwarded-for" in headers:
+            return headers[b"x-forwarded-for"].decode("latin-1").rsplit(",", 1)[-1].strip()
+        client = scope.get("client")
+        return client[0] if client else "unknown"
+
+
+def _target(scope: Scope) -> str:
+    query = scope["query_string"]
+    return f"{scope['path']}?{query.decode('latin-1')}" if query else scope["path"]
+
+
+def _bearer(call: Call) -> str:
+    header = call.header("authorization")
+    if header is None:
+        raise Unauthenticated("Send a token: Authorization: Bearer <ACCESS_TOKEN>.")
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Unauthenticated("The Authorization header has the form: Bearer <ACCESS_TOKEN>.")
+    return token.strip()
+
+
+def _pairs(query_string: bytes) -> list[tuple[str, str]]:
+    if not query_string:
+        return []
+    try:
+        return parse_qsl(query_string.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=100)
+    except ValueError:
+        raise BadRequest("The query is not a list of name=value pairs in UTF-8.") from None
+
+
+def _refuse_query(query_string: bytes) -> None:
+    names = ", ".join(sorted({name for name, _ in _pairs(query_string)}))
+    raise BadRequest(f"This operation takes no query parameters, and was given {names}.")
+
+
+def _content_type(call: Call, operation: Operation) -> str:
+    header = call.header("content-type")
+    media_type = header.split(";")[0].strip().lower() if header else ""
+    if media_type not in operation.consumes:
+        raise UnsupportedMediaType(f"The Content-Type is to be {' or '.join(operation.consumes)}.")
+    if call.header("content-encoding") not in (None, "identity"):
+        raise UnsupportedMediaType("Bodies are taken as they are, without Content-Encoding.")
+    return media_type
+
+
+async def _read_body(call: Call, receive: Receive, limit_bytes: int) -> bytes:
+    announced = call.header("content-length")
+    if announced is not None and announced.isdigit() and int(announced) > limit_bytes:
+        raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
+    chunks: list[bytes] = []
+    size = 0
+    async with asyncio.timeout(BODY_TIMEOUT_S):
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise BadRequest("The connection closed before the body was complete.")
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > limit_bytes:
+                raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
+            chunks.append(chunk)
+            if not message.get("more_body", False):
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)

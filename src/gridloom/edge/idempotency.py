@@ -1,0 +1,93 @@
+"""Safe retries: an Idempotency-Key and its answer are kept in the transaction that has the effect."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+
+import orjson
+from cryptography.fernet import Fernet
+
+from gridloom.database.pool import Database
+from gridloom.kernel.problem import BadRequest, FieldError, IdempotencyInProgress, IdempotencyKeyReused
+
+KEPT_FOR = timedelta(hours=24)
+LONGEST_KEY = 255
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Replay(Exception):  # noqa: N818 - not an error: the answer is known already
+    """The request was carried out before; this is what it answered."""
+
+    def __init__(self, answer: StoredAnswer) -> None:
+        self.answer = answer
+
+
+class Retry:
+    """One request under an Idempotency-Key."""
+
+    def __init__(self, *, caller_key: str, operation_id: str, key: str, fingerprint: bytes, sealed: bool) -> None:
+        if not 0 < len(key) <= LONGEST_KEY:
+            raise BadRequest(
+                f"Idempotency-Key is 1 to {LONGEST_KEY} characters long.",
+                errors=[FieldError("header:Idempotency-Key", "has the wrong length")],
+            )
+        self._caller_key = caller_key
+        self._digest = hashlib.sha256(f"{operation_id}\0{key}".encode()).digest()
+        self._lock = int.from_bytes(hashlib.sha256(caller_key.encode() + self._digest).digest()[:8], signed=True)
+        self._fingerprint = fingerprint
+        self._seal = Fernet(base64.urlsafe_b64encode(hashlib.sha256(b"seal\0" + key.encode()).digest())) if sealed else None
+
+    async def begin(self, db: Database) -> None:
+        """Go on if this is the first attempt; otherwise raise what is known of the first one."""
+        row = await db.fetchrow(
+            "select is_free, fingerprint, status, headers, body from idempotency_begin($1, $2, $3, $4)",
+            self._caller_key,
+            self._digest,
+            self._lock,
+            KEPT_FOR,
+        )
+        assert row is not None
+        if not row["is_free"]:
+            raise IdempotencyInProgress("A request with this Idempotency-Key is still running. Ask again shortly.")
+        if row["status"] is None:
+            return
+        if bytes(row["fingerprint"]) != self._fingerprint:
+            raise IdempotencyKeyReused("This Idempotency-Key was used for a request with another body.")
+        body = self._seal.decrypt(row["body"]) if self._seal else row["body"]
+        raise Replay(StoredAnswer(row["status"], orjson.loads(row["headers"]), body))
+
+    async def finish(self, db: Database, answer: StoredAnswer) -> None:
+        body = self._seal.encrypt(answer.body) if self._seal else answer.body
+        await db.execute(
+            """
+            insert into idempotency (caller_key, key_digest, fingerprint, status, headers, body)
+            values ($1, $2, $3, $4, $5, $6)
+            on conflict (caller_key, key_digest) do update
+              set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
+                  body = excluded.body, created_at = clock_timestamp()
+            """,
+            self._caller_key,
+            self._digest,
+            self._fingerprint,
+            answer.status,
+            orjson.dumps(answer.headers).decode(),
+            body,
+        )
+
+
+def fingerprint_of(method: str, target: str, body: bytes) -> bytes:
+    return hashlib.sha256(f"{method} {target}\0".encode() + body).digest()
+
+
+async def forget_expired(db: Database) -> None:
+    """Remove the answers that need not be repeated any more."""
+    await db.execute("delete from idempotency where created_at < clock_timestamp() - $1::interval", KEPT_FOR)

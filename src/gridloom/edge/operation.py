@@ -1,0 +1,162 @@
+"""An operation, declared once beside its handler; dispatch, OpenAPI, limits and tests all read it from here."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeVar, get_origin, get_type_hints
+
+from gridloom.edge.answers import JSON
+from gridloom.edge.wire import Decoder, ParameterDecoder, QueryParameters, wire_name
+from gridloom.kernel.problem import Problem
+
+MEBIBYTE = 1024 * 1024
+BODY_LIMIT = 10 * MEBIBYTE
+BULK_BODY_LIMIT = 64 * MEBIBYTE
+
+PUBLIC = "public"
+"""Open to anyone, without a token."""
+SIGNED_IN = "signed-in"
+"""Open to every signed-in caller."""
+
+Handler = Callable[..., Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
+
+
+@dataclass(frozen=True, slots=True)
+class PathParameter:
+    argument: str
+    name: str
+    type: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """All that is known of an operation before it is called."""
+
+    method: str
+    path: str
+    operation_id: str
+    summary: str
+    description: str
+    tag: str
+    access: str
+    status: int
+    problems: tuple[type[Problem], ...]
+    produces: tuple[str, ...]
+    consumes: tuple[str, ...]
+    body_limit_bytes: int
+    rate_limit: str
+    audited: bool
+    defers_transaction: bool
+    secret_answer: bool
+    deprecated: str | None
+    sunset: str | None
+    handler: Handler
+    path_parameters: tuple[PathParameter, ...]
+    query: type[QueryParameters] | None
+    body: Any
+    answer: Any
+    read_query: ParameterDecoder | None
+    read_body: Decoder | None
+
+    @property
+    def changes_state(self) -> bool:
+        return self.method != "GET"
+
+    @property
+    def takes_raw_body(self) -> bool:
+        return self.body is bytes
+
+
+def operation(
+    method: str,
+    path: str,
+    *,
+    summary: str,
+    tag: str,
+    access: str,
+    status: int | None = None,
+    problems: tuple[type[Problem], ...] = (),
+    produces: tuple[str, ...] = (JSON,),
+    consumes: tuple[str, ...] = (JSON,),
+    body_limit_bytes: int = BODY_LIMIT,
+    rate_limit: str = "standard",
+    audited: bool = True,
+    defers_transaction: bool = False,
+    secret_answer: bool = False,
+    deprecated: str | None = None,
+    sunset: str | None = None,
+    operation_id: str | None = None,
+) -> Callable[[H], H]:
+    """Declare the function below as the handler of one operation.
+
+    Its arguments say what it takes: `call`, then `body` (a struct, or `bytes` for a raw one), `query` (a
+    `QueryParameters` struct) and one argument per path parameter (`physical_asset_id` for `{physicalAssetID}`).
+    Its return type says what it answers.
+
+    access: a permission word, or PUBLIC, or SIGNED_IN.
+    defers_transaction: the handler starts its transaction itself, with `await call.begin()`, once slow work is done.
+    secret_answer: the answer shows a secret once; what is stored for a safe retry is sealed.
+    """
+
+    def declare(handler: H) -> H:
+        hints = get_type_hints(handler, include_extras=True)
+        answer = hints.pop("return", None)
+        names = re.findall(r"\{([^}]+)\}", path)
+        arguments = {wire_name(argument): argument for argument in inspect.signature(handler).parameters}
+        missing = [name for name in names if name not in arguments]
+        assert not missing, f"{handler.__qualname__} takes no argument for {missing}"
+        query, body = hints.get("query"), hints.get("body")
+        declared = Operation(
+            method=method,
+            path=path,
+            operation_id=operation_id or wire_name(handler.__name__),
+            summary=summary,
+            description=inspect.getdoc(handler) or "",
+            tag=tag,
+            access=access,
+            status=status or (204 if answer in (None, type(None)) else 200),
+            problems=problems,
+            produces=produces,
+            consumes=consumes,
+            body_limit_bytes=body_limit_bytes,
+            rate_limit=rate_limit,
+            audited=audited and method != "GET",
+            defers_transaction=defers_transaction,
+            secret_answer=secret_answer,
+            deprecated=deprecated,
+            sunset=sunset,
+            handler=handler,
+            path_parameters=tuple(PathParameter(arguments[name], name, hints[arguments[name]]) for name in names),
+            query=query,
+            body=body,
+            answer=answer,
+            read_query=ParameterDecoder(query) if query is not None else None,
+            read_body=Decoder(body) if body is not None and body is not bytes else None,
+        )
+        handler.__operation__ = declared  # type: ignore[attr-defined]
+        return handler
+
+    return declare
+
+
+def operations_of(*modules: ModuleType) -> tuple[Operation, ...]:
+    """The operations declared in these modules, in the order in which they stand there."""
+    return tuple(
+        value.__operation__
+        for module in modules
+        for value in vars(module).values()
+        if hasattr(value, "__operation__") and value.__module__ == module.__name__
+    )
+
+
+def answer_type(declared: Operation) -> Any:
+    """What the body of a successful answer holds, looking through `Answer[…]`; None when there is none."""
+    from gridloom.edge.answers import Answer
+
+    answer = declared.answer
+    return answer.__args__[0] if get_origin(answer) is Answer else answer

@@ -1,0 +1,62 @@
+"""Collections by the page: an opaque cursor holds the last item's place in the order."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import msgspec
+from msgspec import Meta
+
+from gridloom.edge.answers import Page
+from gridloom.edge.wire import QueryParameters, parameter_refused
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+Limit = Annotated[int, Meta(ge=1, le=1000, description="The most items to answer")]
+Cursor = Annotated[str, Meta(min_length=1, max_length=2000, description="Where to go on, from the Link header")]
+
+
+class Paging(QueryParameters):
+    limit: Limit = 100
+    cursor: Cursor | None = None
+
+    def after(self, place: type[K]) -> K | None:
+        """The place in the order after which this page starts; None for the first page.
+
+        place: the type of that place, such as `tuple[datetime, UUID]` or `UUID`.
+        """
+        return None if self.cursor is None else decode_cursor(self.cursor, place)
+
+    def page(self, rows: Sequence[T], place_of: Callable[[T], Any]) -> Page[T]:
+        """Cut rows, read with a limit of one more than was asked for, into a page with its cursor."""
+        if len(rows) <= self.limit:
+            return Page(rows)
+        kept = rows[: self.limit]
+        return Page(kept, encode_cursor(place_of(kept[-1])))
+
+
+def encode_cursor(place: Any) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str, place: type[K]) -> K:
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
+        if b"\\u0000" in raw:
+            raise ValueError
+        return msgspec.json.decode(raw, type=place)
+    except (binascii.Error, UnicodeError, ValueError, msgspec.MsgspecError):
+        raise parameter_refused("query", "cursor", "is not one that this service gave out") from None
+
+
+def next_link(target: str, cursor: str) -> str:
+    """The Link header to the page that starts at this cursor."""
+    parts = urlsplit(target)
+    query = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name != "cursor"]
+    return f'<{parts.path}?{urlencode([*query, ("cursor", cursor)])}>; rel="next"'

@@ -1,0 +1,66 @@
+"""Rate limits shared by all replicas: PostgreSQL counts, each worker spends small leases without asking."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from gridloom.database.pool import Database
+from gridloom.kernel.problem import TooManyRequests
+
+WINDOW_S = 60
+LEASES_PER_WINDOW = 50
+MOST_LEASES = 20_000
+
+
+@dataclass(slots=True)
+class _Lease:
+    """Requests this worker may still let through before it has to ask the database again."""
+
+    left: int
+    unleased: int
+    """What the whole platform has left in this window besides."""
+    ends: float
+
+
+class RateLimiter:
+    """A fixed window per caller and class. A lease counts as spent when it is taken, so the sum over the replicas
+    never exceeds the limit; at most two percent a worker go unused."""
+
+    def __init__(self, limits_per_minute: dict[str, int]) -> None:
+        self._limits = limits_per_minute
+        self._policies = {name: f'"{name}";q={limit};w={WINDOW_S}' for name, limit in limits_per_minute.items()}
+        self._leases: OrderedDict[str, _Lease] = OrderedDict()
+
+    async def take(self, db: Database, name: str, caller_key: str, headers: dict[str, str]) -> None:
+        """Count one request and add the headers that say what is left; raise when nothing is."""
+        key = f"{name}|{caller_key}"
+        now = time.monotonic()
+        lease = self._leases.get(key)
+        if lease is None or lease.ends <= now or (lease.left == 0 and lease.unleased > 0):
+            lease = await self._lease(db, key, self._limits[name], now)
+        reset_s = max(1, int(lease.ends - now + 0.999))
+        headers["RateLimit-Policy"] = self._policies[name]
+        headers["RateLimit"] = f'"{name}";r={max(0, lease.left - 1) + lease.unleased};t={reset_s}'
+        if lease.left == 0:
+            raise TooManyRequests(
+                f"More than {self._limits[name]} requests in {WINDOW_S} seconds. Wait {reset_s} s.",
+                retry_after_s=reset_s,
+            )
+        lease.left -= 1
+
+    async def _lease(self, db: Database, key: str, limit: int, now: float) -> _Lease:
+        size = max(1, limit // LEASES_PER_WINDOW)
+        row = await db.fetchrow("select granted, used, window_left_s from rate_limit_lease($1, $2, $3)", key, size, limit)
+        assert row is not None
+        lease = _Lease(row["granted"], limit - row["used"], now + row["window_left_s"])
+        self._leases[key] = lease
+        self._leases.move_to_end(key)
+        if len(self._leases) > MOST_LEASES:
+            self._leases.popitem(last=False)
+        return lease
+
+
+async def forget_past_windows(db: Database) -> None:
+    await db.execute("delete from rate_limit where window_start < clock_timestamp() - interval '5 minutes'")

@@ -1,0 +1,132 @@
+"""The last step of every request: status, headers and bytes to the server, compressed where it helps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from gridloom.edge.negotiation import COMPRESS_FROM_BYTES, compress, compress_stream, encoding_for
+from gridloom.edge.wire import to_json
+from gridloom.kernel.problem import Problem
+
+PROBLEM_JSON = "application/problem+json"
+_ALREADY_SMALL = ("application/vnd.apache.parquet", "text/event-stream", "image/")
+
+
+@dataclass(slots=True)
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    stream: AsyncIterator[bytes] | None = None
+
+
+def problem(refusal: Problem, path: str, request_id: str) -> Reply:
+    body = to_json(refusal.document(instance=path, request_id=request_id))
+    return Reply(refusal.status, {**refusal.headers, "Content-Type": PROBLEM_JSON}, body)
+
+
+def events(status: int, headers: dict[str, str], frames: AsyncIterator[bytes], stopping: asyncio.Event) -> Reply:
+    kept = {**headers, "Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return Reply(status, kept, b"", stream=_until(frames, stopping))
+
+
+async def _until(frames: AsyncIterator[bytes], stopping: asyncio.Event) -> AsyncIterator[bytes]:
+    """The frames, until the service is about to leave."""
+    leaving = asyncio.ensure_future(stopping.wait())
+    upcoming: asyncio.Task[bytes] | None = None
+    try:
+        while True:
+            upcoming = asyncio.ensure_future(anext(frames))  # type: ignore[arg-type]
+            await asyncio.wait({upcoming, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not upcoming.done():
+                return
+            try:
+                yield upcoming.result()
+            except StopAsyncIteration:
+                return
+    finally:
+        leaving.cancel()
+        if upcoming is not None and not upcoming.done():
+            upcoming.cancel()
+            await asyncio.wait({upcoming})
+
+
+async def send_reply(
+    outcome: Reply,
+    request_headers: dict[bytes, bytes],
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    *,
+    is_head: bool,
+) -> None:
+    headers, body = outcome.headers, outcome.body
+    media_type = headers.get("Content-Type", "")
+    is_compressible = not media_type.startswith(_ALREADY_SMALL) and "Content-Encoding" not in headers
+    encoding = None
+    if is_compressible and (outcome.stream is not None or len(body) >= COMPRESS_FROM_BYTES):
+        accepted = request_headers.get(b"accept-encoding")
+        encoding = encoding_for(accepted.decode("latin-1") if accepted else None)
+        headers["Vary"] = "Accept-Encoding, Accept"
+    if encoding is not None:
+        headers["Content-Encoding"] = encoding
+        if outcome.stream is None:
+            body = await compress(body, encoding)
+    if outcome.stream is None and outcome.status != 204:
+        headers["Content-Length"] = str(len(body))
+    await send(
+        {
+            "type": "http.response.start",
+            "status": outcome.status,
+            "headers": [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()],
+        }
+    )
+    if outcome.stream is None:
+        await send({"type": "http.response.body", "body": b"" if is_head else body})
+        return
+    await _send_stream(outcome.stream, encoding, send, receive, is_head=is_head)
+
+
+async def _send_stream(
+    chunks: AsyncIterator[bytes],
+    encoding: str | None,
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    *,
+    is_head: bool,
+) -> None:
+    """Send chunk by chunk, and stop making them when the reader has left."""
+    source = compress_stream(chunks, encoding) if encoding is not None else chunks
+    gone = asyncio.ensure_future(_disconnected(receive))
+    sending = asyncio.ensure_future(_pump(source, chunks, send, is_head=is_head))
+    try:
+        await asyncio.wait({gone, sending}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (gone, sending):
+            if not task.done():
+                task.cancel()
+        await asyncio.wait({gone, sending})
+    if not sending.cancelled():
+        sending.result()
+
+
+async def _pump(
+    source: AsyncIterator[bytes],
+    origin: AsyncIterator[bytes],
+    send: Callable[[dict[str, Any]], Awaitable[None]],
+    *,
+    is_head: bool,
+) -> None:
+    async with aclosing(source), aclosing(origin):  # type: ignore[type-var]
+        if not is_head:
+            async for chunk in source:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _disconnected(receive: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

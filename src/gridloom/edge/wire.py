@@ -1,0 +1,287 @@
+"""The types that cross the wire: their names, their strictness, and where a fault lies."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from gridloom.kernel.money import Euro, check_euro
+from gridloom.kernel.problem import BadRequest, FieldError
+
+Instant = Annotated[
+    datetime, Meta(tz=True, description="RFC 3339 with an offset", examples=["2026-03-29T00:00:00Z"])
+]
+"""A moment: any offset is accepted, none is not; UTC once it is inside."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=200, description="What people call it")]
+Text = Annotated[str, Meta(max_length=10_000)]
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(2200, 1, 1, tzinfo=UTC)
+
+_ACRONYMS = {"id": "ID", "ids": "IDs", "soc": "SoC"}
+
+
+def wire_name(name: str) -> str:
+    """`physical_asset_id` → `physicalAssetID`, `final_soc_tolerance` → `finalSoCTolerance`."""
+    first, *rest = name.split("_")
+    return first + "".join(_ACRONYMS.get(word, word.capitalize()) for word in rest)
+
+
+def parameter_name(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
+
+
+class View(msgspec.Struct, kw_only=True, frozen=True, rename=wire_name):
+    """What an operation answers."""
+
+
+class RequestBody(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, rename=wire_name):
+    """What an operation is sent: unknown fields refused, moments in UTC, euros exact."""
+
+    def __post_init__(self) -> None:
+        for name, accept in _acceptances(type(self)):
+            value = getattr(self, name)
+            if value is None or value is msgspec.UNSET:
+                continue
+            accepted = accept(value)
+            if accepted is not value:
+                msgspec.structs.force_setattr(self, name, accepted)
+
+
+class QueryParameters(msgspec.Struct, kw_only=True, frozen=True, rename=parameter_name):
+    """The query of an operation; a tuple is a comma-separated list."""
+
+
+def accept_instant(value: datetime) -> datetime:
+    """The same moment in UTC, to the millisecond."""
+    try:
+        moment = value.astimezone(UTC)
+    except OverflowError:
+        moment = LATEST
+    if not EARLIEST <= moment < LATEST:
+        raise ValueError("a timestamp between the years 1970 and 2200 is expected")
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def accept_day(value: date) -> date:
+    if not EARLIEST.date() <= value < LATEST.date():
+        raise ValueError("a day between the years 1970 and 2200 is expected")
+    return value
+
+
+class _Acceptance:
+    """One field's check beyond what its JSON type can say; the fault names the field."""
+
+    def __init__(self, field: str, hint: Any) -> None:
+        self.field = field
+        self.euro, self.kind = _meaning(hint)
+
+    def __call__(self, value: Any) -> Any:
+        try:
+            if self.euro is not None:
+                check_euro(value, self.euro)
+                return value
+            if self.kind is datetime:
+                return accept_instant(value)
+            return accept_day(value)
+        except ValueError as fault:
+            raise ValueError(f"{fault} - at field `{self.field}`") from None
+
+
+def _meaning(hint: Any) -> tuple[Euro | None, type | None]:
+    """Whether a type is an amount of euros, a moment or a day, looking through unions and annotations."""
+    if get_origin(hint) is Annotated:
+        inner, *marks = get_args(hint)
+        for mark in marks:
+            if isinstance(mark, Euro):
+                return mark, Decimal
+        return _meaning(inner)
+    if hint in (datetime, date):
+        return None, cast(type, hint)
+    if get_origin(hint) in (list, tuple, dict, None):
+        return None, None
+    for part in get_args(hint):
+        found = _meaning(part)
+        if found != (None, None):
+            return found
+    return None, None
+
+
+@cache
+def _acceptances(struct: type[msgspec.Struct]) -> tuple[tuple[str, _Acceptance], ...]:
+    hints = get_type_hints(struct, include_extras=True)
+    found = []
+    for field in msgspec.structs.fields(struct):
+        acceptance = _Acceptance(field.encode_name, hints[field.name])
+        if acceptance.euro is not None or acceptance.kind is not None:
+            found.append((field.name, acceptance))
+    return tuple(found)
+
+
+# --- bodies in -----------------------------------------------------------------------------------------------------
+
+_AT_FIELD = re.compile(r"^(?P<what>.*?) - at field `(?P<field>[^`]+)`(?: - at `(?P<path>[^`]+)`)?$", re.DOTALL)
+_AT_PATH = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>[^`]+)`)?$", re.DOTALL)
+_MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
+_UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]+)`")
+
+
+class Decoder:
+    """Strict JSON into one type, every refusal a 400 that points at the fault."""
+
+    def __init__(self, type: Any) -> None:
+        self._decode = msgspec.json.Decoder(type).decode
+
+    def __call__(self, body: bytes) -> Any:
+        if not body:
+            raise BadRequest("A JSON body is needed and none was sent.", errors=[FieldError("", "missing")])
+        try:
+            decoded = self._decode(body)
+        except msgspec.ValidationError as fault:
+            raise refused(str(fault)) from None
+        except msgspec.DecodeError as fault:
+            raise BadRequest(f"The body is not JSON: {fault}.", errors=[FieldError("", str(fault))]) from None
+        except (UnicodeDecodeError, RecursionError, ValueError):
+            raise BadRequest("The body is not JSON in UTF-8.", errors=[FieldError("", "not JSON")]) from None
+        if b"\\u0000" in body:
+            refuse_nul(msgspec.json.decode(body))
+        return decoded
+
+
+def refused(message: str) -> BadRequest:
+    """A 400 from the words of a failed validation."""
+    found = _AT_FIELD.match(message) or _AT_PATH.match(message)
+    assert found is not None
+    what, groups = found["what"], found.groupdict()
+    pointer = pointer_of(groups.get("path") or "$")
+    inner = _MISSING.search(what) or _UNKNOWN.search(what)
+    field = groups.get("field") or (inner["field"] if inner else None)
+    if field is not None:
+        pointer = f"{pointer}/{escape(field)}"
+    if inner is not None:
+        what = "is missing" if "missing" in what else "is not a field of this request"
+    return BadRequest(f"{pointer or 'The body'}: {what}", errors=[FieldError(pointer, what)])
+
+
+def pointer_of(path: str) -> str:
+    """`$.volume.powerCapacity[0]` → `/volume/powerCapacity/0` (RFC 6901)."""
+    return "".join(f"/{escape(step)}" for step in re.findall(r"[^.\[\]$]+", path))
+
+
+def escape(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")
+
+
+def refuse_nul(value: Any, pointer: str = "") -> None:
+    """PostgreSQL cannot hold U+0000 in text."""
+    if isinstance(value, str) and "\0" in value:
+        raise BadRequest("Text may not contain the character U+0000.", errors=[FieldError(pointer, "contains U+0000")])
+    if isinstance(value, dict):
+        for key, item in value.items():
+            refuse_nul(key, pointer)
+            refuse_nul(item, f"{pointer}/{escape(key)}")
+    if isinstance(value, list):
+        for position, item in enumerate(value):
+            refuse_nul(item, f"{pointer}/{position}")
+
+
+# --- parameters in -------------------------------------------------------------------------------------------------
+
+
+class ParameterDecoder:
+    """Query strings into one struct; a parameter unknown, doubled or malformed is a 400 that names it."""
+
+    def __init__(self, struct: type[QueryParameters]) -> None:
+        hints = get_type_hints(struct, include_extras=True)
+        self._struct = struct
+        self._fields = {field.encode_name: (field.name, hints[field.name]) for field in msgspec.structs.fields(struct)}
+        self._needed = [field.encode_name for field in msgspec.structs.fields(struct) if field.required]
+
+    def __call__(self, pairs: list[tuple[str, str]]) -> QueryParameters:
+        values: dict[str, Any] = {}
+        for name, text in pairs:
+            if name not in self._fields:
+                raise parameter_refused("query", name, "is not a parameter of this operation")
+            attribute, hint = self._fields[name]
+            if attribute in values:
+                raise parameter_refused("query", name, "is given twice")
+            values[attribute] = parse_parameter("query", name, text, hint)
+        for name in self._needed:
+            if self._fields[name][0] not in values:
+                raise parameter_refused("query", name, "is missing")
+        try:
+            return self._struct(**values)
+        except ValueError as fault:
+            raise BadRequest(str(fault)) from None
+
+
+def parse_parameter(place: str, name: str, text: str, hint: Any) -> Any:
+    """One parameter's text as its declared type."""
+    if "\0" in text:
+        raise parameter_refused(place, name, "contains U+0000")
+    plain = _without_none(hint)
+    if get_origin(plain) is tuple:
+        item = get_args(plain)[0]
+        if text == "":
+            raise parameter_refused(place, name, "is an empty list")
+        return tuple(_parse(place, name, part.strip(), item) for part in text.split(","))
+    return _parse(place, name, text, plain)
+
+
+def _parse(place: str, name: str, text: str, hint: Any) -> Any:
+    kind = _bare(hint)
+    value: Any = text
+    if kind is bool:
+        value = {"true": True, "false": False}.get(text, text)
+    elif kind in (int, float) and re.fullmatch(r"-?\d{1,18}(\.\d{1,18})?", text):
+        value = int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+    try:
+        value = msgspec.convert(value, hint)
+        if kind is datetime:
+            return accept_instant(value)
+        if kind is date:
+            return accept_day(value)
+    except (msgspec.ValidationError, ValueError) as fault:
+        hint_text = f"; one of {', '.join(str(m.value) for m in kind)}" if _is_enum(kind) else ""
+        raise parameter_refused(place, name, f"{fault}{hint_text}") from None
+    return value
+
+
+def parameter_refused(place: str, name: str, what: str) -> BadRequest:
+    return BadRequest(f"The {place} parameter {name}: {what}.", errors=[FieldError(f"{place}:{name}", what)])
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) is Annotated:
+        return hint
+    options = [option for option in get_args(hint) if option is not type(None)]
+    return options[0] if len(options) == 1 and type(None) in get_args(hint) else hint
+
+
+def _bare(hint: Any) -> Any:
+    return _bare(get_args(hint)[0]) if get_origin(hint) is Annotated else hint
+
+
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Enum)
+
+
+# --- bodies out ----------------------------------------------------------------------------------------------------
+
+_MICROSECONDS = re.compile(rb'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})\d{3}Z"')
+_encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+def to_json(value: Any) -> bytes:
+    """JSON as the contract has it: euros as numbers, moments in UTC with whole seconds or milliseconds."""
+    body = _encode(value)
+    return _MICROSECONDS.sub(rb'"\1Z"', body) if b"." in body else body
+
