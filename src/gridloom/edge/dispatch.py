@@ -34,7 +34,6 @@ from gridloom.kernel.problem import (
     MethodNotAllowed,
     NotFound,
     PayloadTooLarge,
-    Problem,
     Unauthenticated,
     UnsupportedMediaType,
 )
@@ -62,7 +61,22 @@ class Authenticator(Protocol):
     async def authenticate(self, token: str) -> Caller: ...
 
 
+class NobodyKnown:
+    """Refuses every token: what stands there until identity has moved in."""
+
+    def known(self, token: str) -> Caller | None:
+        return None
+
+    async def authenticate(self, token: str) -> Caller:
+        raise Unauthenticated("No token is known here.")
+
+
 AuditHook = Callable[[Database, Call, int], Awaitable[None]]
+"""Called in the transaction of every audited change, with the status it will answer."""
+
+
+async def _unaudited(db: Database, call: Call, status: int) -> None:
+    return None
 
 
 class Edge:
@@ -74,18 +88,17 @@ class Edge:
         *,
         lifespan: Callable[[Edge], AbstractAsyncContextManager[None]],
         limiter: RateLimiter,
-        audit: AuditHook,
         trusts_proxy: bool = False,
     ) -> None:
         self.operations = tuple(operations)
         self.resources = Resources()
         self.stopping = asyncio.Event()
         self.pool: asyncpg.Pool
-        self.authenticator: Authenticator
+        self.authenticator: Authenticator = NobodyKnown()
         self._router = Router(operations)
         self._lifespan = lifespan
         self._limiter = limiter
-        self._audit = audit
+        self.audit: AuditHook = _unaudited
         self._trusts_proxy = trusts_proxy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,7 +114,7 @@ class Edge:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 self.stopping.set()
-        except Exception as fault:  # noqa: BLE001 - the server is told, and the log
+        except Exception as fault:
             log.exception("lifespan failed")
             await send({"type": "lifespan.startup.failed", "message": str(fault)})
             return
@@ -135,7 +148,7 @@ class Edge:
                     stopping=self.stopping,
                 )
                 outcome = await self._carry_out(call, values, scope, receive, answer_headers)
-        except Exception as fault:  # noqa: BLE001 - whatever happens, the caller gets one shape of error
+        except Exception as fault:
             problem = problem_of(fault)
             if problem.status >= 500:
                 log.error("request failed", method=method, path=path, request_id=request_id, exc_info=fault)
@@ -228,7 +241,7 @@ class Edge:
                 outcome = self._reply(call, await operation.handler(call, **arguments))
                 if call.in_transaction:
                     if operation.audited:
-                        await self._audit(call.db, call, outcome.status)
+                        await self.audit(call.db, call, outcome.status)
                     if call.retry is not None:
                         await call.retry.finish(call.db, StoredAnswer(outcome.status, outcome.headers, outcome.body))
                     await call.commit()
@@ -246,7 +259,8 @@ class Edge:
 
     def _reply(self, call: Call, result: Any) -> reply.Reply:
         """What a handler gave back, as status, headers and bytes."""
-        status, headers = call.operation.status, {}
+        status = call.operation.status
+        headers: dict[str, str] = {}
         if isinstance(result, Answer):
             status = result.status or status
             headers.update(result.headers)
@@ -299,7 +313,13 @@ def _pairs(query_string: bytes) -> list[tuple[str, str]]:
     if not query_string:
         return []
     try:
-        return parse_qsl(query_string.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=100)
+        return parse_qsl(
+            query_string.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=True,
+            errors="strict",
+            max_num_fields=100,
+        )
     except ValueError:
         raise BadRequest("The query is not a list of name=value pairs in UTF-8.") from None
 

@@ -44,7 +44,9 @@ class Retry:
         self._digest = hashlib.sha256(f"{operation_id}\0{key}".encode()).digest()
         self._lock = int.from_bytes(hashlib.sha256(caller_key.encode() + self._digest).digest()[:8], signed=True)
         self._fingerprint = fingerprint
-        self._seal = Fernet(base64.urlsafe_b64encode(hashlib.sha256(b"seal\0" + key.encode()).digest())) if sealed else None
+        self._seal = (
+            Fernet(base64.urlsafe_b64encode(hashlib.sha256(b"seal\0" + key.encode()).digest())) if sealed else None
+        )
 
     async def begin(self, db: Database) -> None:
         """Go on if this is the first attempt; otherwise raise what is known of the first one."""

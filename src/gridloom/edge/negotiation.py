@@ -24,7 +24,9 @@ def negotiate(accept: str | None, offered: tuple[str, ...]) -> str:
     best, best_quality = "", 0.0
     wanted = [_preference(part) for part in accept.split(",")]
     for media_type in offered:
-        matches = [(specificity, quality) for specificity, quality in (_match(w, media_type) for w in wanted) if specificity]
+        matches = [
+            (specificity, quality) for specificity, quality in (_match(w, media_type) for w in wanted) if specificity
+        ]
         quality = max(matches)[1] if matches else 0.0
         if quality > best_quality:
             best, best_quality = media_type, quality
@@ -79,7 +81,11 @@ async def compress_stream(chunks: AsyncIterator[bytes], encoding: str) -> AsyncI
     """The same bytes, encoded chunk by chunk."""
     coder = zstandard.ZstdCompressor(level=3).compressobj() if encoding == "zstd" else zlib.compressobj(5, wbits=31)
     async for chunk in chunks:
-        encoded = await asyncio.to_thread(coder.compress, chunk) if len(chunk) >= OFF_LOOP_FROM_BYTES else coder.compress(chunk)
+        encoded = (
+            await asyncio.to_thread(coder.compress, chunk)
+            if len(chunk) >= OFF_LOOP_FROM_BYTES
+            else coder.compress(chunk)
+        )
         if encoded:
             yield encoded
     yield coder.flush()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from gridloom.edge.answers import JSON
 from gridloom.edge.wire import Decoder, ParameterDecoder, QueryParameters, wire_name
@@ -60,6 +60,9 @@ class Operation:
     query: type[QueryParameters] | None
     body: Any
     answer: Any
+    answers: Any
+    body_schema: dict[str, Any] | None
+    body_schema_for: tuple[str, ...]
     read_query: ParameterDecoder | None
     read_body: Decoder | None
 
@@ -91,6 +94,9 @@ def operation(
     deprecated: str | None = None,
     sunset: str | None = None,
     operation_id: str | None = None,
+    answers: Any = None,
+    body_schema: dict[str, Any] | None = None,
+    body_schema_for: tuple[str, ...] = (JSON,),
 ) -> Callable[[H], H]:
     """Declare the function below as the handler of one operation.
 
@@ -100,6 +106,8 @@ def operation(
 
     access: a permission word, or PUBLIC, or SIGNED_IN.
     defers_transaction: the handler starts its transaction itself, with `await call.begin()`, once slow work is done.
+    answers: the JSON that a streamed answer holds, where the return type cannot say it.
+    body_schema: the JSON Schema of a raw body, for the media types in body_schema_for.
     secret_answer: the answer shows a secret once; what is stored for a safe retry is sealed.
     """
 
@@ -135,6 +143,9 @@ def operation(
             query=query,
             body=body,
             answer=answer,
+            answers=answers,
+            body_schema=body_schema,
+            body_schema_for=body_schema_for,
             read_query=ParameterDecoder(query) if query is not None else None,
             read_body=Decoder(body) if body is not None and body is not bytes else None,
         )
@@ -152,11 +163,3 @@ def operations_of(*modules: ModuleType) -> tuple[Operation, ...]:
         for value in vars(module).values()
         if hasattr(value, "__operation__") and value.__module__ == module.__name__
     )
-
-
-def answer_type(declared: Operation) -> Any:
-    """What the body of a successful answer holds, looking through `Answer[…]`; None when there is none."""
-    from gridloom.edge.answers import Answer
-
-    answer = declared.answer
-    return answer.__args__[0] if get_origin(answer) is Answer else answer

@@ -52,7 +52,9 @@ class RateLimiter:
 
     async def _lease(self, db: Database, key: str, limit: int, now: float) -> _Lease:
         size = max(1, limit // LEASES_PER_WINDOW)
-        row = await db.fetchrow("select granted, used, window_left_s from rate_limit_lease($1, $2, $3)", key, size, limit)
+        row = await db.fetchrow(
+            "select granted, used, window_left_s from rate_limit_lease($1, $2, $3)", key, size, limit
+        )
         assert row is not None
         lease = _Lease(row["granted"], limit - row["used"], now + row["window_left_s"])
         self._leases[key] = lease

@@ -40,7 +40,7 @@ async def _until(frames: AsyncIterator[bytes], stopping: asyncio.Event) -> Async
     upcoming: asyncio.Task[bytes] | None = None
     try:
         while True:
-            upcoming = asyncio.ensure_future(anext(frames))  # type: ignore[arg-type]
+            upcoming = asyncio.ensure_future(anext(frames))
             await asyncio.wait({upcoming, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not upcoming.done():
                 return
@@ -81,7 +81,9 @@ async def send_reply(
         {
             "type": "http.response.start",
             "status": outcome.status,
-            "headers": [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()],
+            "headers": [
+                (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()
+            ],
         }
     )
     if outcome.stream is None:

@@ -15,9 +15,7 @@ from msgspec import Meta
 from gridloom.kernel.money import Euro, check_euro
 from gridloom.kernel.problem import BadRequest, FieldError
 
-Instant = Annotated[
-    datetime, Meta(tz=True, description="RFC 3339 with an offset", examples=["2026-03-29T00:00:00Z"])
-]
+Instant = Annotated[datetime, Meta(tz=True, description="RFC 3339 with an offset", examples=["2026-03-29T00:00:00Z"])]
 """A moment: any offset is accepted, none is not; UTC once it is inside."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=200, description="What people call it")]
@@ -39,11 +37,11 @@ def parameter_name(name: str) -> str:
     return name.rstrip("_").replace("_", "-")
 
 
-class View(msgspec.Struct, kw_only=True, frozen=True, rename=wire_name):
+class View(msgspec.Struct, kw_only=True, rename=wire_name):
     """What an operation answers."""
 
 
-class RequestBody(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, rename=wire_name):
+class RequestBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename=wire_name):
     """What an operation is sent: unknown fields refused, moments in UTC, euros exact."""
 
     def __post_init__(self) -> None:
@@ -53,10 +51,10 @@ class RequestBody(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fiel
                 continue
             accepted = accept(value)
             if accepted is not value:
-                msgspec.structs.force_setattr(self, name, accepted)
+                setattr(self, name, accepted)
 
 
-class QueryParameters(msgspec.Struct, kw_only=True, frozen=True, rename=parameter_name):
+class QueryParameters(msgspec.Struct, kw_only=True, rename=parameter_name):
     """The query of an operation; a tuple is a comma-separated list."""
 
 
@@ -284,4 +282,3 @@ def to_json(value: Any) -> bytes:
     """JSON as the contract has it: euros as numbers, moments in UTC with whole seconds or milliseconds."""
     body = _encode(value)
     return _MICROSECONDS.sub(rb'"\1Z"', body) if b"." in body else body
-

@@ -1,0 +1,77 @@
+"""The service put together: which rooms answer, and what lives as long as the process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from types import ModuleType
+from typing import Any
+
+from starlette.middleware.cors import CORSMiddleware
+
+from gridloom import documentation, health
+from gridloom.database.pool import create_pool
+from gridloom.documentation import Interface
+from gridloom.edge import operations_of
+from gridloom.edge.dispatch import Edge
+from gridloom.edge.rate_limit import RateLimiter
+from gridloom.health import HealthChecks
+from gridloom.settings import Settings
+
+ROOMS: tuple[ModuleType, ...] = (
+    documentation,
+    health,
+)
+"""The modules whose operations the service answers, in the order in which the documentation shows them."""
+
+Resident = Callable[[Edge, Settings], AbstractAsyncContextManager[None]]
+
+RESIDENTS: tuple[Resident, ...] = ()
+"""What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
+
+
+def create_edge(settings: Settings) -> Edge:
+    """The service without anything around it."""
+
+    @asynccontextmanager
+    async def lifespan(edge: Edge) -> AsyncIterator[None]:
+        assert settings.database_url is not None
+        edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
+        for resource in (settings, Interface(edge, settings), HealthChecks()):
+            edge.resources.add(resource)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(edge.pool.close)
+            for resident in RESIDENTS:
+                await stack.enter_async_context(resident(edge, settings))
+            yield
+
+    return Edge(
+        operations_of(*ROOMS),
+        lifespan=lifespan,
+        limiter=RateLimiter(
+            {"standard": settings.rate_limit_per_minute, "public": settings.public_rate_limit_per_minute}
+        ),
+        trusts_proxy=settings.trusts_proxy,
+    )
+
+
+def create_app(settings: Settings) -> Any:
+    """The ASGI application."""
+    edge = create_edge(settings)
+    if not settings.cors_origins:
+        return edge
+    return CORSMiddleware(
+        edge,  # type: ignore[arg-type]
+        allow_origins=settings.cors_origins,
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "Last-Event-ID", "X-Request-Id"],
+        expose_headers=[
+            "ETag",
+            "Link",
+            "X-Request-Id",
+            "RateLimit",
+            "RateLimit-Policy",
+            "Idempotency-Replayed",
+            "Retry-After",
+        ],
+    )

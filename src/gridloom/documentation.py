@@ -1,0 +1,144 @@
+"""The interface explains itself: OpenAPI, a page that renders it, and a page for every problem type."""
+
+from __future__ import annotations
+
+import html
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from gridloom.edge import HTML, PUBLIC, Answer, Call, Content, operation
+from gridloom.edge.dispatch import Edge
+from gridloom.edge.openapi import describe
+from gridloom.kernel.problem import NotFound, known_problems
+from gridloom.settings import Settings
+
+TAG = "Documentation"
+
+_ASSETS = {
+    "swagger-ui-bundle.js": "text/javascript",
+    "swagger-ui.css": "text/css",
+    "favicon-32x32.png": "image/png",
+}
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<link rel="icon" href="/docs/assets/favicon-32x32.png">
+{head}
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+_READER = """<div id="reference"></div>
+<script src="/docs/assets/swagger-ui-bundle.js"></script>
+<script>
+SwaggerUIBundle({
+  url: "/openapi.json", dom_id: "#reference", deepLinking: true, filter: true, docExpansion: "none",
+  persistAuthorization: true, displayRequestDuration: true, validatorUrl: null, tryItOutEnabled: true,
+});
+</script>"""
+
+_PLAIN_STYLE = """<style>
+body { font: 17px/1.6 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem; color: #1d2733; }
+h1 { font-size: 1.6rem; } a { color: #0b6e4f; } code { background: #eef2f1; padding: 0 .25em; border-radius: 3px; }
+td, th { text-align: left; padding: .3rem 1rem .3rem 0; vertical-align: top; } .status { color: #5b6773; }
+</style>"""
+
+
+class Interface:
+    """The OpenAPI document of this service, made once."""
+
+    def __init__(self, edge: Edge, settings: Settings) -> None:
+        self.document = interface_document(edge, settings)
+
+
+def interface_document(edge: Edge, settings: Settings) -> dict[str, Any]:
+    servers = [(settings.base_url, "Production"), (settings.sandbox_base_url, "Sandbox")]
+    return describe(edge.operations, servers=servers)
+
+
+@operation(
+    "GET", "/openapi.json", summary="This interface as OpenAPI 3.1.0", tag=TAG, access=PUBLIC, rate_limit="public"
+)
+async def read_interface(call: Call) -> dict[str, Any]:
+    return call.resources[Interface].document
+
+
+@operation(
+    "GET", "/docs", summary="This interface as a page", tag=TAG, access=PUBLIC, rate_limit="public", produces=(HTML,)
+)
+async def show_documentation(call: Call) -> Content:
+    head = '<link rel="stylesheet" href="/docs/assets/swagger-ui.css">'
+    return _page("Gridloom: the interface", _READER, head)
+
+
+@operation("GET", "/", summary="Leads to the documentation", tag=TAG, access=PUBLIC, rate_limit="public", status=302)
+async def show_front_page(call: Call) -> Answer[None]:
+    return Answer(None, headers={"Location": "/docs"})
+
+
+@operation(
+    "GET",
+    "/docs/assets/{assetName}",
+    summary="A script, style or picture of the documentation",
+    tag=TAG,
+    access=PUBLIC,
+    rate_limit="public",
+    produces=("application/octet-stream", *_ASSETS.values()),
+)
+async def read_documentation_asset(call: Call, asset_name: str) -> Content:
+    if asset_name not in _ASSETS:
+        raise NotFound(f"The documentation has no file {asset_name}.")
+    headers = {"Cache-Control": "public, max-age=86400"}
+    return Content(_asset(asset_name), _ASSETS[asset_name], headers)
+
+
+@operation(
+    "GET", "/docs/problems", summary="Every problem type", tag=TAG, access=PUBLIC, rate_limit="public", produces=(HTML,)
+)
+async def list_problem_types(call: Call) -> Content:
+    rows = "".join(
+        f'<tr><td class="status">{kind.status}</td><td><a href="{kind.type}">{html.escape(kind.title)}</a></td></tr>'
+        for kind in known_problems()
+    )
+    return _page("Problem types", f"<h1>What can go wrong</h1><table>{rows}</table>", _PLAIN_STYLE)
+
+
+@operation(
+    "GET",
+    "/docs/problems/{problemName}",
+    summary="What a problem type means",
+    tag=TAG,
+    access=PUBLIC,
+    rate_limit="public",
+    produces=(HTML,),
+)
+async def explain_problem_type(call: Call, problem_name: str) -> Content:
+    for kind in known_problems():
+        if kind.type.rsplit("/", 1)[-1] == problem_name:
+            paragraphs = "".join(f"<p>{_prose(text)}</p>" for text in kind.documentation().split("\n\n"))
+            body = f'<p class="status">{kind.status}</p><h1>{html.escape(kind.title)}</h1>{paragraphs}'
+            return _page(kind.title, body + '<p><a href="/docs/problems">All problem types</a></p>', _PLAIN_STYLE)
+    raise NotFound(f"There is no problem type {problem_name}.")
+
+
+def _page(title: str, body: str, head: str) -> Content:
+    text = _PAGE.format(title=html.escape(title), head=head, body=body)
+    return Content(text.encode(), "text/html; charset=utf-8")
+
+
+def _prose(text: str) -> str:
+    pieces = html.escape(text, quote=False).split("`")
+    return "".join(f"<code>{piece}</code>" if position % 2 else piece for position, piece in enumerate(pieces))
+
+
+@cache
+def _asset(name: str) -> bytes:
+    return files("swagger_ui").joinpath("static", name).read_bytes()

@@ -1,0 +1,142 @@
+"""What tests share: one PostgreSQL a run, one migrated database and one service a test process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import httpx2
+import pytest
+from gridloom.database.embedded import EmbeddedPostgres
+from gridloom.database.migrate import migrate
+
+from gridloom.app import create_edge
+from gridloom.database.environment import establish_environment
+from gridloom.edge.dispatch import Edge
+from gridloom.settings import Settings
+
+SERVER = "GRIDLOOM_TEST_SERVER"
+TEMPLATE = "gridloom_template"
+_server: EmbeddedPostgres | None = None
+_home: Path | None = None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The first process starts the server and migrates a template; the others find it in their environment."""
+    global _server, _home
+    if SERVER in os.environ or config.option.collectonly:
+        return
+    _home = Path(tempfile.mkdtemp(prefix="gridloom-test-"))
+    # Tests of durability start a server of their own.
+    _server = EmbeddedPostgres(_home, settings={"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"})
+    os.environ[SERVER] = _server.start()
+    asyncio.run(_make_template(os.environ[SERVER]))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _server is not None and _home is not None:
+        _server.stop()
+        os.environ.pop(SERVER, None)
+        shutil.rmtree(_home, ignore_errors=True)
+
+
+async def _make_template(server: str) -> None:
+    await _execute(server, f"create database {TEMPLATE}")
+    connection = await asyncpg.connect(_url_of(server, TEMPLATE))
+    try:
+        await migrate(connection)
+        await establish_environment(connection, "sandbox")
+    finally:
+        await connection.close()
+
+
+async def _execute(url: str, statement: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def _url_of(server: str, database: str) -> str:
+    return urlunsplit(urlsplit(server)._replace(path=f"/{database}"))
+
+
+@asynccontextmanager
+async def migrated_database() -> AsyncIterator[str]:
+    """The address of a new database with the whole schema and no rows."""
+    server, name = os.environ[SERVER], f"test_{uuid.uuid4().hex}"
+    await _execute(server, f"create database {name} template {TEMPLATE} strategy file_copy")
+    try:
+        yield _url_of(server, name)
+    finally:
+        await _execute(server, f"drop database {name} with (force)")
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Edge]:
+    """The service in this process, from start-up to shutdown, as a server would run it."""
+    edge = create_edge(settings)
+    inbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
+    outbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
+    life = asyncio.create_task(edge({"type": "lifespan"}, inbox.get, outbox.put))
+    await inbox.put({"type": "lifespan.startup"})
+    started = await outbox.get()
+    assert started["type"] == "lifespan.startup.complete", started
+    try:
+        yield edge
+    finally:
+        await inbox.put({"type": "lifespan.shutdown"})
+        await life
+
+
+def client_of(edge: Edge, token: str | None = None) -> httpx2.AsyncClient:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    transport = httpx2.ASGITransport(app=edge, raise_app_exceptions=False)  # type: ignore[arg-type]
+    return httpx2.AsyncClient(transport=transport, base_url="http://gridloom.test", headers=headers)
+
+
+@pytest.fixture(scope="session")
+async def database_url() -> AsyncIterator[str]:
+    """One database a test process; tests keep apart by making organisations of their own."""
+    async with migrated_database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def settings(database_url: str) -> Settings:
+    return Settings(environment="sandbox", database_url=database_url)
+
+
+@pytest.fixture(scope="session")
+async def app(settings: Settings) -> AsyncIterator[Edge]:
+    async with running(settings) as edge:
+        yield edge
+
+
+@pytest.fixture
+async def fresh_app(settings: Settings) -> AsyncIterator[Callable[[], Awaitable[Edge]]]:
+    """Makes services on a database of their own, for tests that move the sandbox's clock."""
+    async with AsyncExitStack() as stack:
+
+        async def start() -> Edge:
+            url = await stack.enter_async_context(migrated_database())
+            return await stack.enter_async_context(running(replace(settings, database_url=url)))
+
+        yield start
+
+
+@pytest.fixture
+async def anonymous(app: Edge) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client without a token."""
+    async with client_of(app) as client:
+        yield client
