@@ -16,11 +16,11 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import httpx2
 import pytest
-from gridloom.database.embedded import EmbeddedPostgres
-from gridloom.database.migrate import migrate
 
 from gridloom.app import create_edge
+from gridloom.database.embedded import EmbeddedPostgres
 from gridloom.database.environment import establish_environment
+from gridloom.database.migrate import migrate
 from gridloom.edge.dispatch import Edge
 from gridloom.settings import Settings
 

@@ -23,7 +23,7 @@ create or replace function platform_now() returns timestamptz language sql volat
 """
 
 
-class WrongEnvironment(Exception):  # noqa: N818 - named after what happened
+class WrongEnvironment(Exception):
     """A production service on a sandbox's database, or the reverse."""
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import asyncpg
 
+from gridloom.database.pool import Database
+
 MIGRATIONS = Path(__file__).parent / "migrations"
 OLDEST_SERVER_VERSION = 150000
 LOCK_KEY = 0x6772_6964_6C6F_6F6D  # "gridloom"; whoever holds it migrates, everybody else waits
@@ -59,7 +61,7 @@ async def migrate(connection: "asyncpg.Connection[asyncpg.Record]", directory: P
     return applied
 
 
-async def pending(connection: "asyncpg.Connection[asyncpg.Record]", directory: Path = MIGRATIONS) -> list[str]:
+async def pending(connection: Database, directory: Path = MIGRATIONS) -> list[str]:
     """What `migrate` would apply; empty when the database is up to date."""
     if await connection.fetchval("select to_regclass('schema_migration')") is None:
         return [migration.name for migration in read_migrations(directory)]
@@ -85,9 +87,7 @@ async def _apply_next(connection: "asyncpg.Connection[asyncpg.Record]", migratio
         return migration.name
 
 
-async def _outstanding(
-    connection: "asyncpg.Connection[asyncpg.Record]", migrations: list[Migration]
-) -> list[Migration]:
+async def _outstanding(connection: Database, migrations: list[Migration]) -> list[Migration]:
     rows = await connection.fetch("select name, sha256 from schema_migration")
     applied = {row["name"]: row["sha256"] for row in rows}
     shipped = {migration.name: migration.sha256 for migration in migrations}

@@ -24,7 +24,7 @@ class StoredAnswer:
     body: bytes
 
 
-class Replay(Exception):  # noqa: N818 - not an error: the answer is known already
+class Replay(Exception):
     """The request was carried out before; this is what it answered."""
 
     def __init__(self, answer: StoredAnswer) -> None:
