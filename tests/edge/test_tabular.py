@@ -1,0 +1,60 @@
+"""Large tables in the format that was asked for."""
+
+import io
+from collections.abc import AsyncIterator
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from gridloom.edge.answers import ARROW, CSV, PARQUET
+from gridloom.edge.tabular import TIME, points_json, stream_table, time_texts
+
+SCHEMA = pa.schema([("time", TIME), ("power", pa.float64())])
+TIMES = np.datetime64("2026-03-29T00:00:00", "ms") + np.arange(6) * np.timedelta64(15, "m")
+
+
+async def two_batches() -> AsyncIterator[pa.RecordBatch]:
+    for part in (slice(0, 4), slice(4, 6)):
+        powers = np.array([1.5, -2.0, 0.0, 3.25, 1e-9, 7.0])[part]
+        yield pa.record_batch([pa.array(TIMES[part], TIME), pa.array(powers)], schema=SCHEMA)
+
+
+async def streamed(media_type: str) -> bytes:
+    stream = stream_table(media_type, SCHEMA, two_batches())
+    return b"".join([chunk async for chunk in stream.chunks])
+
+
+class TestATable:
+    @pytest.mark.parametrize("media_type", [ARROW, PARQUET])
+    async def test_reads_back_as_it_was(self, media_type: str):
+        body = io.BytesIO(await streamed(media_type))
+        table = pa.ipc.open_stream(body).read_all() if media_type == ARROW else pyarrow.parquet.read_table(body)
+        assert table.schema == SCHEMA
+        assert table["power"].to_pylist() == [1.5, -2.0, 0.0, 3.25, 1e-9, 7.0]
+
+    async def test_as_csv_says_times_in_utc(self):
+        lines = (await streamed(CSV)).decode().splitlines()
+        assert lines[0] == '"time","power"'
+        assert lines[1] == '"2026-03-29T00:00:00Z",1.5'
+        assert len(lines) == 7
+
+
+class TestPointsAsJSON:
+    def test_leave_gaps_as_null(self):
+        body = points_json(TIMES[:2], np.array([1.25, np.nan]))
+        assert orjson.loads(body) == [
+            {"time": "2026-03-29T00:00:00Z", "value": 1.25},
+            {"time": "2026-03-29T00:15:00Z", "value": None},
+        ]
+
+    def test_of_nothing_is_an_empty_list(self):
+        assert points_json(TIMES[:0], np.array([])) == b"[]"
+
+    def test_show_milliseconds_only_where_there_are_some(self):
+        assert time_texts(np.array(["2026-01-01T00:00:00.5"], "datetime64[ms]")).tolist() == [
+            "2026-01-01T00:00:00.500Z"
+        ]
