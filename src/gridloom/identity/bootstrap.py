@@ -1,0 +1,79 @@
+"""The first start: an empty platform gets its operator, that operator its ADMIN, and the service its signing key."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Final
+
+from gridloom.database.pool import Pool
+from gridloom.identity.password_rules import fault_of, normalised
+from gridloom.identity.passwords import hash_now
+from gridloom.identity.permissions import OrganisationKind, Role
+from gridloom.identity.store.members import insert_member
+from gridloom.identity.store.organisations import insert_organisation, is_empty_platform, lock_platform
+from gridloom.identity.store.signing_keys import ensure_signing_key
+from gridloom.kernel.ids import OrganisationID, UserID, uuid7
+
+OPERATOR_NAME: Final = "Operator"
+OPERATOR_USERNAME: Final = "operator"
+
+
+class BootstrapRefused(Exception):
+    """The platform is empty, and the credentials of its first ADMIN are missing or too weak for production."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """Who was created; the password is shown to nobody but the person who starts the service."""
+
+    organisation_id: OrganisationID
+    user_id: UserID
+    username: str
+    password: str = field(repr=False)
+    is_made_up: bool
+    """Whether the password was made here and has to be printed, or was given and must not be."""
+
+
+async def bootstrap_operator(
+    pool: Pool, username: str | None, password: str | None, *, in_production: bool = False
+) -> Bootstrap | None:
+    """Create the operator on an empty platform; None when there is one. Any number of replicas may start at once.
+
+    In a sandbox what is not given is made up. Production takes only credentials that were given, and only good ones.
+    """
+    async with pool.acquire() as connection, connection.transaction():
+        await lock_platform(connection)
+        await ensure_signing_key(connection)
+        if not await is_empty_platform(connection):
+            return None
+        chosen = username or OPERATOR_USERNAME
+        if in_production:
+            _check_production(username, password)
+        made_up = password is None or password == ""
+        secret = secrets.token_urlsafe(18) if not password else password
+        organisation = await insert_organisation(
+            connection, OrganisationID(uuid7()), OPERATOR_NAME, OrganisationKind.OPERATOR
+        )
+        member = await insert_member(
+            connection,
+            member_id=UserID(uuid7()),
+            organisation_id=organisation.id,
+            username=chosen,
+            display_name=chosen,
+            role=Role.ADMIN,
+            password_hash=hash_now(secret),
+        )
+        assert member is not None, "the platform was empty"
+        return Bootstrap(organisation.id, member.id, chosen, secret, made_up)
+
+
+def _check_production(username: str | None, password: str | None) -> None:
+    if not username or not password:
+        raise BootstrapRefused(
+            "The database is empty. Set GRIDLOOM_BOOTSTRAP_USERNAME and GRIDLOOM_BOOTSTRAP_PASSWORD for the operator's "
+            "first ADMIN, or start the sandbox with GRIDLOOM_ENVIRONMENT=sandbox."
+        )
+    fault = fault_of(normalised(password), username)
+    if fault is not None:
+        raise BootstrapRefused(f"GRIDLOOM_BOOTSTRAP_PASSWORD {fault}.")

@@ -1,0 +1,89 @@
+"""The signing keys as one worker holds them: read from the database, shared by all replicas, replaced without a pause."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from gridloom.database.pool import Database, Pool
+from gridloom.identity.store import signing_keys as store
+from gridloom.identity.tokens import SigningKey, jwk_of
+
+FRESH_FOR_S: Final = 60.0
+# A forged token can name any key: it makes a worker look for it once a second, not once a request.
+LOOK_AGAIN_AFTER_S: Final = 1.0
+
+JWKS_MAX_AGE: Final = timedelta(minutes=5)
+"""How long others may keep the public keys; a new key waits as long before it signs."""
+
+
+class Keyring:
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._keys: tuple[SigningKey, ...] = ()
+        self._public: dict[str, tuple[Ed25519PublicKey, float]] = {}
+        self._read_at = float("-inf")
+
+    async def for_signing(self) -> SigningKey:
+        """The newest key whose time has come."""
+        await self._refresh(FRESH_FOR_S)
+        key = self._signing()
+        if key is None:
+            await make_first_key(self._pool)
+            await self._refresh(0)
+            key = self._signing()
+        assert key is not None, "the database holds a key that signs"
+        return key
+
+    async def for_verifying(self, kid: str) -> Ed25519PublicKey | None:
+        found = self._public.get(kid)
+        if found is None:
+            await self._refresh(LOOK_AGAIN_AFTER_S)
+            found = self._public.get(kid)
+        if found is None or found[1] <= time.time():
+            return None
+        return found[0]
+
+    async def published(self) -> list[dict[str, Any]]:
+        """The public halves, for anybody who wants to verify a token without asking us."""
+        await self._refresh(FRESH_FOR_S)
+        return [jwk_of(key.kid, key.public) for key in self._keys]
+
+    def forget(self) -> None:
+        """Read the keys anew before they are used next."""
+        self._keys, self._public, self._read_at = (), {}, float("-inf")
+
+    def _signing(self) -> SigningKey | None:
+        now = time.time()
+        oldest = self._keys[-1] if self._keys else None
+        return next((key for key in self._keys if key.signs_from.timestamp() <= now), oldest)
+
+    async def _refresh(self, older_than_s: float) -> None:
+        now = time.monotonic()
+        if now - self._read_at < older_than_s:
+            return
+        keys = await store.list_signing_keys(self._pool)
+        self._keys = tuple(keys)
+        self._public = {
+            key.kid: (key.public, key.verifies_until.timestamp() if key.verifies_until else float("inf")) for key in keys
+        }
+        self._read_at = now
+
+
+async def make_first_key(pool: Pool) -> None:
+    async with pool.acquire() as connection, connection.transaction():
+        await store.ensure_signing_key(connection)
+
+
+async def rotate_signing_key(db: Database, *, distrust: bool = False) -> str:
+    """Replace the signing key; answers the new key's identifier. Runs in the caller's transaction.
+
+    Tokens already given out stay good until they expire. distrust: the private key has become known to somebody; no
+    token signed with it is believed any more, and everybody obtains a new one with their refresh token.
+    """
+    if distrust:
+        await store.distrust_signing_keys(db)
+    return await store.add_signing_key(db, signs_in=timedelta(0) if distrust else JWKS_MAX_AGE)

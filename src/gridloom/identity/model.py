@@ -1,0 +1,115 @@
+"""Organisations, members, sessions, keys and invitations as they are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from gridloom.identity.permissions import OrganisationKind, Permission, Role, permissions_of
+from gridloom.kernel.ids import APIKeyID, InvitationID, OrganisationID, SessionID, UserID
+
+
+@dataclass(frozen=True, slots=True)
+class Organisation:
+    id: OrganisationID
+    name: str
+    kind: OrganisationKind
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def etag(self) -> str:
+        return f"{self.id.hex}-{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    id: UserID
+    organisation_id: OrganisationID
+    organisation_kind: OrganisationKind
+    username: str
+    display_name: str
+    role: Role
+    version: int
+    created_at: datetime
+
+    @property
+    def permissions(self) -> frozenset[Permission]:
+        return permissions_of(self.role, self.organisation_kind)
+
+    @property
+    def etag(self) -> str:
+        return f"{self.id.hex}-{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A member with what a login is checked against."""
+
+    member: Member
+    password_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """A login that has just been recorded, by the database's clock."""
+
+    id: SessionID
+    began_at: datetime
+
+
+class SessionEnd(StrEnum):
+    LOGOUT = "LOGOUT"
+    PASSWORD_CHANGED = "PASSWORD_CHANGED"  # noqa: S105 — a cause, not a password
+    REFRESH_REUSED = "REFRESH_REUSED"
+
+
+@dataclass(frozen=True, slots=True)
+class APIKey:
+    id: APIKeyID
+    member_id: UserID
+    name: str
+    permissions: frozenset[str]
+    """What was asked for; what holds now is never more than the creator's own."""
+    created_at: datetime
+    expires_at: datetime | None
+
+
+class InvitationStatus(StrEnum):
+    PENDING = "PENDING"
+    ACCEPTED = "ACCEPTED"
+    REVOKED = "REVOKED"
+    EXPIRED = "EXPIRED"
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    id: InvitationID
+    organisation_id: OrganisationID
+    email: str
+    role: Role
+    invited_by: UUID
+    created_at: datetime
+    expires_at: datetime
+    status: InvitationStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What an organisation may do with an asset that it does not own."""
+
+    asset_key: int
+    organisation_id: OrganisationID
+    permissions: frozenset[str]
+    granted_by: UUID
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def etag(self) -> str:
+        # The time keeps a grant that was taken back and given again apart from the first one.
+        return f"{self.updated_at.timestamp() * 1000:.0f}-{self.version}"

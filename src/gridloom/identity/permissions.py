@@ -1,0 +1,103 @@
+"""What may be done at all: the permission words, and the roles that bundle them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class Permission(StrEnum):
+    READ_PHYSICAL_ASSETS = "Read:physical-assets"
+    UPDATE_PHYSICAL_ASSETS = "Update:physical-assets"
+    READ_SCHEDULES = "Read:schedules"
+    UPDATE_SCHEDULES = "Update:schedules"
+    CREATE_ANCILLARY_BIDS = "Create:ancillary-bids"
+    CREATE_ANCILLARY_RESULTS = "Create:ancillary-results"
+    CREATE_UNAVAILABILITIES = "Create:unavailabilities"
+    CREATE_LOGBOOK = "Create:logbook"
+    CREATE_EXCHANGE_NOTIFICATIONS = "Create:exchange-notifications"
+    READ_MONITORING = "Read:monitoring"
+    CREATE_MONITORING = "Create:monitoring"
+    READ_VIRTUAL_ASSETS = "Read:virtual-assets"
+    READ_AUCTIONS = "Read:auctions"
+    CREATE_BIDS = "Create:bids"
+    MANAGE_AUCTIONS = "Manage:auctions"
+    READ_REVENUE = "Read:revenue"
+    CREATE_SETTLEMENTS = "Create:settlements"
+    MANAGE_ORGANISATION = "Manage:organisation"
+
+
+class OrganisationKind(StrEnum):
+    OPERATOR = "OPERATOR"
+    PARTICIPANT = "PARTICIPANT"
+
+
+class Role(StrEnum):
+    ADMIN = "ADMIN"
+    TRADER = "TRADER"
+    ENGINEER = "ENGINEER"
+    VIEWER = "VIEWER"
+
+
+_READING: Final = frozenset(permission for permission in Permission if permission.startswith("Read:"))
+
+# Running the market is the operator's alone, whatever role a participant's member holds.
+OPERATOR_ONLY: Final = frozenset({Permission.MANAGE_AUCTIONS, Permission.CREATE_SETTLEMENTS})
+
+ROLE_PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = {
+    Role.ADMIN: frozenset(Permission),
+    Role.TRADER: _READING
+    | {
+        Permission.UPDATE_SCHEDULES,
+        Permission.CREATE_ANCILLARY_BIDS,
+        Permission.CREATE_ANCILLARY_RESULTS,
+        Permission.CREATE_UNAVAILABILITIES,
+        Permission.CREATE_LOGBOOK,
+        Permission.CREATE_EXCHANGE_NOTIFICATIONS,
+        Permission.CREATE_BIDS,
+        Permission.MANAGE_AUCTIONS,
+        Permission.CREATE_SETTLEMENTS,
+    },
+    Role.ENGINEER: frozenset(
+        {
+            Permission.READ_PHYSICAL_ASSETS,
+            Permission.UPDATE_PHYSICAL_ASSETS,
+            Permission.READ_SCHEDULES,
+            Permission.CREATE_UNAVAILABILITIES,
+            Permission.CREATE_LOGBOOK,
+            Permission.CREATE_EXCHANGE_NOTIFICATIONS,
+            Permission.READ_MONITORING,
+            Permission.CREATE_MONITORING,
+            Permission.READ_VIRTUAL_ASSETS,
+        }
+    ),
+    Role.VIEWER: _READING,
+}
+
+# What an owner can hand to another organisation is what concerns one asset.
+GRANTABLE: Final = frozenset(Permission) - {
+    Permission.READ_VIRTUAL_ASSETS,
+    Permission.READ_AUCTIONS,
+    Permission.CREATE_BIDS,
+    Permission.MANAGE_AUCTIONS,
+    Permission.CREATE_SETTLEMENTS,
+    Permission.MANAGE_ORGANISATION,
+}
+
+
+def permissions_of(role: Role, kind: OrganisationKind) -> frozenset[Permission]:
+    """What a member with this role may do in an organisation of this kind."""
+    bundled = ROLE_PERMISSIONS[role]
+    return bundled if kind is OrganisationKind.OPERATOR else bundled - OPERATOR_ONLY
+
+
+def permissions_of_key(requested: Iterable[str], creator: frozenset[Permission]) -> frozenset[Permission]:
+    """What an API key may do now: what it was made for, as far as its creator may still do it."""
+    return creator.intersection(requested)
+
+
+def in_order(permissions: Iterable[str]) -> list[Permission]:
+    """The words in the order in which the contract lists them."""
+    held = frozenset(permissions)
+    return [permission for permission in Permission if permission in held]

@@ -1,0 +1,65 @@
+"""May this caller do this here: the one question every asset and organisation path asks before anything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.edge.caller import Caller
+from gridloom.identity.store.grants import AssetRights, read_rights
+from gridloom.identity.store.organisations import organisation_exists
+from gridloom.kernel.ids import OrganisationID
+from gridloom.kernel.problem import Forbidden, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """An asset that the caller may use as asked."""
+
+    key: int
+    """The small key under which every table keeps this asset."""
+    organisation_id: OrganisationID
+    """Its owner."""
+    kind: str
+
+
+async def asset_reach(
+    db: Database, caller: Caller, asset_id: UUID, permission: str, kind: str | None = "PHYSICAL"
+) -> Reach:
+    """The asset, if the caller's role and the owner's grant both allow `permission` on it.
+
+    kind: `PHYSICAL`, `VIRTUAL`, or None where either will do.
+    """
+    rights = await read_rights(db, asset_id, caller.organisation_id)
+    if rights is None or (kind is not None and rights.kind != kind):
+        raise NotFound(f"There is no {_noun(kind)} {asset_id}.")
+    if permission not in caller.permissions:
+        raise Forbidden(f"The role {caller.role} does not have {permission}.")
+    if not _is_open_to(caller, rights, permission):
+        raise Forbidden(f"Your organisation has no grant of {permission} on the {_noun(rights.kind)} {asset_id}.")
+    return Reach(rights.key, rights.organisation_id, rights.kind)
+
+
+async def organisation_reach(db: Database, caller: Caller, organisation_id: UUID) -> OrganisationID:
+    """The organisation, if it is the caller's own or the caller is the platform's operator."""
+    if caller.organisation_id == organisation_id:
+        return OrganisationID(organisation_id)
+    if not await organisation_exists(db, organisation_id):
+        raise NotFound(f"There is no organisation {organisation_id}.")
+    if not caller.is_operator:
+        raise Forbidden(f"The organisation {organisation_id} is not yours.")
+    return OrganisationID(organisation_id)
+
+
+def _is_open_to(caller: Caller, rights: AssetRights, permission: str) -> bool:
+    if rights.organisation_id == caller.organisation_id:
+        return True
+    # Virtual batteries are the operator's product: it allocates, splits and settles them for their holders.
+    if rights.kind == "VIRTUAL" and caller.is_operator:
+        return True
+    return permission in rights.granted
+
+
+def _noun(kind: str | None) -> str:
+    return "asset" if kind is None else f"{kind.lower()} asset"

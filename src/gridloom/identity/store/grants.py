@@ -1,0 +1,121 @@
+"""Assets' owners and grants in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.identity.model import Grant
+from gridloom.identity.permissions import Permission
+from gridloom.kernel.ids import OrganisationID
+
+
+@dataclass(frozen=True, slots=True)
+class AssetRights:
+    """An asset, its owner, and what the asker's organisation was granted on it."""
+
+    key: int
+    kind: str
+    organisation_id: OrganisationID
+    granted: frozenset[str]
+
+
+def _grant(row: Mapping[str, Any]) -> Grant:
+    return Grant(
+        asset_key=row["asset_key"],
+        organisation_id=OrganisationID(row["organisation_id"]),
+        permissions=frozenset(row["permissions"]),
+        granted_by=row["granted_by"],
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+async def insert_asset(db: Database, asset_id: UUID, kind: str, organisation_id: UUID) -> int:
+    """Register an asset with its owner; answers the key that every other table carries."""
+    return int(
+        await db.fetchval(
+            "insert into asset (id, kind, organisation_id) values ($1, $2, $3) returning key",
+            asset_id,
+            kind,
+            organisation_id,
+        )
+    )
+
+
+async def read_rights(db: Database, asset_id: UUID, asking_organisation_id: UUID) -> AssetRights | None:
+    row = await db.fetchrow(
+        """
+        select a.key, a.kind, a.organisation_id, g.permissions
+        from asset a left join asset_grant g on g.asset_key = a.key and g.organisation_id = $2
+        where a.id = $1
+        """,
+        asset_id,
+        asking_organisation_id,
+    )
+    if row is None:
+        return None
+    return AssetRights(
+        row["key"], row["kind"], OrganisationID(row["organisation_id"]), frozenset(row["permissions"] or ())
+    )
+
+
+async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit: int) -> list[Grant]:
+    """By organisation."""
+    rows = await db.fetch(
+        """
+        select asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at
+        from asset_grant where asset_key = $1 and ($2::uuid is null or organisation_id > $2)
+        order by organisation_id limit $3
+        """,
+        asset_key,
+        after,
+        limit,
+    )
+    return [_grant(row) for row in rows]
+
+
+async def read_grant(db: Database, asset_key: int, organisation_id: UUID) -> Grant | None:
+    row = await db.fetchrow(
+        """
+        select asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at
+        from asset_grant where asset_key = $1 and organisation_id = $2
+        """,
+        asset_key,
+        organisation_id,
+    )
+    return None if row is None else _grant(row)
+
+
+async def put_grant(
+    db: Database, asset_key: int, organisation_id: UUID, permissions: list[Permission], granted_by: UUID
+) -> Grant:
+    """Replace what the organisation may do; giving the same again changes nothing, not even the version."""
+    row = await db.fetchrow(
+        """
+        insert into asset_grant as g (asset_key, organisation_id, permissions, granted_by) values ($1, $2, $3, $4)
+        on conflict (asset_key, organisation_id) do update
+          set permissions = excluded.permissions,
+              granted_by = case when g.permissions = excluded.permissions then g.granted_by else excluded.granted_by end,
+              version = g.version + (g.permissions <> excluded.permissions)::int,
+              updated_at = case when g.permissions = excluded.permissions then g.updated_at else clock_timestamp() end
+        returning asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at
+        """,
+        asset_key,
+        organisation_id,
+        permissions,
+        granted_by,
+    )
+    assert row is not None
+    return _grant(row)
+
+
+async def delete_grant(db: Database, asset_key: int, organisation_id: UUID) -> bool:
+    status = await db.execute(
+        "delete from asset_grant where asset_key = $1 and organisation_id = $2", asset_key, organisation_id
+    )
+    return str(status) == "DELETE 1"

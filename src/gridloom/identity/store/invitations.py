@@ -1,0 +1,117 @@
+"""Invitations in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.identity.model import Invitation, InvitationStatus
+from gridloom.identity.permissions import Role
+from gridloom.identity.tokens import INVITATION_LIFETIME
+from gridloom.kernel.ids import InvitationID, OrganisationID
+
+
+def _invitation(row: Mapping[str, Any]) -> Invitation:
+    return Invitation(
+        id=InvitationID(row["id"]),
+        organisation_id=OrganisationID(row["organisation_id"]),
+        email=row["email"],
+        role=Role(row["role"]),
+        invited_by=row["invited_by"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        status=InvitationStatus(row["status"]),
+    )
+
+
+async def insert_invitation(
+    db: Database,
+    *,
+    invitation_id: InvitationID,
+    organisation_id: UUID,
+    email: str,
+    role: Role,
+    token_hash: bytes,
+    invited_by: UUID,
+) -> Invitation:
+    row = await db.fetchrow(
+        """
+        insert into invitation (id, organisation_id, email, role, token_hash, invited_by, expires_at)
+        values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7::interval)
+        returning id, organisation_id, email, role, invited_by, created_at, expires_at, 'PENDING' as status
+        """,
+        invitation_id,
+        organisation_id,
+        email,
+        role,
+        token_hash,
+        invited_by,
+        INVITATION_LIFETIME,
+    )
+    assert row is not None
+    return _invitation(row)
+
+
+async def list_invitations(
+    db: Database, organisation_id: UUID, *, after: UUID | None, limit: int
+) -> list[Invitation]:
+    """By id, which is by age."""
+    rows = await db.fetch(
+        """
+        select id, organisation_id, email, role, invited_by, created_at, expires_at,
+               case when accepted_at is not null then 'ACCEPTED' when revoked_at is not null then 'REVOKED'
+                    when expires_at <= clock_timestamp() then 'EXPIRED' else 'PENDING' end as status
+        from invitation where organisation_id = $1 and ($2::uuid is null or id > $2) order by id limit $3
+        """,
+        organisation_id,
+        after,
+        limit,
+    )
+    return [_invitation(row) for row in rows]
+
+
+async def find_invitation(db: Database, token_hash: bytes) -> Invitation | None:
+    row = await db.fetchrow(
+        """
+        select id, organisation_id, email, role, invited_by, created_at, expires_at,
+               case when accepted_at is not null then 'ACCEPTED' when revoked_at is not null then 'REVOKED'
+                    when expires_at <= clock_timestamp() then 'EXPIRED' else 'PENDING' end as status
+        from invitation where token_hash = $1
+        """,
+        token_hash,
+    )
+    return None if row is None else _invitation(row)
+
+
+async def lock_invitation(db: Database, organisation_id: UUID, invitation_id: UUID) -> Invitation | None:
+    row = await db.fetchrow(
+        """
+        select id, organisation_id, email, role, invited_by, created_at, expires_at,
+               case when accepted_at is not null then 'ACCEPTED' when revoked_at is not null then 'REVOKED'
+                    when expires_at <= clock_timestamp() then 'EXPIRED' else 'PENDING' end as status
+        from invitation where id = $2 and organisation_id = $1 for update
+        """,
+        organisation_id,
+        invitation_id,
+    )
+    return None if row is None else _invitation(row)
+
+
+async def use_invitation(db: Database, invitation_id: InvitationID) -> bool:
+    """Mark it accepted; False when somebody was faster, or it was revoked or has expired meanwhile."""
+    status = await db.execute(
+        """
+        update invitation set accepted_at = clock_timestamp()
+        where id = $1 and accepted_at is null and revoked_at is null and expires_at > clock_timestamp()
+        """,
+        invitation_id,
+    )
+    return str(status) == "UPDATE 1"
+
+
+async def revoke_invitation(db: Database, invitation_id: InvitationID) -> None:
+    await db.execute(
+        "update invitation set revoked_at = clock_timestamp() where id = $1 and accepted_at is null", invitation_id
+    )

@@ -1,0 +1,105 @@
+"""Organisations in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.identity.model import Organisation
+from gridloom.identity.permissions import OrganisationKind
+from gridloom.identity.store.announcements import announce, organisation_subject
+from gridloom.kernel.ids import OrganisationID
+
+
+_PLATFORM_LOCK: Final = 7_108_004
+
+
+def _organisation(row: Mapping[str, Any]) -> Organisation:
+    return Organisation(
+        id=OrganisationID(row["id"]),
+        name=row["name"],
+        kind=OrganisationKind(row["kind"]),
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+async def insert_organisation(
+    db: Database, organisation_id: OrganisationID, name: str, kind: OrganisationKind
+) -> Organisation:
+    row = await db.fetchrow(
+        """
+        insert into organisation (id, name, kind) values ($1, $2, $3)
+        returning id, name, kind, version, created_at, updated_at
+        """,
+        organisation_id,
+        name,
+        kind,
+    )
+    assert row is not None
+    return _organisation(row)
+
+
+async def read_organisation(db: Database, organisation_id: UUID) -> Organisation | None:
+    row = await db.fetchrow(
+        "select id, name, kind, version, created_at, updated_at from organisation where id = $1", organisation_id
+    )
+    return None if row is None else _organisation(row)
+
+
+async def lock_organisation(db: Database, organisation_id: UUID) -> Organisation | None:
+    """Read it and keep every other change to it and its members waiting until this transaction ends."""
+    row = await db.fetchrow(
+        """
+        select id, name, kind, version, created_at, updated_at from organisation where id = $1 for no key update
+        """,
+        organisation_id,
+    )
+    return None if row is None else _organisation(row)
+
+
+async def list_organisations(
+    db: Database, *, only: UUID | None, after: UUID | None, limit: int
+) -> list[Organisation]:
+    """By id, which is by age. `only` narrows the list to the asker's own."""
+    rows = await db.fetch(
+        """
+        select id, name, kind, version, created_at, updated_at from organisation
+        where ($1::uuid is null or id = $1) and ($2::uuid is null or id > $2)
+        order by id limit $3
+        """,
+        only,
+        after,
+        limit,
+    )
+    return [_organisation(row) for row in rows]
+
+
+async def rename_organisation(db: Database, organisation_id: UUID, name: str) -> Organisation:
+    row = await db.fetchrow(
+        """
+        update organisation set name = $2, version = version + 1, updated_at = clock_timestamp() where id = $1
+        returning id, name, kind, version, created_at, updated_at
+        """,
+        organisation_id,
+        name,
+    )
+    assert row is not None
+    await announce(db, organisation_subject(organisation_id))
+    return _organisation(row)
+
+
+async def organisation_exists(db: Database, organisation_id: UUID) -> bool:
+    return bool(await db.fetchval("select exists (select from organisation where id = $1)", organisation_id))
+
+
+async def is_empty_platform(db: Database) -> bool:
+    return not await db.fetchval("select exists (select from organisation)")
+
+
+async def lock_platform(db: Database) -> None:
+    """Let only one replica at a time find out whether the platform is empty."""
+    await db.execute("select pg_advisory_xact_lock($1)", _PLATFORM_LOCK)

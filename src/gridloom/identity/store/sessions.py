@@ -1,0 +1,165 @@
+"""Sessions and their refresh tokens in the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.edge.caller import Caller
+from gridloom.identity.model import NewSession, SessionEnd
+from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
+from gridloom.identity.store.announcements import announce, member_subject, session_subject
+from gridloom.identity.tokens import REFRESH_LIFETIME
+from gridloom.kernel.ids import SessionID, UserID
+
+
+@dataclass(frozen=True, slots=True)
+class SpentToken:
+    session_id: SessionID
+    member_id: UserID
+    is_first_use: bool
+    """False when the token had been spent before: then somebody has a copy of it."""
+
+
+async def begin_session(
+    db: Database,
+    session_id: SessionID,
+    *,
+    member_id: UUID,
+    password_hash: str,
+    refresh_hash: bytes,
+    address: str | None,
+    user_agent: str | None,
+) -> NewSession | None:
+    """Record a login; None when the password was changed or the member removed since it was checked.
+
+    The share lock makes a change of password wait, or be seen: no session outlives the password it was begun with.
+    """
+    row = await db.fetchrow(
+        """
+        with allowed as (select id from member where id = $2 and password_hash = $3 for share)
+        insert into session (id, member_id, address, user_agent, expires_at)
+        select $1, id, $4, $5, clock_timestamp() + $6::interval from allowed
+        returning created_at
+        """,
+        session_id,
+        member_id,
+        password_hash,
+        address,
+        user_agent,
+        REFRESH_LIFETIME,
+    )
+    if row is None:
+        return None
+    await _insert_refresh_token(db, session_id, refresh_hash)
+    return NewSession(session_id, row["created_at"])
+
+
+async def spend_refresh_token(db: Database, token_hash: bytes) -> SpentToken | None:
+    """Use a refresh token up; None for one that is unknown or expired or whose session has ended.
+
+    Of two at once the row lock lets one through; the other sees a spent token.
+    """
+    spent = await db.fetchrow(
+        """
+        update refresh_token t set spent_at = clock_timestamp()
+        from session s
+        where t.token_hash = $1 and t.spent_at is null and t.expires_at > clock_timestamp()
+          and s.id = t.session_id and s.ended_at is null
+        returning t.session_id, s.member_id
+        """,
+        token_hash,
+    )
+    if spent is not None:
+        return SpentToken(SessionID(spent["session_id"]), UserID(spent["member_id"]), is_first_use=True)
+    reused = await db.fetchrow(
+        """
+        select t.session_id, s.member_id from refresh_token t join session s on s.id = t.session_id
+        where t.token_hash = $1 and t.spent_at is not null
+        """,
+        token_hash,
+    )
+    if reused is None:
+        return None
+    return SpentToken(SessionID(reused["session_id"]), UserID(reused["member_id"]), is_first_use=False)
+
+
+async def continue_session(db: Database, session_id: SessionID, refresh_hash: bytes) -> NewSession:
+    """Give the session its next refresh token; its thirty days start again."""
+    now = await db.fetchval(
+        """
+        update session set expires_at = clock_timestamp() + $2::interval where id = $1 returning clock_timestamp()
+        """,
+        session_id,
+        REFRESH_LIFETIME,
+    )
+    await _insert_refresh_token(db, session_id, refresh_hash)
+    return NewSession(session_id, now)
+
+
+async def _insert_refresh_token(db: Database, session_id: SessionID, token_hash: bytes) -> None:
+    await db.execute(
+        """
+        insert into refresh_token (token_hash, session_id, expires_at)
+        values ($1, $2, clock_timestamp() + $3::interval)
+        """,
+        token_hash,
+        session_id,
+        REFRESH_LIFETIME,
+    )
+
+
+async def end_session(db: Database, session_id: UUID, cause: SessionEnd) -> bool:
+    """Whether it was still running."""
+    status = await db.execute(
+        "update session set ended_at = clock_timestamp(), ended_because = $2 where id = $1 and ended_at is null",
+        session_id,
+        cause,
+    )
+    await announce(db, session_subject(session_id))
+    return str(status) == "UPDATE 1"
+
+
+async def end_other_sessions(db: Database, member_id: UUID, *, kept: UUID, cause: SessionEnd) -> None:
+    await db.execute(
+        """
+        update session set ended_at = clock_timestamp(), ended_because = $3
+        where member_id = $1 and id <> $2 and ended_at is null
+        """,
+        member_id,
+        kept,
+        cause,
+    )
+    await announce(db, member_subject(member_id))
+
+
+async def caller_of_session(db: Database, session_id: UUID, member_id: UUID) -> Caller | None:
+    """Who acts in a session that has not ended, with what their role allows at this moment."""
+    row = await db.fetchrow(
+        """
+        select m.organisation_id, o.kind, m.role, m.username, m.display_name
+        from session s join member m on m.id = s.member_id join organisation o on o.id = m.organisation_id
+        where s.id = $1 and s.member_id = $2 and s.ended_at is null
+        """,
+        session_id,
+        member_id,
+    )
+    if row is None:
+        return None
+    return Caller(
+        id=member_id,
+        kind="USER",
+        organisation_id=row["organisation_id"],
+        organisation_kind=row["kind"],
+        role=row["role"],
+        permissions=frozenset(permissions_of(Role(row["role"]), OrganisationKind(row["kind"]))),
+        session_id=session_id,
+        username=row["username"],
+        display_name=row["display_name"],
+    )
+
+
+async def forget_past_sessions(db: Database) -> None:
+    """Remove sessions no token of which can be used any more; spent tokens are kept until then to detect reuse."""
+    await db.execute("delete from session where expires_at < clock_timestamp() - interval '1 day'")

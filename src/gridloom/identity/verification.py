@@ -1,0 +1,119 @@
+"""From a Bearer token to a caller: a dictionary lookup when it was verified before, a signature and one query when not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from gridloom.database.pool import Pool
+from gridloom.edge.caller import Caller
+from gridloom.identity.caller_cache import LONGEST_STAY_S, CallerCache, Verified
+from gridloom.identity.keyring import Keyring
+from gridloom.identity.revocations import RevocationListener
+from gridloom.identity.store.announcements import (
+    SIGNING_KEYS,
+    api_key_subject,
+    member_subject,
+    organisation_subject,
+    session_subject,
+)
+from gridloom.identity.store.api_keys import holder_of_key
+from gridloom.identity.store.sessions import caller_of_session
+from gridloom.identity.tokens import (
+    API_KEY_PREFIX,
+    LONGEST_TOKEN,
+    TokenInvalid,
+    hash_of,
+    is_api_key,
+    kid_of,
+    read_access_token,
+)
+from gridloom.kernel.problem import Unauthenticated
+
+_REFUSAL: Final = "The token is malformed, expired or revoked. Obtain a new one."
+
+
+class Authenticator:
+    """One a worker. Believes what it remembers only while it certainly hears of every revocation."""
+
+    def __init__(self, pool: Pool, keyring: Keyring, connect: Callable[[], Awaitable[Any]]) -> None:
+        self._pool = pool
+        self._keyring = keyring
+        self._cache = CallerCache()
+        self._listener = RevocationListener(connect, heard=self._revoke, gap=self._forget_everything)
+
+    def start(self) -> None:
+        self._listener.start()
+
+    async def stop(self) -> None:
+        await self._listener.stop()
+
+    @property
+    def hears_revocations(self) -> bool:
+        return self._listener.is_current
+
+    def known(self, token: str) -> Caller | None:
+        """The caller of a token that was verified before and still holds; never waits."""
+        if not self._listener.is_current:
+            return None
+        return self._cache.get(token, time.time())
+
+    async def authenticate(self, token: str) -> Caller:
+        """Verify a token from the ground up, or refuse it."""
+        known = self.known(token)
+        if known is not None:
+            return known
+        if len(token) > LONGEST_TOKEN or not token.isascii():
+            raise Unauthenticated(_REFUSAL)
+        version = self._cache.version
+        verified = await (self._verify_key(token) if token.startswith(API_KEY_PREFIX) else self._verify_jwt(token))
+        if verified is None:
+            raise Unauthenticated(_REFUSAL)
+        if self._listener.is_current:
+            self._cache.put(token, verified, loaded_at_version=version)
+        return verified.caller
+
+    async def _verify_jwt(self, token: str) -> Verified | None:
+        try:
+            key = await self._keyring.for_verifying(kid_of(token))
+            if key is None:
+                return None
+            claims = read_access_token(token, key)
+        except TokenInvalid:
+            return None
+        caller = await caller_of_session(self._pool, claims.session_id, claims.user_id)
+        if caller is None:
+            return None
+        subjects = {
+            session_subject(claims.session_id),
+            member_subject(claims.user_id),
+            organisation_subject(caller.organisation_id),
+        }
+        return Verified(caller, min(claims.expires_at, time.time() + LONGEST_STAY_S), frozenset(subjects))
+
+    async def _verify_key(self, token: str) -> Verified | None:
+        if not is_api_key(token):
+            return None
+        holder = await holder_of_key(self._pool, hash_of(token))
+        if holder is None:
+            return None
+        subjects = {
+            api_key_subject(holder.caller.id),
+            member_subject(holder.member_id),
+            organisation_subject(holder.caller.organisation_id),
+        }
+        kept_until = time.time() + LONGEST_STAY_S
+        if holder.expires_at is not None:
+            kept_until = min(kept_until, holder.expires_at.timestamp())
+        return Verified(holder.caller, kept_until, frozenset(subjects))
+
+    def _revoke(self, subject: str) -> None:
+        if subject == SIGNING_KEYS:
+            self._forget_everything()
+        else:
+            self._cache.evict(subject)
+
+    def _forget_everything(self) -> None:
+        self._keyring.forget()
+        self._cache.clear()
