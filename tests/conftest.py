@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import httpx2
 import pytest
+from tests.people import OrganisationUnderTest, People, client_of
 
 from gridloom.app import create_edge
 from gridloom.database.embedded import EmbeddedPostgres
@@ -99,12 +100,6 @@ async def running(settings: Settings) -> AsyncIterator[Edge]:
         await life
 
 
-def client_of(edge: Edge, token: str | None = None) -> httpx2.AsyncClient:
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    transport = httpx2.ASGITransport(app=edge, raise_app_exceptions=False)  # type: ignore[arg-type]
-    return httpx2.AsyncClient(transport=transport, base_url="http://gridloom.test", headers=headers)
-
-
 @pytest.fixture(scope="session")
 async def database_url() -> AsyncIterator[str]:
     """One database a test process; tests keep apart by making organisations of their own."""
@@ -140,3 +135,22 @@ async def anonymous(app: Edge) -> AsyncIterator[httpx2.AsyncClient]:
     """A client without a token."""
     async with client_of(app) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+async def people(app: Edge) -> AsyncIterator[People]:
+    """Makes organisations and people; `async with People(edge)` does so on a service of `fresh_app`."""
+    async with People(app) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+async def operator(people: People) -> httpx2.AsyncClient:
+    """A client signed in as the operator's ADMIN."""
+    return (await people.operator()).client
+
+
+@pytest.fixture(scope="session")
+def new_organisation(people: People) -> Callable[..., Awaitable[OrganisationUnderTest]]:
+    """`await new_organisation()` gives a participant with `.id` and the clients `.admin`, `.trader`, …"""
+    return people.new_organisation

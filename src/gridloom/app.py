@@ -16,6 +16,7 @@ from gridloom.edge import operations_of
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.rate_limit import RateLimiter
 from gridloom.health import HealthChecks
+from gridloom.identity import residence as identity
 from gridloom.settings import Settings
 
 ROOMS: tuple[ModuleType, ...] = (
@@ -26,7 +27,7 @@ ROOMS: tuple[ModuleType, ...] = (
 
 Resident = Callable[[Edge, Settings], AbstractAsyncContextManager[None]]
 
-RESIDENTS: tuple[Resident, ...] = ()
+RESIDENTS: tuple[Resident, ...] = (identity.reside,)
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
 
 

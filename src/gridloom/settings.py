@@ -24,3 +24,5 @@ class Settings:
     metrics_token: str | None = field(default=None, repr=False)
     cors_origins: tuple[str, ...] = ()
     trusts_proxy: bool = False
+    smtp_url: str | None = field(default=None, repr=False)
+    mail_from: str = "Gridloom <noreply@localhost>"

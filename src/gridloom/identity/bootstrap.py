@@ -50,8 +50,7 @@ async def bootstrap_operator(
         chosen = username or OPERATOR_USERNAME
         if in_production:
             _check_production(username, password)
-        made_up = password is None or password == ""
-        secret = secrets.token_urlsafe(18) if not password else password
+        secret = password or secrets.token_urlsafe(18)
         organisation = await insert_organisation(
             connection, OrganisationID(uuid7()), OPERATOR_NAME, OrganisationKind.OPERATOR
         )
@@ -65,7 +64,7 @@ async def bootstrap_operator(
             password_hash=hash_now(secret),
         )
         assert member is not None, "the platform was empty"
-        return Bootstrap(organisation.id, member.id, chosen, secret, made_up)
+        return Bootstrap(organisation.id, member.id, chosen, secret, is_made_up=not password)
 
 
 def _check_production(username: str | None, password: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The signing keys as one worker holds them: read from the database, shared by all replicas, replaced without a pause."""
+"""The signing keys as one worker holds them: shared by all replicas, replaced without a pause."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ class Keyring:
         keys = await store.list_signing_keys(self._pool)
         self._keys = tuple(keys)
         self._public = {
-            key.kid: (key.public, key.verifies_until.timestamp() if key.verifies_until else float("inf")) for key in keys
+            key.kid: (key.public, key.verifies_until.timestamp() if key.verifies_until else float("inf"))
+            for key in keys
         }
         self._read_at = now
 

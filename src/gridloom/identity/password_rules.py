@@ -17,9 +17,9 @@ LEAST_BESIDES_USERNAME: Final = 8
 class PasswordRefused(Problem):
     """The password is easy to guess.
 
-    A password has at least 12 characters, is none of those that attackers try first (a famous word with digits behind it
-    counts as that word), is no run along the keyboard or the alphabet, has at least five different characters, and is
-    more than the user name with something short around it. Four random words make a good one.
+    A password has at least 12 characters, is none of those that attackers try first (a famous word with digits behind
+    it counts as that word), is no run along the keyboard or the alphabet, has at least five different characters, and
+    is more than the user name with something short around it. Four random words make a good one.
     """
 
     status = 422
@@ -27,21 +27,21 @@ class PasswordRefused(Problem):
 
 
 # Words that, dressed up with digits and punctuation, make up most of the leaked passwords of 12 characters and more.
-_FAMOUS_WORDS: Final = frozenset(
-    """
-    admin administrator access account asdfgh asdfghjkl baseball basketball battery batman bitcoin butterfly changeme
-    changeit charlie chocolate computer cookie default dragon energy facebook football freedom google gridloom guest
-    hello hunter iloveyou internet jennifer jordan killer letmein linkedin liverpool login lovely loveme manager master
-    michael microsoft monkey mustang mypassword ninja nothing operator pass passphrase passw password passwort pokemon
-    princess qazwsx qazwsxedc qwert qwerty qwertyuiop qwertz qwertzuiop root sandbox schatz secret security shadow
-    sommer spring starwars summer sunshine superman supervisor sysadmin system temp temporary test testing testtest
-    thisisapassword trustno trustnoone unknown user welcome whatever willkommen winter zaqxsw zxcvbn zxcvbnm
-    adminadmin adminpassword computerpassword defaultpassword hellohello ihateyou iloveyouforever iloveyousomuch letmeinnow
-    letmeinplease masterpassword mynameis newpassword passwordadmin passwordisstrong passwordpassword rootpassword
-    secretpassword secretsecret strongpassword supersecret supersecretpassword temporarypassword testpassword thepassword
-    userpassword verysecret verysecretpassword verysecurepassword welcomewelcome yourpassword
-    """.split()
-)
+_FAMOUS = """
+    access account admin adminadmin administrator adminpassword asdfgh asdfghjkl baseball basketball batman
+    battery bitcoin butterfly changeit changeme charlie chocolate computer computerpassword cookie default
+    defaultpassword dragon energy facebook football freedom google gridloom guest hello hellohello hunter
+    ihateyou iloveyou iloveyouforever iloveyousomuch internet jennifer jordan killer letmein letmeinnow
+    letmeinplease linkedin liverpool login lovely loveme manager master masterpassword michael microsoft monkey
+    mustang mynameis mypassword newpassword ninja nothing operator pass passphrase passw password passwordadmin
+    passwordisstrong passwordpassword passwort pokemon princess qazwsx qazwsxedc qwert qwerty qwertyuiop qwertz
+    qwertzuiop root rootpassword sandbox schatz secret secretpassword secretsecret security shadow sommer spring
+    starwars strongpassword summer sunshine superman supersecret supersecretpassword supervisor sysadmin system
+    temp temporary temporarypassword test testing testpassword testtest thepassword thisisapassword trustno
+    trustnoone unknown user userpassword verysecret verysecretpassword verysecurepassword welcome welcomewelcome
+    whatever willkommen winter yourpassword zaqxsw zxcvbn zxcvbnm
+"""
+_FAMOUS_WORDS: Final = frozenset(_FAMOUS.split())
 
 _RUNS: Final = (
     "01234567890123456789012345",

@@ -1,4 +1,4 @@
-"""What ends a caller's rights is heard by every worker within a second, or the worker stops trusting what it remembers."""
+"""Every worker hears within a second what ends a caller's rights, or stops trusting what it remembers."""
 
 from __future__ import annotations
 

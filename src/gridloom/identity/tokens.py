@@ -31,7 +31,7 @@ _INVITATION_PREFIX: Final = "gli_"
 _API_KEY: Final = re.compile(r"glk_([A-Za-z0-9_-]{43})([0-9a-f]{8})")
 
 
-class TokenInvalid(Exception):  # noqa: N818 — what is wrong with it is nobody's business but the log's
+class TokenInvalid(Exception):
     """The token is not one of ours, or not any more."""
 
 

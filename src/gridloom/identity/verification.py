@@ -1,4 +1,4 @@
-"""From a Bearer token to a caller: a dictionary lookup when it was verified before, a signature and one query when not."""
+"""From a Bearer token to a caller: a lookup when it was verified before, else a signature and one query."""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
+
+import asyncpg
 
 from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
@@ -23,7 +23,7 @@ class KeyHolder:
     expires_at: datetime | None
 
 
-def _api_key(row: Mapping[str, Any]) -> APIKey:
+def _api_key(row: asyncpg.Record) -> APIKey:
     return APIKey(
         id=APIKeyID(row["id"]),
         member_id=UserID(row["member_id"]),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
+
+import asyncpg
 
 from gridloom.database.pool import Database
 from gridloom.identity.model import Grant
@@ -23,7 +23,7 @@ class AssetRights:
     granted: frozenset[str]
 
 
-def _grant(row: Mapping[str, Any]) -> Grant:
+def _grant(row: asyncpg.Record) -> Grant:
     return Grant(
         asset_key=row["asset_key"],
         organisation_id=OrganisationID(row["organisation_id"]),
@@ -100,7 +100,8 @@ async def put_grant(
         insert into asset_grant as g (asset_key, organisation_id, permissions, granted_by) values ($1, $2, $3, $4)
         on conflict (asset_key, organisation_id) do update
           set permissions = excluded.permissions,
-              granted_by = case when g.permissions = excluded.permissions then g.granted_by else excluded.granted_by end,
+              granted_by = case when g.permissions = excluded.permissions then g.granted_by
+                                else excluded.granted_by end,
               version = g.version + (g.permissions <> excluded.permissions)::int,
               updated_at = case when g.permissions = excluded.permissions then g.updated_at else clock_timestamp() end
         returning asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at

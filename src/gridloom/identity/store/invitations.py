@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
+
+import asyncpg
 
 from gridloom.database.pool import Database
 from gridloom.identity.model import Invitation, InvitationStatus
@@ -13,7 +13,7 @@ from gridloom.identity.tokens import INVITATION_LIFETIME
 from gridloom.kernel.ids import InvitationID, OrganisationID
 
 
-def _invitation(row: Mapping[str, Any]) -> Invitation:
+def _invitation(row: asyncpg.Record) -> Invitation:
     return Invitation(
         id=InvitationID(row["id"]),
         organisation_id=OrganisationID(row["organisation_id"]),
@@ -54,9 +54,7 @@ async def insert_invitation(
     return _invitation(row)
 
 
-async def list_invitations(
-    db: Database, organisation_id: UUID, *, after: UUID | None, limit: int
-) -> list[Invitation]:
+async def list_invitations(db: Database, organisation_id: UUID, *, after: UUID | None, limit: int) -> list[Invitation]:
     """By id, which is by age."""
     rows = await db.fetch(
         """

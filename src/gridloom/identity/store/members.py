@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
 from uuid import UUID
 
 import asyncpg
@@ -15,7 +13,7 @@ from gridloom.identity.store.announcements import announce, member_subject
 from gridloom.kernel.ids import OrganisationID, UserID
 
 
-def _member(row: Mapping[str, Any]) -> Member:
+def _member(row: asyncpg.Record) -> Member:
     return Member(
         id=UserID(row["id"]),
         organisation_id=OrganisationID(row["organisation_id"]),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
+
+import asyncpg
 
 from gridloom.database.pool import Database
 from gridloom.identity.model import Organisation
@@ -12,11 +13,10 @@ from gridloom.identity.permissions import OrganisationKind
 from gridloom.identity.store.announcements import announce, organisation_subject
 from gridloom.kernel.ids import OrganisationID
 
-
 _PLATFORM_LOCK: Final = 7_108_004
 
 
-def _organisation(row: Mapping[str, Any]) -> Organisation:
+def _organisation(row: asyncpg.Record) -> Organisation:
     return Organisation(
         id=OrganisationID(row["id"]),
         name=row["name"],
@@ -61,9 +61,7 @@ async def lock_organisation(db: Database, organisation_id: UUID) -> Organisation
     return None if row is None else _organisation(row)
 
 
-async def list_organisations(
-    db: Database, *, only: UUID | None, after: UUID | None, limit: int
-) -> list[Organisation]:
+async def list_organisations(db: Database, *, only: UUID | None, after: UUID | None, limit: int) -> list[Organisation]:
     """By id, which is by age. `only` narrows the list to the asker's own."""
     rows = await db.fetch(
         """

@@ -1,0 +1,92 @@
+"""E-mail, where an SMTP server is configured: sent by a thread of its own, so that nobody waits for it."""
+
+from __future__ import annotations
+
+import queue
+import smtplib
+import ssl
+import threading
+import time
+from email.message import EmailMessage
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+import structlog
+
+MOST_WAITING: Final = 1000
+ATTEMPTS: Final = 4
+TIMEOUT_S: Final = 20.0
+
+log = structlog.get_logger(__name__)
+
+
+class Mailer:
+    """Sends in the order given, trying each message a few times. Without an address of a server it sends nothing."""
+
+    def __init__(self, smtp_url: str | None, sender: str) -> None:
+        """smtp_url: `smtp://user:password@host:587` (STARTTLS where offered) or `smtps://…:465`."""
+        self._url = None if not smtp_url else urlsplit(smtp_url)
+        self._sender = sender
+        self._waiting: queue.Queue[EmailMessage | None] = queue.Queue(MOST_WAITING)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_configured(self) -> bool:
+        return self._url is not None
+
+    def start(self) -> None:
+        if self.is_configured:
+            self._thread = threading.Thread(target=self._send_all, name="mail", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Let the thread finish what it has and go; it never keeps the process from ending."""
+        if self._thread is not None:
+            self._waiting.put_nowait(None)
+
+    def post(self, recipient: str, subject: str, text: str) -> None:
+        if not self.is_configured:
+            return
+        message = EmailMessage()
+        message["From"] = self._sender
+        message["To"] = recipient
+        message["Subject"] = subject
+        message.set_content(text)
+        try:
+            self._waiting.put_nowait(message)
+        except queue.Full:
+            log.error("mail.dropped", reason="too many messages wait")
+
+    def _send_all(self) -> None:
+        while (message := self._waiting.get()) is not None:
+            self._send_patiently(message)
+
+    def _send_patiently(self, message: EmailMessage) -> None:
+        for attempt in range(ATTEMPTS):
+            try:
+                self._send(message)
+            except (OSError, smtplib.SMTPException) as fault:
+                log.warning("mail.failed", attempt=attempt + 1, fault=type(fault).__name__)
+                time.sleep(2.0**attempt)
+            else:
+                return
+        log.error("mail.dropped", reason="the server refused it or did not answer")
+
+    def _send(self, message: EmailMessage) -> None:
+        with self._connect() as server:
+            assert self._url is not None
+            if self._url.username:
+                server.login(unquote(self._url.username), unquote(self._url.password or ""))
+            server.send_message(message)
+
+    def _connect(self) -> smtplib.SMTP:
+        assert self._url is not None
+        host, tls = self._url.hostname or "localhost", ssl.create_default_context()
+        if self._url.scheme == "smtps":
+            return smtplib.SMTP_SSL(host, self._url.port or 465, timeout=TIMEOUT_S, context=tls)
+        server = smtplib.SMTP(host, self._url.port or 587, timeout=TIMEOUT_S)
+        server.ehlo()
+        if server.has_extn("starttls"):
+            server.starttls(context=tls)
+            server.ehlo()
+        return server

@@ -1,0 +1,44 @@
+"""What identity keeps running in each worker: the hashing thread, the keys, and the ear for revocations."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+
+from gridloom.database.pool import server_settings
+from gridloom.edge.dispatch import Edge
+from gridloom.identity.keyring import Keyring
+from gridloom.identity.mail import Mailer
+from gridloom.identity.passwords import PasswordHasher
+from gridloom.identity.upkeep import tidy_for_ever
+from gridloom.identity.verification import Authenticator
+from gridloom.settings import Settings
+
+
+@contextlib.asynccontextmanager
+async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    async def connect() -> Any:
+        return await asyncpg.connect(
+            settings.database_url, timeout=5, server_settings=server_settings(application_name="gridloom revocations")
+        )
+
+    keyring, hasher = Keyring(edge.pool), PasswordHasher()
+    mailer = Mailer(settings.smtp_url, settings.mail_from)
+    authenticator = Authenticator(edge.pool, keyring, connect)
+    for resource in (keyring, hasher, mailer, authenticator):
+        edge.resources.add(resource)
+    edge.authenticator = authenticator
+    authenticator.start()
+    mailer.start()
+    tidying = asyncio.create_task(tidy_for_ever(edge.pool), name="identity-upkeep")
+    try:
+        yield
+    finally:
+        tidying.cancel()
+        await authenticator.stop()
+        mailer.close()
+        hasher.close()

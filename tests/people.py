@@ -1,0 +1,121 @@
+"""Organisations and signed-in people for tests, put into the database directly so that no test waits for a password."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import httpx2
+
+from gridloom.edge.dispatch import Edge
+from gridloom.identity.bootstrap import bootstrap_operator
+from gridloom.identity.keyring import Keyring
+from gridloom.identity.model import Account, Member
+from gridloom.identity.passwords import hash_now
+from gridloom.identity.permissions import OrganisationKind, Role
+from gridloom.identity.sessions import TokenPair, begin_session
+from gridloom.identity.store.members import find_account, insert_member
+from gridloom.identity.store.organisations import insert_organisation
+from gridloom.kernel.ids import OrganisationID, UserID, uuid7
+
+PASSWORD = "harbour-spindle-ochre-71"
+PASSWORD_HASH = hash_now(PASSWORD)
+OPERATOR_USERNAME = "operator"
+
+
+@dataclass(frozen=True)
+class Person:
+    """A member with a client that is signed in as them."""
+
+    member: Member
+    tokens: TokenPair
+    client: httpx2.AsyncClient
+
+    @property
+    def id(self) -> UUID:
+        return self.member.id
+
+    @property
+    def username(self) -> str:
+        return self.member.username
+
+
+@dataclass(frozen=True)
+class OrganisationUnderTest:
+    """An organisation with one person per role; `.admin`, `.trader` … are their clients."""
+
+    id: OrganisationID
+    name: str
+    people: dict[Role, Person]
+
+    @property
+    def admin(self) -> httpx2.AsyncClient:
+        return self.people[Role.ADMIN].client
+
+    @property
+    def trader(self) -> httpx2.AsyncClient:
+        return self.people[Role.TRADER].client
+
+    @property
+    def engineer(self) -> httpx2.AsyncClient:
+        return self.people[Role.ENGINEER].client
+
+    @property
+    def viewer(self) -> httpx2.AsyncClient:
+        return self.people[Role.VIEWER].client
+
+
+def client_of(edge: Edge, token: str | None = None) -> httpx2.AsyncClient:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    transport = httpx2.ASGITransport(app=edge, raise_app_exceptions=False)  # type: ignore[arg-type]
+    return httpx2.AsyncClient(transport=transport, base_url="http://gridloom.test", headers=headers)
+
+
+class People:
+    """Makes organisations and people on one service; leaving it closes their clients."""
+
+    def __init__(self, edge: Edge) -> None:
+        self.edge = edge
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> People:
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self._stack.aclose()
+
+    async def sign_in(self, account: Account) -> Person:
+        async with self.edge.pool.acquire() as connection, connection.transaction():
+            tokens = await begin_session(connection, self.edge.resources[Keyring], account)
+        assert tokens is not None
+        client = await self._stack.enter_async_context(client_of(self.edge, tokens.access))
+        return Person(account.member, tokens, client)
+
+    async def operator(self) -> Person:
+        """The operator's first ADMIN, made when there is none."""
+        await bootstrap_operator(self.edge.pool, OPERATOR_USERNAME, PASSWORD)
+        account = await find_account(self.edge.pool, OPERATOR_USERNAME)
+        assert account is not None
+        return await self.sign_in(account)
+
+    async def add_member(self, organisation_id: UUID, role: Role) -> Person:
+        member = await insert_member(
+            self.edge.pool,
+            member_id=UserID(uuid7()),
+            organisation_id=organisation_id,
+            username=f"{role.lower()}-{uuid7().hex}",
+            display_name=f"{role.title()} under test",
+            role=role,
+            password_hash=PASSWORD_HASH,
+        )
+        assert member is not None
+        return await self.sign_in(Account(member, PASSWORD_HASH))
+
+    async def new_organisation(
+        self, name: str = "Organisation under test", kind: OrganisationKind | str = OrganisationKind.PARTICIPANT
+    ) -> OrganisationUnderTest:
+        organisation = await insert_organisation(self.edge.pool, OrganisationID(uuid7()), name, OrganisationKind(kind))
+        people = {role: await self.add_member(organisation.id, role) for role in Role}
+        return OrganisationUnderTest(organisation.id, name, people)
