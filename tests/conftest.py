@@ -85,8 +85,14 @@ async def migrated_database() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Edge]:
-    """The service in this process, from start-up to shutdown, as a server would run it."""
-    edge = create_edge(settings)
+    """The whole service in this process, from start-up to shutdown."""
+    async with running_edge(create_edge(settings)) as edge:
+        yield edge
+
+
+@asynccontextmanager
+async def running_edge(edge: Edge) -> AsyncIterator[Edge]:
+    """Start and stop as a server would have it."""
     inbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
     outbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
     life = asyncio.create_task(edge({"type": "lifespan"}, inbox.get, outbox.put))

@@ -1,0 +1,189 @@
+"""A small service of toy operations, to test what all operations share."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date
+from decimal import Decimal
+from typing import Annotated
+from uuid import UUID
+
+import asyncpg
+import httpx2
+import pytest
+from msgspec import UNSET, Meta, UnsetType
+from tests.conftest import client_of, running_edge
+
+from gridloom.database.pool import create_pool
+from gridloom.edge import (
+    CSV,
+    JSON,
+    PUBLIC,
+    SIGNED_IN,
+    Answer,
+    Call,
+    Caller,
+    Content,
+    EventStream,
+    Instant,
+    Name,
+    Page,
+    Paging,
+    RequestBody,
+    View,
+    operation,
+    operations_of,
+)
+from gridloom.edge.dispatch import Edge
+from gridloom.edge.rate_limit import RateLimiter
+from gridloom.kernel.money import Euro
+from gridloom.kernel.problem import Unauthenticated
+
+
+class NewToy(RequestBody, kw_only=True):
+    name: Name
+    price: Annotated[Decimal, Euro(Decimal("0.01"), Decimal("1000.00"))] = Decimal("1.00")
+    made_on: date | None = None
+    first_seen: Instant | UnsetType = UNSET
+    weights: list[Annotated[float, Meta(ge=0)]] = []
+
+
+class Toy(View):
+    id: UUID
+    name: str
+    price: Decimal
+    first_seen: Instant | UnsetType = UNSET
+
+
+class Filter(Paging):
+    names: tuple[str, ...] | None = None
+    since: Instant | None = None
+    is_new: bool = False
+
+
+@operation("POST", "/toys", summary="Make a toy", tag="Toys", access=SIGNED_IN, status=201)
+async def make_toy(call: Call, body: NewToy) -> Toy:
+    toy = Toy(id=uuid.uuid4(), name=body.name, price=body.price, first_seen=body.first_seen)
+    await call.db.execute("insert into toy (id, name, owner) values ($1, $2, $3)", toy.id, toy.name, call.caller.key)
+    if body.name == "slow":
+        await call.db.execute("select pg_sleep(0.4)")
+    return toy
+
+
+@operation("POST", "/secrets", summary="Make a secret", tag="Toys", access=SIGNED_IN, status=201, secret_answer=True)
+async def make_secret(call: Call) -> dict[str, str]:
+    return {"secret": uuid.uuid4().hex}
+
+
+@operation("GET", "/toys", summary="List toys", tag="Toys", access=SIGNED_IN)
+async def list_toys(call: Call, query: Filter) -> Page[Toy]:
+    after = query.after(UUID)
+    rows = await call.db.fetch(
+        "select id, name from toy where owner = $1 and ($2::uuid is null or id > $2) order by id limit $3",
+        call.caller.key,
+        after,
+        query.limit + 1,
+    )
+    toys = [Toy(id=row["id"], name=row["name"], price=Decimal(1)) for row in rows]
+    return query.page(toys, lambda toy: toy.id)
+
+
+@operation("GET", "/toys/{toyID}", summary="Read a toy", tag="Toys", access="Read:toys", produces=(JSON, CSV))
+async def read_toy(call: Call, toy_id: UUID) -> Answer[dict[str, str]]:
+    return Answer({"id": str(toy_id), "as": call.accepts}, etag="v1")
+
+
+@operation("PATCH", "/toys/{toyID}", summary="Change a toy", tag="Toys", access=SIGNED_IN)
+async def change_toy(call: Call, toy_id: UUID, body: NewToy) -> Answer[dict[str, str]]:
+    call.check_if_match("v1")
+    return Answer({}, etag="v2")
+
+
+@operation("POST", "/conflicts", summary="Fail twice, then work", tag="Toys", access=SIGNED_IN)
+async def fail_twice(call: Call) -> dict[str, int]:
+    attempts = call.resources[Attempts]
+    attempts.made += 1
+    await call.db.execute(
+        "insert into toy (id, name, owner) values (gen_random_uuid(), 'retried', $1)", call.caller.key
+    )
+    if attempts.made < 3:
+        raise asyncpg.SerializationError
+    return {"attempts": attempts.made}
+
+
+@operation("GET", "/faults/{kind}", summary="Go wrong", tag="Toys", access=PUBLIC)
+async def go_wrong(call: Call, kind: str) -> Content:
+    if kind == "timeout":
+        async with call.pool.acquire() as connection, connection.transaction():
+            await connection.execute("set local statement_timeout = 20")
+            await connection.execute("select pg_sleep(5)")
+    if kind == "large":
+        return Content(b"x" * 100_000, "text/plain")
+    raise RuntimeError("secret words of the database")
+
+
+@operation("GET", "/ticks", summary="Three events", tag="Toys", access=PUBLIC)
+async def tick(call: Call) -> EventStream:
+    async def frames() -> AsyncIterator[bytes]:
+        for number in range(3):
+            yield f"id: {number}\ndata: {{}}\n\n".encode()
+
+    return EventStream(frames())
+
+
+class Attempts:
+    def __init__(self) -> None:
+        self.made = 0
+
+
+class Names:
+    """Knows a caller by the token's own words: a name, then its permissions."""
+
+    def known(self, token: str) -> Caller | None:
+        return None
+
+    async def authenticate(self, token: str) -> Caller:
+        name, *permissions = token.split("+")
+        if name == "forged":
+            raise Unauthenticated("This token is not valid.")
+        return Caller(
+            id=uuid.uuid5(uuid.NAMESPACE_DNS, name),
+            kind="USER",
+            organisation_id=uuid.uuid5(uuid.NAMESPACE_DNS, "organisation"),
+            organisation_kind="PARTICIPANT",
+            role="VIEWER",
+            permissions=frozenset(permissions),
+            session_id=uuid.uuid4(),
+            username=name,
+            display_name=name,
+        )
+
+
+def toy_service(database_url: str, *, limit: int = 1000) -> Edge:
+    @asynccontextmanager
+    async def lifespan(edge: Edge) -> AsyncIterator[None]:
+        edge.pool = await create_pool(database_url, size=8)
+        await edge.pool.execute("create table if not exists toy (id uuid primary key, name text, owner text)")
+        edge.authenticator = Names()
+        edge.resources.add(Attempts())
+        yield
+        await edge.pool.close()
+
+    limits = {"standard": limit, "public": 1000}
+    return Edge(operations_of(sys.modules[__name__]), lifespan=lifespan, limiter=RateLimiter(limits))
+
+
+@pytest.fixture(scope="session")
+async def toys(database_url: str) -> AsyncIterator[Edge]:
+    async with running_edge(toy_service(database_url)) as edge:
+        yield edge
+
+
+@pytest.fixture
+async def client(toys: Edge) -> AsyncIterator[httpx2.AsyncClient]:
+    """A caller that nobody else in the tests is."""
+    async with client_of(toys, f"{uuid.uuid4().hex}+Read:toys") as client:
+        yield client
