@@ -1,0 +1,1 @@
+"""Batteries that exist: who owns them, what they can do and when, what they are scheduled to do."""

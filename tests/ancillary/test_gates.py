@@ -1,0 +1,51 @@
+"""Gate closures in market time, also on the eve of a clock change."""
+
+from datetime import UTC, date, datetime, time, timedelta
+
+import pytest
+
+from gridloom.ancillary.gates import GateClosures
+from gridloom.ancillary.products import product_key
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+class TestGateClosure:
+    @pytest.mark.parametrize(
+        ("day", "code", "closure"),
+        [
+            (date(2026, 6, 15), "NEGPOS_00_04", "2026-06-14T06:00"),
+            (date(2026, 6, 15), "NEGPOS_20_24", "2026-06-14T06:00"),
+            (date(2026, 6, 15), "POS_00_04", "2026-06-14T07:00"),
+            (date(2026, 1, 15), "NEG_20_24", "2026-01-14T08:00"),
+            # The day before the clock change still has the old offset.
+            (date(2026, 3, 29), "NEGPOS_00_04", "2026-03-28T07:00"),
+            (date(2026, 3, 30), "NEGPOS_00_04", "2026-03-29T06:00"),
+            (date(2026, 10, 25), "POS_00_04", "2026-10-24T07:00"),
+            (date(2026, 10, 26), "POS_00_04", "2026-10-25T08:00"),
+            (date(2026, 6, 15), "POS_001", "2026-06-14T21:35"),
+            (date(2026, 10, 25), "NEG_100", "2026-10-25T22:20"),
+        ],
+    )
+    def test_is_the_day_before_for_blocks_and_25_minutes_before_a_quarter_hour(self, day, code, closure):
+        assert GateClosures().closure(product_key(day, code)) == at(closure)
+
+    def test_can_be_configured(self):
+        gates = GateClosures.from_environment(
+            {"GRIDLOOM_GATE_CLOSURE_FCR": "07:30", "GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES": "30"}
+        )
+        assert gates == GateClosures(fcr_day_before=time(7, 30), afrr_energy_lead=timedelta(minutes=30))
+
+    @pytest.mark.parametrize(
+        "environment",
+        [
+            {"GRIDLOOM_GATE_CLOSURE_FCR": "25:00"},
+            {"GRIDLOOM_GATE_CLOSURE_FCR": "08:00+01:00"},
+            {"GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES": "-1"},
+        ],
+    )
+    def test_refuses_a_configuration_that_makes_no_sense(self, environment):
+        with pytest.raises(ValueError):  # noqa: PT011 — the standard library words some of them
+            GateClosures.from_environment(environment)
