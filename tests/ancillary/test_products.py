@@ -1,6 +1,7 @@
 """The product table across clock changes, and the keys that name a product on a day."""
 
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -80,7 +81,7 @@ class TestProducts:
             ]
             assert windows[0].start == market_day_window(day).start
             assert windows[-1].end == market_day_window(day).end
-            assert all(a.end == b.start for a, b in zip(windows, windows[1:], strict=False))
+            assert all(a.end == b.start for a, b in pairwise(windows))
 
 
 class TestProductKey:

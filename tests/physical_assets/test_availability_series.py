@@ -33,7 +33,7 @@ def outage(
     return Outage(T0 + first * MINUTE, T0 + last * MINUTE, charge, discharge, energy)
 
 
-def column(series, index: int) -> list[float]:
+def column(series, index):
     return series.available[:, index].tolist()
 
 

@@ -1,7 +1,7 @@
 """The balancing products as a table, their wall-clock delivery windows and the keys that name them on a day.
 
-Blocks follow the wall clock in Berlin, so `00_04` lasts three hours on the day that loses an hour and five on the day that
-gains one. Energy products count the day's quarter-hours from 001: 92, 96 or 100 of them.
+Blocks follow the wall clock in Berlin, so `00_04` lasts three hours on the day that loses an hour and five on the day
+that gains one. Energy products count the day's quarter-hours from 001: 92, 96 or 100 of them.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ create table exchange_notification_version (
   unavailability_type text not null,
   event_type text not null,
   reason_code text not null,
+  unit_type text not null,
   asset_name text not null,
   asset_eic text not null,
   bidding_zone text not null,

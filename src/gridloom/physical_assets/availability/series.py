@@ -1,8 +1,8 @@
 """What an asset can do in each delivery period: its ratings in force, less everything that is unavailable.
 
-At every instant, available = max(0, rated − sum of all volumes missing at that instant). A period can do what its worst
-instant can do: an outage of one minute counts for the whole quarter-hour it touches, and two outages that touch the same
-quarter-hour one after the other do not add up, since they are never missing together.
+At every instant, available = max(0, rated − sum of all volumes missing at that instant). A period can do what its
+worst instant can do: an outage of one minute counts for the whole quarter-hour it touches, and two outages that touch
+the same quarter-hour one after the other do not add up, since they are never missing together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from gridloom.kernel.market_time import PERIOD, floor_to_period
 from gridloom.kernel.window import Window
-
 
 CHARGE: Final = 0
 DISCHARGE: Final = 1

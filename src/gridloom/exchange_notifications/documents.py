@@ -1,0 +1,332 @@
+"""Market messages as the two documents the industry reads: ACER's UMM and ENTSO-E's unavailability document.
+
+Both are written and read here, so that what is written can be shown to say the same when read back. Capacities are MW
+in the documents and kW in the message; decimal shifts keep them exact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final, TypeVar, cast
+
+from lxml import etree
+
+from gridloom.exchange_notifications.message import (
+    CapacityInterval,
+    EventStatus,
+    EventType,
+    MarketMessage,
+    ReasonCode,
+    UnavailabilityType,
+    UnitType,
+)
+
+UMM_NAMESPACE: Final = "http://www.acer.europa.eu/REMIT/REMITUMMElectricitySchema_V3.xsd"
+UMM_COMMON_NAMESPACE: Final = "http://www.acer.europa.eu/REMIT/REMITUMMCommonSchema_V2.xsd"
+OUTAGE_NAMESPACE: Final = "urn:iec62325.351:tc57wg16:451-6:outagedocument:3:0"
+
+# Who publishes on the transparency platform, as sender and receiver of what can be read there.
+ENTSOE_EIC: Final = "10X1001A1001A450"
+STORAGE_PSR_TYPE: Final = "B25"
+COMPLEMENTARY_INFORMATION: Final = "A95"
+EIC_CODING_SCHEME: Final = "A01"
+
+EVENT_STATUS_WORDS: Final[Mapping[EventStatus, str]] = {
+    EventStatus.ACTIVE: "Active",
+    EventStatus.DISMISSED: "Dismissed",
+    EventStatus.INACTIVE: "Inactive",
+}
+EVENT_TYPE_WORDS: Final[Mapping[EventType, str]] = {
+    EventType.PRODUCTION_UNAVAILABILITY: "Production unavailability",
+    EventType.CONSUMPTION_UNAVAILABILITY: "Consumption unavailability",
+    EventType.TRANSMISSION_UNAVAILABILITY: "Transmission unavailability",
+    EventType.OTHER_UNAVAILABILITY: "Other unavailability",
+}
+UNAVAILABILITY_TYPE_WORDS: Final[Mapping[UnavailabilityType, str]] = {
+    UnavailabilityType.PLANNED: "Planned",
+    UnavailabilityType.UNPLANNED: "Unplanned",
+}
+DOCUMENT_STATUS_CODES: Final[Mapping[EventStatus, str]] = {
+    EventStatus.ACTIVE: "A05",
+    EventStatus.INACTIVE: "A09",
+    EventStatus.DISMISSED: "A13",
+}
+BUSINESS_TYPE_CODES: Final[Mapping[UnavailabilityType, str]] = {
+    UnavailabilityType.PLANNED: "A53",
+    UnavailabilityType.UNPLANNED: "A54",
+}
+DOCUMENT_TYPE_CODES: Final[Mapping[UnitType, str]] = {
+    UnitType.PRODUCTION_UNIT: "A77",
+    UnitType.GENERATION_UNIT: "A80",
+}
+
+_MINUTE = timedelta(minutes=1)
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_RESOURCE = "production_RegisteredResource"
+_UNIT = f"{_RESOURCE}.pSRType.powerSystemResources"
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+def acer_umm(message: MarketMessage) -> bytes:
+    root = etree.Element(
+        f"{{{UMM_NAMESPACE}}}REMITUrgentMarketMessages", nsmap=_prefixes(UMM_NAMESPACE, c=UMM_COMMON_NAMESPACE)
+    )
+    umm = _add(root, "UMM")
+    _add(umm, "messageId", f"{message.message_id}_{message.version:03}")
+    event = _add(umm, "event")
+    _add(event, "eventStatus", EVENT_STATUS_WORDS[message.event_status])
+    _add(event, "eventType", EVENT_TYPE_WORDS[message.event_type or EventType.OTHER_UNAVAILABILITY])
+    _add(event, "eventStart", _instant_text(message.start))
+    _add(event, "eventStop", _instant_text(message.end))
+    if message.duration_uncertainty is not None:
+        _add(event, "durationUncertainty", message.duration_uncertainty)
+    _add(umm, "unavailabilityType", UNAVAILABILITY_TYPE_WORDS[message.unavailability_type])
+    _add(umm, "publicationDateTime", _instant_text(message.published_at))
+    capacity = _add(umm, "capacity")
+    _add(capacity, "unitMeasure", "MW")
+    for interval in message.intervals:
+        stretch = _add(capacity, "capacityInterval")
+        _add(stretch, "intervalStart", _instant_text(interval.start))
+        _add(stretch, "intervalStop", _instant_text(interval.end))
+        _add(stretch, "unavailableCapacity", _mw_text(interval.unavailable_capacity_kw))
+        _add(stretch, "availableCapacity", _mw_text(interval.available_capacity_kw))
+    _add(capacity, "installedCapacity", _mw_text(message.installed_capacity_kw))
+    _add(umm, "unavailabilityReason", message.cause)
+    if message.remarks is not None:
+        _add(umm, "remarks", message.remarks)
+    _add(umm, "fuelType", "Other")
+    _add(umm, "biddingZone", message.bidding_zone)
+    asset = _add(umm, "affectedAsset")
+    _add(asset, "name", message.asset_name, UMM_COMMON_NAMESPACE)
+    _add(asset, "eic", message.asset_eic, UMM_COMMON_NAMESPACE)
+    participant = _add(umm, "marketParticipant")
+    _add(participant, "name", message.participant_name or "", UMM_COMMON_NAMESPACE)
+    return _serialised(root)
+
+
+def read_acer_umm(document: bytes) -> MarketMessage:
+    """The message back from its document; a ValueError where it is not one that `acer_umm` could have written."""
+    umm = _child(_parsed(document, UMM_NAMESPACE, "REMITUrgentMarketMessages"), "UMM")
+    event, capacity = _child(umm, "event"), _child(umm, "capacity")
+    message_id, _, version = _text(umm, "messageId").rpartition("_")
+    intervals = tuple(
+        CapacityInterval(
+            start=_instant(_text(stretch, "intervalStart")),
+            end=_instant(_text(stretch, "intervalStop")),
+            available_capacity_kw=_kw(_text(stretch, "availableCapacity")),
+            unavailable_capacity_kw=_kw(_text(stretch, "unavailableCapacity")),
+        )
+        for stretch in capacity.findall(f"{{{UMM_NAMESPACE}}}capacityInterval")
+    )
+    return MarketMessage(
+        message_id=message_id,
+        version=int(version),
+        event_status=_word_of(EVENT_STATUS_WORDS, _text(event, "eventStatus")),
+        unavailability_type=_word_of(UNAVAILABILITY_TYPE_WORDS, _text(umm, "unavailabilityType")),
+        event_type=_word_of(EVENT_TYPE_WORDS, _text(event, "eventType")),
+        reason_code=None,
+        unit_type=None,
+        asset_name=_text(_child(umm, "affectedAsset"), "name", UMM_COMMON_NAMESPACE),
+        asset_eic=_text(_child(umm, "affectedAsset"), "eic", UMM_COMMON_NAMESPACE),
+        bidding_zone=_text(umm, "biddingZone"),
+        participant_name=_text(_child(umm, "marketParticipant"), "name", UMM_COMMON_NAMESPACE),
+        installed_capacity_kw=_kw(_text(capacity, "installedCapacity")),
+        intervals=intervals,
+        start=_instant(_text(event, "eventStart")),
+        end=_instant(_text(event, "eventStop")),
+        duration_uncertainty=_optional_text(event, "durationUncertainty"),
+        cause=_text(umm, "unavailabilityReason"),
+        remarks=_optional_text(umm, "remarks"),
+        published_at=_instant(_text(umm, "publicationDateTime")),
+    )
+
+
+def entsoe_unavailability(message: MarketMessage) -> bytes:
+    root = etree.Element(f"{{{OUTAGE_NAMESPACE}}}Unavailability_MarketDocument", nsmap=_prefixes(OUTAGE_NAMESPACE))
+    _add(root, "mRID", message.message_id)
+    _add(root, "revisionNumber", str(message.version))
+    _add(root, "type", DOCUMENT_TYPE_CODES[message.unit_type or UnitType.GENERATION_UNIT])
+    _add(root, "process.processType", "A26")
+    _add(root, "createdDateTime", _second_text(message.published_at))
+    _add_eic(root, "sender_MarketParticipant.mRID", ENTSOE_EIC)
+    _add(root, "sender_MarketParticipant.marketRole.type", "A32")
+    _add_eic(root, "receiver_MarketParticipant.mRID", ENTSOE_EIC)
+    _add(root, "receiver_MarketParticipant.marketRole.type", "A33")
+    _add_interval(root, "unavailability_Time_Period.timeInterval", message.start, message.end)
+    _add(_add(root, "docStatus"), "value", DOCUMENT_STATUS_CODES[message.event_status])
+    _add_time_series(root, message)
+    reason = _add(root, "Reason")
+    _add(reason, "code", message.reason_code or ReasonCode.FAILURE)
+    _add(reason, "text", message.cause)
+    if message.remarks is not None:
+        complement = _add(root, "Reason")
+        _add(complement, "code", COMPLEMENTARY_INFORMATION)
+        _add(complement, "text", message.remarks)
+    return _serialised(root)
+
+
+def _add_time_series(root: etree._Element, message: MarketMessage) -> None:
+    series = _add(root, "TimeSeries")
+    _add(series, "mRID", "1")
+    _add(series, "businessType", BUSINESS_TYPE_CODES[message.unavailability_type])
+    _add_eic(series, "biddingZone_Domain.mRID", message.bidding_zone)
+    for edge, instant in (("start", message.start), ("end", message.end)):
+        _add(series, f"{edge}_DateAndOrTime.date", f"{instant.astimezone(UTC):%Y-%m-%d}")
+        _add(series, f"{edge}_DateAndOrTime.time", f"{instant.astimezone(UTC):%H:%M:%SZ}")
+    _add(series, "quantity_Measure_Unit.name", "MAW")
+    _add(series, "curveType", "A03")
+    _add_eic(series, f"{_RESOURCE}.mRID", message.asset_eic)
+    _add(series, f"{_RESOURCE}.name", message.asset_name)
+    _add(series, f"{_RESOURCE}.pSRType.psrType", STORAGE_PSR_TYPE)
+    _add_eic(series, f"{_UNIT}.mRID", message.asset_eic)
+    _add(series, f"{_UNIT}.name", message.asset_name)
+    _add(series, f"{_UNIT}.nominalP", _mw_text(message.installed_capacity_kw)).set("unit", "MAW")
+    period = _add(series, "Available_Period")
+    _add_interval(period, "timeInterval", message.start, message.end)
+    _add(period, "resolution", "PT1M")
+    for interval in message.intervals:
+        point = _add(period, "Point")
+        _add(point, "position", str((interval.start - message.start) // _MINUTE + 1))
+        _add(point, "quantity", _mw_text(interval.available_capacity_kw))
+
+
+def read_entsoe_unavailability(document: bytes) -> MarketMessage:
+    """The message back from its document; a ValueError where `entsoe_unavailability` could not have written it."""
+    root = _parsed(document, OUTAGE_NAMESPACE, "Unavailability_MarketDocument")
+    series = _child(root, "TimeSeries")
+    whole = _child(root, "unavailability_Time_Period.timeInterval")
+    start, end = _instant(_text(whole, "start")), _instant(_text(whole, "end"))
+    installed_kw = _kw(_text(series, f"{_UNIT}.nominalP"))
+    reasons = {_text(reason, "code"): _text(reason, "text") for reason in root.findall(f"{{{OUTAGE_NAMESPACE}}}Reason")}
+    code = next(ReasonCode(code) for code in reasons if code != COMPLEMENTARY_INFORMATION)
+    return MarketMessage(
+        message_id=_text(root, "mRID"),
+        version=int(_text(root, "revisionNumber")),
+        event_status=_word_of(DOCUMENT_STATUS_CODES, _text(_child(root, "docStatus"), "value")),
+        unavailability_type=_word_of(BUSINESS_TYPE_CODES, _text(series, "businessType")),
+        event_type=None,
+        reason_code=code,
+        unit_type=_word_of(DOCUMENT_TYPE_CODES, _text(root, "type")),
+        asset_name=_text(series, f"{_RESOURCE}.name"),
+        asset_eic=_text(series, f"{_RESOURCE}.mRID"),
+        bidding_zone=_text(series, "biddingZone_Domain.mRID"),
+        participant_name=None,
+        installed_capacity_kw=installed_kw,
+        intervals=_intervals(_child(series, "Available_Period"), start, end, installed_kw),
+        start=start,
+        end=end,
+        duration_uncertainty=None,
+        cause=reasons[code],
+        remarks=reasons.get(COMPLEMENTARY_INFORMATION),
+        published_at=_instant(_text(root, "createdDateTime")),
+    )
+
+
+def _intervals(
+    period: etree._Element, start: datetime, end: datetime, installed_kw: float
+) -> tuple[CapacityInterval, ...]:
+    """Points of variable length: each reaches to the next one's position, the last to the end."""
+    points = period.findall(f"{{{OUTAGE_NAMESPACE}}}Point")
+    starts = [start + (int(_text(point, "position")) - 1) * _MINUTE for point in points]
+    installed = _exact(installed_kw)
+    return tuple(
+        CapacityInterval(first, last, float(available), float(installed - available))
+        for first, last, available in zip(
+            starts, [*starts[1:], end], (_exact_kw(_text(point, "quantity")) for point in points), strict=True
+        )
+    )
+
+
+def _prefixes(namespace: str, **others: str) -> dict[str, str]:
+    """The namespace without a prefix and those with one; the stubs do not know that no prefix is None."""
+    return cast("dict[str, str]", {None: namespace, **others})
+
+
+def _add(parent: etree._Element, name: str, text: str | None = None, namespace: str | None = None) -> etree._Element:
+    element = etree.SubElement(parent, f"{{{namespace or etree.QName(parent).namespace}}}{name}")
+    if text is not None:
+        element.text = _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    return element
+
+
+def _add_eic(parent: etree._Element, name: str, code: str) -> None:
+    _add(parent, name, code).set("codingScheme", EIC_CODING_SCHEME)
+
+
+def _add_interval(parent: etree._Element, name: str, start: datetime, end: datetime) -> None:
+    interval = _add(parent, name)
+    _add(interval, "start", f"{start.astimezone(UTC):%Y-%m-%dT%H:%MZ}")
+    _add(interval, "end", f"{end.astimezone(UTC):%Y-%m-%dT%H:%MZ}")
+
+
+def _serialised(root: etree._Element) -> bytes:
+    return etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
+
+
+def _parsed(document: bytes, namespace: str, name: str) -> etree._Element:
+    """Without entities, network or huge trees: a document is data, whoever wrote it."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        root = etree.fromstring(document, parser)
+    except etree.XMLSyntaxError as error:
+        raise ValueError(f"The document is not XML: {error}") from None
+    if root.tag != f"{{{namespace}}}{name}":
+        raise ValueError(f"Expected a document {name}, not {root.tag!r}.")
+    return root
+
+
+def _child(parent: etree._Element, name: str, namespace: str | None = None) -> etree._Element:
+    child = parent.find(f"{{{namespace or etree.QName(parent).namespace}}}{name}")
+    if child is None:
+        raise ValueError(f"The document has no {name} in {etree.QName(parent).localname}.")
+    return child
+
+
+def _text(parent: etree._Element, name: str, namespace: str | None = None) -> str:
+    return _child(parent, name, namespace).text or ""
+
+
+def _optional_text(parent: etree._Element, name: str) -> str | None:
+    child = parent.find(f"{{{etree.QName(parent).namespace}}}{name}")
+    return None if child is None else child.text or ""
+
+
+def _word_of(words: Mapping[Word, str], text: str) -> Word:
+    for word, spelling in words.items():
+        if spelling == text:
+            return word
+    raise ValueError(f"The document says {text!r} where one of {', '.join(words.values())} is expected.")
+
+
+def _instant_text(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat(timespec="auto").replace("+00:00", "Z")
+
+
+def _second_text(instant: datetime) -> str:
+    return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _exact(value: float) -> Decimal:
+    return Decimal(repr(value))
+
+
+def _mw_text(power_kw: float) -> str:
+    """Exactly, in plain digits."""
+    return f"{(_exact(power_kw).scaleb(-3)).normalize():f}"
+
+
+def _exact_kw(mw_text: str) -> Decimal:
+    return Decimal(mw_text).scaleb(3)
+
+
+def _kw(mw_text: str) -> float:
+    return float(_exact_kw(mw_text))

@@ -1,0 +1,84 @@
+"""A market message as a value: what one version of a notification says, whatever it is written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class EventStatus(StrEnum):
+    """ACTIVE holds; DISMISSED was superseded or withdrawn; INACTIVE is over."""
+
+    ACTIVE = "ACTIVE"
+    DISMISSED = "DISMISSED"
+    INACTIVE = "INACTIVE"
+
+
+class UnavailabilityType(StrEnum):
+    PLANNED = "PLANNED"
+    UNPLANNED = "UNPLANNED"
+
+
+class EventType(StrEnum):
+    """What kind of event REMIT sees; storage reports as OTHER_UNAVAILABILITY."""
+
+    PRODUCTION_UNAVAILABILITY = "PRODUCTION_UNAVAILABILITY"
+    CONSUMPTION_UNAVAILABILITY = "CONSUMPTION_UNAVAILABILITY"
+    TRANSMISSION_UNAVAILABILITY = "TRANSMISSION_UNAVAILABILITY"
+    OTHER_UNAVAILABILITY = "OTHER_UNAVAILABILITY"
+
+
+class ReasonCode(StrEnum):
+    """ENTSO-E's codes for why: failure, foreseen maintenance, shutdown, redispatch, reserve unit unavailable."""
+
+    FAILURE = "B18"
+    FORESEEN_MAINTENANCE = "B19"
+    SHUTDOWN = "B20"
+    REDISPATCH = "B55"
+    RESERVE_UNIT = "B59"
+
+
+class UnitType(StrEnum):
+    """Which ENTSO-E document tells of it: A80 for a generation unit, A77 for a production unit."""
+
+    GENERATION_UNIT = "GENERATION_UNIT"
+    PRODUCTION_UNIT = "PRODUCTION_UNIT"
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityInterval:
+    """A stretch of the event over which the same capacity is available."""
+
+    start: datetime
+    end: datetime
+    available_capacity_kw: float
+    unavailable_capacity_kw: float
+
+
+@dataclass(frozen=True, slots=True)
+class MarketMessage:
+    """One version of a message. Instants are whole minutes; `intervals` follow each other from start to end.
+
+    What a format has no place for is None when read back from it.
+    """
+
+    message_id: str
+    version: int
+    event_status: EventStatus
+    unavailability_type: UnavailabilityType
+    event_type: EventType | None
+    reason_code: ReasonCode | None
+    unit_type: UnitType | None
+    asset_name: str
+    asset_eic: str
+    bidding_zone: str
+    participant_name: str | None
+    installed_capacity_kw: float
+    intervals: tuple[CapacityInterval, ...]
+    start: datetime
+    end: datetime
+    duration_uncertainty: str | None
+    cause: str
+    remarks: str | None
+    published_at: datetime
