@@ -15,6 +15,7 @@ from gridloom.physical_assets.availability.series import (
     CHARGE,
     DISCHARGE,
     ENERGY,
+    AvailabilitySeries,
     Outage,
     Rating,
     availability,
@@ -33,8 +34,9 @@ def outage(
     return Outage(T0 + first * MINUTE, T0 + last * MINUTE, charge, discharge, energy)
 
 
-def column(series, index):
-    return series.available[:, index].tolist()
+def column(series: AvailabilitySeries, index: int) -> list[float]:
+    values: list[float] = series.available[:, index].tolist()
+    return values
 
 
 class TestAvailability:

@@ -1,0 +1,1 @@
+"""The logbook of an asset: what happened, written down once and never changed."""
