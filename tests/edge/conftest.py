@@ -15,7 +15,8 @@ import asyncpg
 import httpx2
 import pytest
 from msgspec import UNSET, Meta, UnsetType
-from tests.conftest import client_of, running_edge
+from tests.conftest import running_edge
+from tests.people import client_of
 
 from gridloom.database.pool import create_pool
 from gridloom.edge import (

@@ -2,12 +2,14 @@
 
 import asyncio
 import uuid
+from typing import Any
 
 import httpx2
 import pytest
 import zstandard
-from tests.conftest import client_of, running_edge
+from tests.conftest import running_edge
 from tests.edge.conftest import toy_service
+from tests.people import client_of
 
 from gridloom.edge.dispatch import Edge
 
@@ -47,7 +49,7 @@ class TestABody:
             ({"name": "x", "madeOn": "9999-12-31"}, "/madeOn"),
         ],
     )
-    async def test_at_fault_is_pointed_at(self, client: httpx2.AsyncClient, body: dict, pointer: str):
+    async def test_at_fault_is_pointed_at(self, client: httpx2.AsyncClient, body: dict[str, Any], pointer: str):
         assert fault(await client.post("/toys", json=body)) == (400, pointer)
 
     @pytest.mark.parametrize(
@@ -218,7 +220,7 @@ class TestARepeatedPost:
         assert (await client.post("/toys", json={"name": "y"}, headers=headers)).status_code == 422
 
     async def test_while_the_first_is_running_is_409(self, client: httpx2.AsyncClient):
-        send = {"json": {"name": "slow"}, "headers": {"Idempotency-Key": uuid.uuid4().hex}}
+        send: dict[str, Any] = {"json": {"name": "slow"}, "headers": {"Idempotency-Key": uuid.uuid4().hex}}
         first = asyncio.create_task(client.post("/toys", **send))
         await asyncio.sleep(0.15)
         assert (await client.post("/toys", **send)).status_code == 409
