@@ -1,0 +1,54 @@
+"""Recording that something happened, in the transaction in which it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from gridloom.database.after_commit import after_commit
+from gridloom.events import store
+from gridloom.events.types import EVENT_TYPES
+from gridloom.kernel.ids import uuid7
+
+if TYPE_CHECKING:
+    from gridloom.database.pool import Database
+
+_told: set[Callable[[], None]] = set()
+
+
+async def record_event(
+    db: Database,
+    *,
+    type: str,
+    organisation_id: UUID,
+    subject: str,
+    permission: str,
+    asset_key: int | None,
+    data: Mapping[str, Any],
+) -> UUID:
+    """Record an event that exists if and only if the caller's transaction commits; its id.
+
+    Call it after the change, so that events of one resource carry the order of its changes. `organisation_id` is whom
+    it happened to; `permission` is what a reader's user must hold; `asset_key` lets the organisations that hold a
+    grant with that permission on the asset read it as well.
+    """
+    assert type in EVENT_TYPES, f"{type} is not in events/types.py"
+    event_id = uuid7()
+    await store.put_in_outbox(db, event_id, type, organisation_id, subject, permission, asset_key, data)
+    after_commit(db, _tell)
+    return event_id
+
+
+def tell_when_recorded(callback: Callable[[], None]) -> None:
+    """Have `callback` called after each commit in this process that recorded an event."""
+    _told.add(callback)
+
+
+def stop_telling(callback: Callable[[], None]) -> None:
+    _told.discard(callback)
+
+
+def _tell() -> None:
+    for callback in tuple(_told):
+        callback()

@@ -1,0 +1,60 @@
+"""The sequencer inside each worker process: gives committed events their places, in commit order, without a gap."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import asyncpg
+import structlog
+
+from gridloom.events import outbox, store
+
+if TYPE_CHECKING:
+    from gridloom.database.pool import Pool
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S = 2.0
+"""How long an event can wait whose process died between its commit and its sequencing."""
+MOST_AT_ONCE = 500
+
+
+class Sequencer:
+    """Wakes after each commit in its own process that recorded an event; the database lets in one at a time."""
+
+    def __init__(self, pool: Pool, *, look_every_s: float = LOOK_EVERY_S) -> None:
+        self._pool = pool
+        self._look_every_s = look_every_s
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        outbox.tell_when_recorded(self._wake.set)
+        self._task = asyncio.create_task(self._keep_sequencing(), name="event sequencer")
+
+    async def stop(self) -> None:
+        outbox.stop_telling(self._wake.set)
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    def alive(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    async def _keep_sequencing(self) -> None:
+        while True:
+            woken = self._wake.is_set()
+            self._wake.clear()
+            try:
+                if woken or not await store.outbox_is_empty(self._pool):
+                    while await store.sequence_events(self._pool, MOST_AT_ONCE) == MOST_AT_ONCE:
+                        pass
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+                log.warning("events.sequencing_failed", error=repr(error))
+                await asyncio.sleep(1)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), self._look_every_s)

@@ -1,0 +1,76 @@
+"""What a job is: a kind declared beside its handler, and one run of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import asyncpg
+    from asyncpg.pool import PoolConnectionProxy
+
+Clock = Literal["real", "platform"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRun:
+    """One attempt.
+
+    `db` is in the transaction that also ends the job: what the run writes counts exactly once, or not at all.
+    """
+
+    db: PoolConnectionProxy[asyncpg.Record]
+    kind: str
+    key: str
+    payload: Mapping[str, Any]
+    due: datetime
+    attempt: int
+
+
+Handler = Callable[[JobRun], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobKind:
+    name: str
+    handler: Handler
+    attempts: int
+    limit: timedelta
+    every: timedelta | None
+    clock: Clock
+    bulk: bool
+
+
+KINDS: dict[str, JobKind] = {}
+"""Every kind this process knows, by name; a runner leaves jobs of other kinds to the replicas that know them."""
+
+
+def job(
+    kind: str,
+    *,
+    attempts: int = 10,
+    limit: timedelta = timedelta(minutes=1),
+    every: timedelta | None = None,
+    clock: Clock = "real",
+    bulk: bool = False,
+) -> Callable[[Handler], Handler]:
+    """Declare the handler of a kind of job.
+
+    `attempts`: failures after which it is put aside as dead. `limit`: how long one attempt may take. `every`: makes
+    it a recurring job that needs no enqueue, on `clock`. `bulk`: long work of which a worker does one at a time, so
+    that it never stands in the way of what must happen on the second.
+    """
+    assert attempts >= 1
+    assert every is None or every > timedelta()
+
+    def declare(handler: Handler) -> Handler:
+        known = KINDS.get(kind)
+        assert known is None or known.handler.__qualname__ == handler.__qualname__, f"two handlers for {kind}"
+        KINDS[kind] = JobKind(
+            name=kind, handler=handler, attempts=attempts, limit=limit, every=every, clock=clock, bulk=bulk
+        )
+        return handler
+
+    return declare

@@ -1,0 +1,67 @@
+"""One attempt at one claimed job: its effects and its end in the same transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from gridloom.database.after_commit import rolled_back
+from gridloom.jobs import metrics, store
+from gridloom.jobs.declare import KINDS, JobRun
+from gridloom.jobs.rules import pause_after
+
+if TYPE_CHECKING:
+    import asyncpg
+    from asyncpg.pool import PoolConnectionProxy
+
+log = structlog.get_logger()
+
+LONGEST_ERROR = 2000
+
+
+class Cancelled(Exception):  # not an error: what the run did is undone because nobody wants it any more
+    """The job was cancelled while it ran."""
+
+
+async def run_claimed(db: PoolConnectionProxy[asyncpg.Record], claimed: store.Claimed) -> None:
+    """Run the handler in a savepoint of the transaction that claimed the job.
+
+    If it fails, its effects are undone and the failure is noted while the job is still ours, so no other runner can
+    step in between. If the process dies, the transaction dies with it and the job is as it was.
+    """
+    kind = KINDS[claimed.kind]
+    metrics.LAG.labels(claimed.kind).observe(claimed.lag_s)
+    began = time.perf_counter()
+    run = JobRun(
+        db=db,
+        kind=claimed.kind,
+        key=claimed.key,
+        payload=claimed.payload,
+        due=claimed.due,
+        attempt=claimed.attempts + 1,
+    )
+    await store.limit_transaction(db, kind.limit)
+    try:
+        async with asyncio.timeout(kind.limit.total_seconds()), db.transaction():
+            await kind.handler(run)
+            if not await store.finish(db, claimed):
+                raise Cancelled
+        outcome = "done"
+    except Cancelled:
+        rolled_back(db)
+        outcome = "cancelled"
+    except Exception as error:  # whatever a handler raises is a failed attempt
+        if db.is_closed():
+            raise
+        rolled_back(db)
+        pause = pause_after(claimed.attempts + 1, random.uniform(-1, 1))  # noqa: S311
+        told = f"{type(error).__name__}: {error}".replace("\x00", "")[:LONGEST_ERROR]
+        dead = await store.fail(db, claimed, told, pause, kind.attempts)
+        outcome = "dead" if dead else "failed"
+        log.error("job.failed", kind=claimed.kind, key=claimed.key, attempt=run.attempt, dead=dead, exc_info=error)
+    metrics.RUNS.labels(claimed.kind, outcome).inc()
+    metrics.DURATION.labels(claimed.kind).observe(time.perf_counter() - began)

@@ -1,0 +1,37 @@
+"""Walking the platform's clock forward from due time to due time, for the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from gridloom.database.after_commit import transaction
+from gridloom.jobs import store
+from gridloom.jobs.declare import KINDS
+from gridloom.jobs.run import run_claimed
+
+if TYPE_CHECKING:
+    from gridloom.database.pool import Pool
+
+
+async def run_due_platform_jobs(pool: Pool, until: datetime, set_clock: Callable[[datetime], Awaitable[None]]) -> int:
+    """Run every platform job that is due by `until`, in order of due time, with the clock standing at each; how many
+    ran.
+
+    `set_clock` must have committed when it returns, and must never move the clock back. Jobs that these jobs enqueue
+    are run in their turn. A job that another replica is just running is waited for. One that fails is left to the
+    runner's retries: the clock does not stop for it.
+    """
+    kinds = list(KINDS)
+    ran = 0
+    while (earliest := await store.earliest_platform_job(pool, kinds, until)) is not None:
+        kind, key, due = earliest
+        await set_clock(due)
+        async with transaction(pool) as db:
+            claimed = await store.claim_one(db, kind, key)
+            if claimed is not None:
+                await run_claimed(db, claimed)
+                ran += 1
+    await set_clock(until)
+    return ran

@@ -1,0 +1,262 @@
+"""The SQL of the job queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gridloom.jobs.declare import Clock
+
+if TYPE_CHECKING:
+    import asyncpg
+
+    from gridloom.database.pool import Database
+
+CHANNEL = "gridloom_job"
+"""Wakes the runners for what is due soon; what is due later they find by themselves when they look again."""
+
+SOON = timedelta(seconds=90)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A job that nobody but this transaction runs."""
+
+    kind: str
+    key: str
+    payload: Mapping[str, Any]
+    due: datetime
+    attempts: int
+    revision: int
+    lag_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What the readiness check and the metrics say about the queue."""
+
+    dead: int
+    failing: int
+    overdue_s: float
+    dead_jobs: Sequence[Mapping[str, Any]]
+
+
+async def put(db: Database, kind: str, key: str, clock: Clock, due: datetime, payload: Mapping[str, Any]) -> None:
+    # A notification costs a lock that all notifying commits share, so it is sent only for what cannot wait for a look.
+    await db.execute(
+        """
+        with put as (
+          insert into job (kind, key, clock, due, payload) values ($1, $2, $3, $4, $5::text::jsonb)
+          on conflict (kind, key) do update
+            set clock = excluded.clock, due = excluded.due, payload = excluded.payload, state = 'WAITING', attempts = 0,
+                not_before = null, last_error = null, failed_at = null, revision = job.revision + 1,
+                enqueued_at = clock_timestamp()
+          returning due, clock
+        )
+        select pg_notify($6, '') from put where due < job_now(clock) + $7::interval
+        """,
+        kind, key, clock, due, msgspec.json.encode(payload).decode(), CHANNEL, SOON,
+    )  # fmt: skip
+
+
+async def put_recurring(db: Database, kind: str, clock: Clock, every: timedelta) -> None:
+    """A recurring job exists from the first start on; a changed interval holds from its next run."""
+    await db.execute(
+        """
+        insert into job (kind, key, clock, due, every) values ($1, '', $2, job_now($2), $3)
+        on conflict (kind, key) do update set every = excluded.every, clock = excluded.clock
+          where job.every is distinct from excluded.every or job.clock <> excluded.clock
+        """,
+        kind, clock, every,
+    )  # fmt: skip
+
+
+async def remove(db: Database, kind: str, key: str) -> bool:
+    return await db.fetchval("delete from job where kind = $1 and key = $2 returning true", kind, key) is not None
+
+
+async def claim_due(db: Database, clock: Clock, kinds: Sequence[str]) -> Claimed | None:
+    row = await db.fetchrow(
+        """
+        select kind, key, payload::text as payload, due, attempts, revision,
+               extract(epoch from greatest('0', least(
+                 job_now(clock) - due, clock_timestamp() - coalesce(not_before, enqueued_at))))::float8 as lag_s
+        from claim_job($1, $2)
+        """,
+        kinds, clock,
+    )  # fmt: skip
+    return None if row is None else _claimed(row)
+
+
+async def claim_one(db: Database, kind: str, key: str) -> Claimed | None:
+    """This one job, after waiting for whoever runs it; None if it is done by then, or rests after a failure."""
+    await db.execute("select pg_advisory_xact_lock(job_lock($1, $2))", kind, key)
+    row = await db.fetchrow(
+        """
+        select kind, key, payload::text as payload, due, attempts, revision, 0::float8 as lag_s
+        from job
+        where kind = $1 and key = $2 and state = 'WAITING' and due <= job_now(clock)
+          and (not_before is null or not_before <= clock_timestamp())
+        """,
+        kind, key,
+    )  # fmt: skip
+    return None if row is None else _claimed(row)
+
+
+def _claimed(row: asyncpg.Record) -> Claimed:
+    return Claimed(
+        kind=row["kind"],
+        key=row["key"],
+        payload=msgspec.json.decode(row["payload"]),
+        due=row["due"],
+        attempts=row["attempts"],
+        revision=row["revision"],
+        lag_s=row["lag_s"],
+    )
+
+
+async def limit_transaction(db: Database, limit: timedelta) -> None:
+    limit_ms = str(round(limit.total_seconds() * 1000))
+    await db.execute(
+        """
+        select set_config('statement_timeout', $1, true),
+               set_config('idle_in_transaction_session_timeout', $1, true)
+        """,
+        limit_ms,
+    )
+
+
+async def finish(db: Database, job: Claimed) -> bool:
+    """End the job in the transaction of its effects; False if it was cancelled while it ran.
+
+    A recurring job comes back at its next time; one that was enqueued again meanwhile stays as it is.
+    """
+    remains = await db.fetchval(
+        """
+        with done as (
+          delete from job where kind = $1 and key = $2 and revision = $3 and every is null returning true
+        ), returns as (
+          update job
+          set due = due + every * greatest(1, ceil(
+                extract(epoch from case clock when 'platform' then due else clock_timestamp() end - due)
+                / extract(epoch from every))),
+              attempts = 0, not_before = null, last_error = null, failed_at = null
+          where kind = $1 and key = $2 and revision = $3 and every is not null
+          returning true
+        )
+        select true from done union all select true from returns
+        """,
+        job.kind, job.key, job.revision,
+    )  # fmt: skip
+    if remains is not None:
+        return True
+    again = await db.fetchval("select true from job where kind = $1 and key = $2", job.kind, job.key)
+    return again is not None
+
+
+async def fail(db: Database, job: Claimed, error: str, pause: timedelta, most_attempts: int) -> bool:
+    """Let the job rest or, after its last attempt, lay it aside; True if it is dead now. Recurring jobs never die."""
+    state = await db.fetchval(
+        """
+        update job
+        set attempts = attempts + 1, last_error = $4, failed_at = clock_timestamp(),
+            not_before = clock_timestamp() + least($5::interval, coalesce(every, $5::interval)),
+            state = case when attempts + 1 >= $6 and every is null then 'DEAD' else 'WAITING' end
+        where kind = $1 and key = $2 and revision = $3
+        returning state
+        """,
+        job.kind, job.key, job.revision, error, pause, most_attempts,
+    )  # fmt: skip
+    return bool(state == "DEAD")
+
+
+async def look(db: Database, kinds: Sequence[str]) -> tuple[bool, float | None]:
+    """Whether a job is due (running ones included), and the real seconds until the next one that is not due yet.
+
+    The platform's clock runs at the real clock's pace, so a difference on it is one in real time.
+    """
+    row = await db.fetchrow(
+        """
+        with clocks as materialized (
+          select clock, job_now(clock) as now from unnest(array['real', 'platform']) as clock
+        ), resting as materialized (
+          select extract(epoch from greatest(due - now, not_before - clock_timestamp())) as left_s
+          from job join clocks using (clock)
+          where state = 'WAITING' and not_before is not null and kind = any($1)
+        )
+        select exists (select from resting where left_s <= 0)
+            or exists (select from clocks, lateral (
+                 select from job where state = 'WAITING' and job.clock = clocks.clock and due <= now
+                   and not_before is null and kind = any($1) order by due limit 1) as overdue) as is_due,
+          least(
+            (select min(left_s) from resting where left_s > 0),
+            (select min(extract(epoch from coming.due - now)) from clocks, lateral (
+               select due from job where state = 'WAITING' and job.clock = clocks.clock and due > now
+                 and not_before is null and kind = any($1) order by due limit 1) as coming))::float8 as next_s
+        """,
+        kinds,
+    )
+    assert row is not None
+    return row["is_due"], row["next_s"]
+
+
+async def earliest_platform_job(
+    db: Database, kinds: Sequence[str], until: datetime
+) -> tuple[str, str, datetime] | None:
+    row = await db.fetchrow(
+        """
+        select kind, key, due from job
+        where state = 'WAITING' and clock = 'platform' and due <= $2 and kind = any($1)
+          and (not_before is null or not_before <= clock_timestamp())
+        order by due, kind, key
+        limit 1
+        """,
+        kinds, until,
+    )  # fmt: skip
+    return None if row is None else (row["kind"], row["key"], row["due"])
+
+
+async def health(db: Database, most_shown: int = 20) -> Health:
+    row = await db.fetchrow(
+        """
+        select count(*) filter (where state = 'DEAD') as dead,
+               count(*) filter (where state = 'WAITING' and attempts > 0) as failing,
+               extract(epoch from greatest('0', max(least(
+                 job_now(clock) - due, clock_timestamp() - coalesce(not_before, enqueued_at)))
+                 filter (where state = 'WAITING')))::float8 as overdue_s
+        from job
+        """
+    )
+    assert row is not None
+    dead = await db.fetch(
+        """
+        select kind, key, attempts, last_error, failed_at from job where state = 'DEAD' order by failed_at desc limit $1
+        """,
+        most_shown,
+    )
+    return Health(
+        dead=row["dead"],
+        failing=row["failing"],
+        overdue_s=row["overdue_s"],
+        dead_jobs=[dict(job) for job in dead],
+    )
+
+
+async def revive(db: Database, kind: str, key: str) -> bool:
+    """Give a dead job all its attempts again, at once."""
+    revived = await db.fetchval(
+        """
+        with revived as (
+          update job set state = 'WAITING', attempts = 0, not_before = null, revision = revision + 1
+          where kind = $1 and key = $2 and state = 'DEAD'
+          returning 1
+        )
+        select true, pg_notify($3, '') from revived
+        """,
+        kind, key, CHANNEL,
+    )  # fmt: skip
+    return revived is not None

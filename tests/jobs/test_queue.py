@@ -1,0 +1,241 @@
+"""The queue: what is enqueued happens once, at its time, if and only if its transaction commits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gridloom.database.listen import Listener
+from gridloom.jobs import JobRun, JobRunner, cancel, enqueue, job, run_due_platform_jobs, store
+
+pytestmark = pytest.mark.usefixtures("kinds")
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def note(run: JobRun) -> None:
+    await run.db.execute("insert into done (key, attempt) values ($1, $2)", run.key, run.attempt)
+
+
+@asynccontextmanager
+async def running(pool, dsn: str, count: int = 1, **options) -> AsyncIterator[list[JobRunner]]:
+    runners = [JobRunner(pool, **options) for _ in range(count)]
+    listener = Listener(dsn)
+    for runner in runners:
+        runner.attach(listener)
+    await listener.start()
+    for runner in runners:
+        await runner.start()
+    await listener.connected.wait()
+    try:
+        yield runners
+    finally:
+        for runner in runners:
+            await runner.stop()
+        await listener.stop()
+
+
+async def until(check: Callable[[], Awaitable[object]], seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while not await check():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        await asyncio.sleep(0.02)
+
+
+class TestAJob:
+    async def test_runs_within_a_second_of_its_due_time_and_is_gone(self, pool, dsn) -> None:
+        job("note")(note)
+        async with running(pool, dsn):
+            due = now() + timedelta(seconds=0.7)
+            await enqueue(pool, "note", key="a", due=due)
+            await until(lambda: pool.fetchval("select count(*) > 0 from done"))
+            lag = (await pool.fetchval("select at from done")) - due
+            assert timedelta(0) <= lag < timedelta(seconds=0.5)
+            await until(lambda: pool.fetchval("select count(*) = 0 from job"))
+
+    async def test_does_not_exist_when_its_transaction_rolls_back(self, pool, dsn) -> None:
+        job("note")(note)
+        async with pool.acquire() as db:
+            transaction = db.transaction()
+            await transaction.start()
+            await enqueue(db, "note", key="a", due=now())
+            await transaction.rollback()
+        assert await pool.fetchval("select count(*) from job") == 0
+
+    async def test_enqueued_again_moves(self, pool) -> None:
+        later = (now() + timedelta(days=1)).replace(microsecond=0)
+        await enqueue(pool, "note", key="a", due=now(), payload={"n": 1})
+        await enqueue(pool, "note", key="a", due=later, payload={"n": 2})
+        rows = await pool.fetch("select due, payload from job")
+        assert [tuple(row) for row in rows] == [(later, {"n": 2})]
+
+    async def test_that_was_cancelled_does_not_run(self, pool, dsn) -> None:
+        job("note")(note)
+        await enqueue(pool, "note", key="a", due=now())
+        assert await cancel(pool, "note", "a")
+        assert not await cancel(pool, "note", "a")
+        async with running(pool, dsn):
+            await asyncio.sleep(0.2)
+        assert await pool.fetchval("select count(*) from done") == 0
+
+    async def test_cancelled_while_it_runs_is_undone(self, pool, dsn) -> None:
+        began, go_on = asyncio.Event(), asyncio.Event()
+
+        @job("slow")
+        async def slow(run: JobRun) -> None:
+            await note(run)
+            began.set()
+            await go_on.wait()
+
+        await enqueue(pool, "slow", key="a", due=now())
+        async with running(pool, dsn):
+            await began.wait()
+            assert await cancel(pool, "slow", "a")
+            go_on.set()
+        assert await pool.fetchval("select count(*) from done") == 0
+
+    async def test_enqueued_while_it_runs_runs_once_more_and_holds_nobody_up(self, pool, dsn) -> None:
+        began, go_on = asyncio.Event(), asyncio.Event()
+
+        @job("slow")
+        async def slow(run: JobRun) -> None:
+            await note(run)
+            began.set()
+            await go_on.wait()
+
+        await enqueue(pool, "slow", key="a", due=now())
+        async with running(pool, dsn):
+            await began.wait()
+            await asyncio.wait_for(enqueue(pool, "slow", key="a", due=now()), 1)
+            go_on.set()
+            await until(lambda: pool.fetchval("select count(*) = 2 from done"))
+            await until(lambda: pool.fetchval("select count(*) = 0 from job"))
+
+    async def test_may_enqueue_itself(self, pool, dsn) -> None:
+        @job("chain")
+        async def chain(run: JobRun) -> None:
+            await note(run)
+            if run.payload["left"]:
+                await enqueue(run.db, "chain", key=run.key, due=now(), payload={"left": run.payload["left"] - 1})
+
+        await enqueue(pool, "chain", key="a", due=now(), payload={"left": 3})
+        async with running(pool, dsn):
+            await until(lambda: pool.fetchval("select count(*) = 4 from done"))
+            await until(lambda: pool.fetchval("select count(*) = 0 from job"))
+
+    async def test_of_an_unknown_kind_waits_for_a_replica_that_knows_it(self, pool, dsn) -> None:
+        job("note")(note)
+        await enqueue(pool, "of-the-next-release", key="a", due=now())
+        async with running(pool, dsn):
+            await asyncio.sleep(0.2)
+        assert await pool.fetchval("select attempts from job") == 0
+
+
+class TestAFailedJob:
+    async def test_leaves_no_effect_and_is_tried_again(self, pool, dsn) -> None:
+        @job("shaky")
+        async def shaky(run: JobRun) -> None:
+            await note(run)
+            if run.attempt == 1:
+                raise ValueError("not yet")
+
+        await enqueue(pool, "shaky", key="a", due=now())
+        async with running(pool, dsn):
+            await until(lambda: pool.fetchval("select count(*) > 0 from done"))
+        assert [row["attempt"] for row in await pool.fetch("select attempt from done")] == [2]
+
+    async def test_is_laid_aside_after_its_last_attempt_and_shows_in_health(self, pool, dsn) -> None:
+        @job("hopeless", attempts=1)
+        async def hopeless(run: JobRun) -> None:
+            raise ValueError("never\x00")
+
+        await enqueue(pool, "hopeless", key="a", due=now())
+        async with running(pool, dsn):
+            await until(lambda: pool.fetchval("select state = 'DEAD' from job"))
+            health = await store.health(pool)
+            assert (health.dead, health.dead_jobs[0]["last_error"]) == (1, "ValueError: never")
+            assert await store.revive(pool, "hopeless", "a")
+            await until(lambda: pool.fetchval("select state = 'DEAD' from job"))
+
+    async def test_that_takes_too_long_has_failed(self, pool, dsn) -> None:
+        @job("endless", attempts=1, limit=timedelta(seconds=0.2))
+        async def endless(run: JobRun) -> None:
+            await run.db.execute("select pg_sleep(30)")
+
+        await enqueue(pool, "endless", key="a", due=now())
+        async with running(pool, dsn):
+            await until(lambda: pool.fetchval("select state = 'DEAD' from job"))
+
+
+class TestARecurringJob:
+    async def test_comes_back_without_being_enqueued(self, pool, dsn) -> None:
+        job("tick", every=timedelta(seconds=0.3))(note)
+        async with running(pool, dsn):
+            await until(lambda: pool.fetchval("select count(*) >= 3 from done"))
+        assert await pool.fetchval("select count(*) from job") == 1
+
+    async def test_never_dies(self, pool, dsn) -> None:
+        @job("tick", every=timedelta(seconds=0.1), attempts=1)
+        async def tick(run: JobRun) -> None:
+            raise ValueError("always")
+
+        async with running(pool, dsn):
+            await until(lambda: pool.fetchval("select attempts >= 3 from job"))
+        assert (await store.health(pool)).failing == 1
+
+
+class TestBulkWork:
+    async def test_never_takes_more_than_one_lane_of_a_worker(self, pool, dsn) -> None:
+        running_now, most = 0, 0
+
+        @job("heavy", bulk=True)
+        async def heavy(run: JobRun) -> None:
+            nonlocal running_now, most
+            running_now += 1
+            most = max(most, running_now)
+            await asyncio.sleep(0.1)
+            running_now -= 1
+            await note(run)
+
+        job("note")(note)
+        for n in range(3):
+            await enqueue(pool, "heavy", key=str(n), due=now())
+        await enqueue(pool, "note", key="prompt", due=now())
+        async with running(pool, dsn):
+            await until(lambda: pool.fetchval("select count(*) = 4 from done"))
+        assert most == 1
+        assert await pool.fetchval("select key from done order by at limit 1") == "prompt"
+
+
+class TestThePlatformsClock:
+    async def test_brings_every_due_job_in_order_before_it_stands(self, pool, dsn) -> None:
+        seen = []
+
+        @job("gate")
+        async def gate(run: JobRun) -> None:
+            at = await run.db.fetchval("select platform_now()")
+            seen.append((run.key, round((at - start).total_seconds() / 3600)))
+            if run.key == "b":
+                await enqueue(run.db, "gate", key="b2", due=run.due + timedelta(minutes=1), clock="platform")
+
+        start = await pool.fetchval("select platform_now()")
+
+        async def set_clock(instant: datetime) -> None:
+            await pool.execute(
+                "update test_clock set shift = greatest(shift, $1::timestamptz - clock_timestamp())", instant
+            )
+
+        for key, hours in (("c", 30), ("a", 10), ("b", 20), ("beyond", 100)):
+            await enqueue(pool, "gate", key=key, due=start + timedelta(hours=hours), clock="platform")
+        async with running(pool, dsn, 2):
+            ran = await run_due_platform_jobs(pool, start + timedelta(hours=50), set_clock)
+            assert seen == [("a", 10), ("b", 20), ("b2", 20), ("c", 30)]
+            assert ran <= 4  # a runner may have been quicker
+            assert await pool.fetchval("select key from job") == "beyond"

@@ -1,0 +1,17 @@
+"""The pause after a failure."""
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.jobs.rules import pause_after
+
+
+class TestThePauseAfterAFailure:
+    def test_begins_with_a_second_and_doubles(self) -> None:
+        assert [pause_after(n, 0).total_seconds() for n in (1, 2, 3, 4)] == [1, 2, 4, 8]
+
+    @given(st.integers(1, 10_000), st.floats(-1, 1))
+    def test_is_never_longer_than_an_hour_and_a_fifth(self, failures: int, spread: float) -> None:
+        assert timedelta(seconds=0.8) <= pause_after(failures, spread) <= timedelta(hours=1.2)
