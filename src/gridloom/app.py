@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import ModuleType
 from typing import Any
 
 from starlette.middleware.cors import CORSMiddleware
 
 from gridloom import documentation, health
+from gridloom.database.listen import Listener
 from gridloom.database.pool import create_pool
 from gridloom.documentation import Interface
 from gridloom.edge import operations_of
@@ -17,6 +18,7 @@ from gridloom.edge.dispatch import Edge
 from gridloom.edge.rate_limit import RateLimiter
 from gridloom.health import HealthChecks
 from gridloom.identity import residence as identity
+from gridloom.residents import Resident, run_jobs, sequence_events
 from gridloom.settings import Settings
 
 ROOMS: tuple[ModuleType, ...] = (
@@ -25,9 +27,7 @@ ROOMS: tuple[ModuleType, ...] = (
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
-Resident = Callable[[Edge, Settings], AbstractAsyncContextManager[None]]
-
-RESIDENTS: tuple[Resident, ...] = (identity.reside,)
+RESIDENTS: tuple[Resident, ...] = (identity.reside, sequence_events, run_jobs)
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
 
 
@@ -38,12 +38,15 @@ def create_edge(settings: Settings) -> Edge:
     async def lifespan(edge: Edge) -> AsyncIterator[None]:
         assert settings.database_url is not None
         edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
-        for resource in (settings, Interface(edge, settings), HealthChecks()):
+        listener = Listener(settings.database_url)
+        for resource in (settings, Interface(edge, settings), HealthChecks(), listener):
             edge.resources.add(resource)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(edge.pool.close)
             for resident in RESIDENTS:
                 await stack.enter_async_context(resident(edge, settings))
+            stack.push_async_callback(listener.stop)
+            await listener.start()
             yield
 
     return Edge(

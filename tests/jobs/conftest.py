@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import asyncpg
 import pytest
-from tests.scratch import fresh_database
+from tests.conftest import migrated_database
 
 from gridloom.database.pool import create_pool
 from gridloom.jobs.declare import KINDS
@@ -14,7 +14,7 @@ from gridloom.jobs.declare import KINDS
 
 @pytest.fixture
 async def dsn() -> AsyncIterator[str]:
-    async with fresh_database(movable_clock=True) as dsn:
+    async with migrated_database() as dsn:
         yield dsn
 
 

@@ -229,7 +229,7 @@ class TestThePlatformsClock:
 
         async def set_clock(instant: datetime) -> None:
             await pool.execute(
-                "update test_clock set shift = greatest(shift, $1::timestamptz - clock_timestamp())", instant
+                "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", instant
             )
 
         for key, hours in (("c", 30), ("a", 10), ("b", 20), ("beyond", 100)):

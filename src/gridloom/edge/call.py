@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import asyncpg
 
+from gridloom.database.after_commit import committed, rolled_back
 from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
 from gridloom.edge.idempotency import Retry
@@ -132,6 +133,7 @@ class Call:
         if self._transaction is not None:
             transaction, self._transaction = self._transaction, None
             await transaction.commit()
+            committed(self._connection)
 
     async def release(self) -> None:
         """Roll back what was not committed and give the connection back."""
@@ -140,6 +142,7 @@ class Call:
         if connection is None:
             return
         try:
+            rolled_back(connection)
             if transaction is not None and not connection.is_closed():
                 await transaction.rollback()
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):

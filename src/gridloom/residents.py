@@ -1,0 +1,58 @@
+"""What each process keeps running beside the requests, and how readiness sees it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import asyncpg
+
+from gridloom.database.listen import Listener
+from gridloom.edge.dispatch import Edge
+from gridloom.events.sequencer import Sequencer
+from gridloom.health import Check, HealthChecks
+from gridloom.jobs import JobRunner
+from gridloom.jobs import store as job_store
+from gridloom.settings import Settings
+
+Resident = Callable[[Edge, Settings], AbstractAsyncContextManager[None]]
+
+LATE_S = 60.0
+"""A job that has waited this long for a runner means that the runners cannot keep up."""
+
+
+@asynccontextmanager
+async def run_jobs(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    runner = JobRunner(edge.pool)
+    runner.attach(edge.resources[Listener])
+
+    async def check_job_runner(pool: asyncpg.Pool) -> Check:
+        if not runner.alive():
+            return Check(name="job runner", status="DOWN", detail="has stopped")
+        health = await job_store.health(pool)
+        detail = f"{health.dead} dead, {health.failing} failing, {health.overdue_s:.0f} s late"
+        is_well = health.dead == 0 and health.overdue_s < LATE_S
+        return Check(name="job runner", status="OK" if is_well else "DEGRADED", detail=detail)
+
+    edge.resources[HealthChecks].checks.append(check_job_runner)
+    await runner.start()
+    try:
+        yield
+    finally:
+        await runner.stop()
+
+
+@asynccontextmanager
+async def sequence_events(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    sequencer = Sequencer(edge.pool)
+
+    async def check_event_sequencer(pool: asyncpg.Pool) -> Check:
+        status = "OK" if sequencer.alive() else "DOWN"
+        return Check(name="event sequencer", status=status, detail="running" if sequencer.alive() else "has stopped")
+
+    edge.resources[HealthChecks].checks.append(check_event_sequencer)
+    await sequencer.start()
+    try:
+        yield
+    finally:
+        await sequencer.stop()
