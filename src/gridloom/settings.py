@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from gridloom.database.environment import Environment
+
+
+class SettingsRefused(Exception):
+    """One sentence for each setting that makes no sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +26,148 @@ class Settings:
     workers: int = 2
     base_url: str = "http://127.0.0.1:8000"
     sandbox_base_url: str = "http://127.0.0.1:8000"
+    bootstrap_username: str | None = None
+    bootstrap_password: str | None = field(default=None, repr=False)
+    simulator: bool = True
     pool_size: int = 10
     rate_limit_per_minute: int = 600_000
     public_rate_limit_per_minute: int = 60_000
     metrics_token: str | None = field(default=None, repr=False)
+    metrics_port: int | None = None
     cors_origins: tuple[str, ...] = ()
     trusts_proxy: bool = False
     smtp_url: str | None = field(default=None, repr=False)
     mail_from: str = "Gridloom <noreply@localhost>"
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    shutdown_grace_s: int = 15
+
+
+def read_settings(environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
+    """The settings of this process: its environment, then the file `.env`, then the defaults."""
+    values = {**_read_env_file(env_file or Path(".env")), **(os.environ if environ is None else environ)}
+    known: dict[str, Any] = {}
+    faults = []
+    for variable, (name, parse) in _VARIABLES.items():
+        text = values.get(variable, "").strip()
+        if not text:
+            continue
+        try:
+            known[name] = parse(text)
+        except ValueError as error:
+            faults.append(f"{variable} {error}.")
+    if faults:
+        raise SettingsRefused("\n".join(faults))
+    settings = Settings(**known)
+    address = address_of(settings)
+    return replace(
+        settings,
+        base_url=known.get("base_url", address),
+        sandbox_base_url=known.get("sandbox_base_url", known.get("base_url", address)),
+        simulator=known.get("simulator", settings.environment == "sandbox") and settings.environment == "sandbox",
+    )
+
+
+def address_of(settings: Settings) -> str:
+    """Where a person on this machine finds the service."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)  # noqa: S104
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
+    return f"http://{host}:{settings.port}"
+
+
+def _text(text: str) -> str:
+    return text
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError(f"must be {' or '.join(words)}, not {text!r}")
+        return text.lower()
+
+    return parse
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
+            raise ValueError(f"must be a whole number from {low} to {high}, not {text!r}")
+        return int(text)
+
+    return parse
+
+
+def _switch(text: str) -> bool:
+    if text.lower() in ("on", "true", "yes", "1"):
+        return True
+    if text.lower() in ("off", "false", "no", "0"):
+        return False
+    raise ValueError(f"must be on or off, not {text!r}")
+
+
+def _address(*schemes: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        parts = urlsplit(text)
+        if parts.scheme not in schemes or not (parts.netloc or parts.query or parts.path):
+            raise ValueError(f"must be an address that starts with {' or '.join(f'{s}://' for s in schemes)}")
+        return text.rstrip("/")
+
+    return parse
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    origins = tuple(origin.strip().rstrip("/") for origin in text.split(",") if origin.strip())
+    for origin in origins:
+        if origin != "*" and (urlsplit(origin).scheme not in ("http", "https") or urlsplit(origin).path):
+            raise ValueError(f"must list origins such as https://console.example.com, not {origin!r}")
+    return origins
+
+
+_VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "GRIDLOOM_ENVIRONMENT": ("environment", _one_of("sandbox", "production")),
+    "GRIDLOOM_DATABASE_URL": ("database_url", _address("postgresql", "postgres")),
+    "GRIDLOOM_HOME": ("home", lambda text: Path(text).expanduser()),
+    "GRIDLOOM_HOST": ("host", _text),
+    "GRIDLOOM_PORT": ("port", _whole(1, 65535)),
+    "GRIDLOOM_WORKERS": ("workers", _whole(1, 1024)),
+    "GRIDLOOM_BASE_URL": ("base_url", _address("http", "https")),
+    "GRIDLOOM_SANDBOX_BASE_URL": ("sandbox_base_url", _address("http", "https")),
+    "GRIDLOOM_BOOTSTRAP_USERNAME": ("bootstrap_username", _text),
+    "GRIDLOOM_BOOTSTRAP_PASSWORD": ("bootstrap_password", _text),
+    "GRIDLOOM_SIMULATOR": ("simulator", _switch),
+    "GRIDLOOM_POOL_SIZE": ("pool_size", _whole(2, 1000)),
+    "GRIDLOOM_RATE_LIMIT": ("rate_limit_per_minute", _whole(1, 1_000_000_000)),
+    "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole(1, 1_000_000_000)),
+    "GRIDLOOM_METRICS_TOKEN": ("metrics_token", _text),
+    "GRIDLOOM_METRICS_PORT": ("metrics_port", _whole(1, 65535)),
+    "GRIDLOOM_CORS_ORIGINS": ("cors_origins", _origins),
+    "GRIDLOOM_TRUST_PROXY": ("trusts_proxy", _switch),
+    "GRIDLOOM_SMTP_URL": ("smtp_url", _address("smtp", "smtps")),
+    "GRIDLOOM_MAIL_FROM": ("mail_from", _text),
+    "GRIDLOOM_LOG_FORMAT": ("log_format", _one_of("text", "json")),
+    "GRIDLOOM_LOG_LEVEL": ("log_level", _one_of("debug", "info", "warning", "error")),
+    "GRIDLOOM_SHUTDOWN_GRACE": ("shutdown_grace_s", _whole(1, 600)),
+}
+"""Each variable, the setting that it fills and how it is read."""
+
+
+def _read_env_file(path: Path) -> dict[str, str]:
+    """`NAME=value` lines; `#` starts a comment line, quotes around a value are taken off, `export` is allowed."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (FileNotFoundError, PermissionError):
+        return {}
+    values = {}
+    for number, line in enumerate(lines, start=1):
+        stripped = line.strip().removeprefix("export ")
+        if not stripped or stripped.startswith("#"):
+            continue
+        name, equals, value = stripped.partition("=")
+        if not equals:
+            raise SettingsRefused(f"Line {number} of {path} is not NAME=value.")
+        value = value.strip()
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
+        values[name.strip()] = value
+    return values

@@ -15,8 +15,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -111,7 +112,7 @@ class EmbeddedPostgres:
     @property
     def dsn(self) -> str:
         assert self._socket_directory is not None, "not started"
-        return f"postgresql:///{NAME}?host={quote(str(self._socket_directory), safe='/')}&user={NAME}"
+        return _dsn(self._socket_directory)
 
     @property
     def pid(self) -> int | None:
@@ -144,12 +145,19 @@ class EmbeddedPostgres:
         if self._lock is not None:
             return
         lock = os.open(self.home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(lock, 32).strip()
-            os.close(lock)
-            raise HomeInUse(self.home, int(holder) if holder.isdigit() else None) from None
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                text = os.pread(lock, 32, 0).strip()
+                holder = int(text) if text.isdigit() else None
+                # A killed holder's children go within moments, and with them the lock.
+                if holder is None or _is_alive(holder) or time.monotonic() > deadline:
+                    os.close(lock)
+                    raise HomeInUse(self.home, holder) from None
+                time.sleep(0.05)
         os.truncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
         self._lock = lock
@@ -211,7 +219,7 @@ class EmbeddedPostgres:
                 env=_ENVIRONMENT,
                 start_new_session=True,  # Ctrl-C is ours to handle: requests finish before the database goes
                 pass_fds=(*data.descriptors, *socket.descriptors),
-                preexec_fn=_die_with(os.getpid()),
+                preexec_fn=partial(end_with_parent, os.getpid(), signal.SIGINT),
                 user=account.uid if account.is_other else None,
                 group=account.gid if account.is_other else None,
                 extra_groups=[] if account.is_other else None,
@@ -268,6 +276,17 @@ class EmbeddedPostgres:
 
 
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": os.defpath}
+_PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None  # found now: a forked child should not look
+_SET_PARENT_DEATH_SIGNAL = 1
+
+
+def dsn_of_running(home: Path) -> str:
+    """The address of the server that another process runs on this home."""
+    return _dsn((home / "run").resolve())
+
+
+def _dsn(socket_directory: Path) -> str:
+    return f"postgresql:///{NAME}?host={quote(str(socket_directory), safe='/')}&user={NAME}"
 
 
 class _PathFor:
@@ -331,21 +350,26 @@ def _run(command: list[str], account: Account, path: _PathFor, text: str = "") -
         raise EmbeddedPostgresError(f"{Path(command[0]).name} failed: {done.stderr.strip() or done.stdout.strip()}")
 
 
-def _die_with(parent: int) -> Callable[[], None] | None:
-    """Have the kernel end the child (a fast shutdown) when this thread ends, however it ends.
+def end_with_parent(parent: int, sign: signal.Signals) -> None:
+    """Have the kernel send us `sign` when the thread that started us ends, however it ends (Linux).
 
-    It runs between fork and exec, after the change of user, which would clear the wish.
+    To be called in the child, after a change of user, which would clear the wish.
     """
-    if sys.platform != "linux":
-        return None
-    prctl, set_parent_death_signal = ctypes.CDLL(None).prctl, 1
+    if _PRCTL is None:
+        return
+    _PRCTL(_SET_PARENT_DEATH_SIGNAL, int(sign))
+    if os.getppid() != parent:
+        os._exit(1)
 
-    def arrange() -> None:
-        prctl(set_parent_death_signal, int(signal.SIGINT))
-        if os.getppid() != parent:
-            os._exit(1)
 
-    return arrange
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _processes_marked(mark: str) -> list[int]:

@@ -1,0 +1,164 @@
+"""The command `gridloom`: what an operator runs, and beside it what a user of the platform runs."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import App
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from gridloom.serve import Started
+    from gridloom.settings import Settings
+
+INSTALL_THE_SERVER = "This command is part of the server. Install it with: pip install 'gridloom[server]'"
+
+app = App(name="gridloom", help="The open platform that weaves physical batteries into virtual ones.")
+errors = Console(stderr=True)
+
+
+class Refused(Exception):
+    """A command cannot do what it was asked, in a sentence."""
+
+
+@app.command(group="Running the platform")
+def serve() -> None:
+    """Serve the platform; the environment and .env say how (docs/operations.md)."""
+    from gridloom.serve import serve as run
+
+    run(_settings(), _announce)
+
+
+@app.command(group="Running the platform")
+def migrate() -> None:
+    """Bring the database up to this release."""
+    from gridloom.operate import migrate_database
+
+    for name in migrate_database(_settings()):
+        print(f"applied {name}")
+    print("The database is up to date.")
+
+
+@app.command(group="Running the platform")
+def openapi() -> None:
+    """Print the interface as OpenAPI 3.1."""
+    from gridloom.operate import interface_json
+
+    sys.stdout.write(interface_json(_settings_for_documents()))
+
+
+@app.command(group="Running the platform")
+def backup(file: Path) -> None:
+    """Write the whole database to FILE while the service runs on."""
+    from gridloom.operate import back_up
+
+    size = back_up(_settings(), file)
+    print(f"{file}: {size / 1e6:.1f} MB")
+
+
+@app.command(group="Running the platform")
+def restore(file: Path) -> None:
+    """Fill an empty database from a file that `gridloom backup` wrote."""
+    from gridloom.operate import restore as run
+
+    run(_settings(), file)
+    print("The database is restored.")
+
+
+def main() -> None:
+    """Mount the users' commands, run one command, and end with a sentence instead of a stack trace."""
+    _mount_client_commands()
+    try:
+        app()
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _server_packages():
+            _fail(INSTALL_THE_SERVER)
+        raise
+    except subprocess.CalledProcessError as error:
+        _fail(f"{Path(error.cmd[0]).name} failed: {(error.stderr or '').strip()}")
+    except Exception as error:
+        if type(error).__name__ not in _SENTENCES:
+            raise
+        _fail(str(error))
+
+
+_SENTENCES = frozenset(
+    {
+        "Refused",
+        "ServeRefused",
+        "SettingsRefused",
+        "EmbeddedPostgresError",
+        "HomeInUse",
+        "NoPostgresBinaries",
+        "MigrationRefused",
+        "WrongEnvironment",
+        "BootstrapRefused",
+    }
+)
+"""Exceptions whose message is written for the person at the keyboard; by name, since their modules load late."""
+
+
+def _mount_client_commands() -> None:
+    """The client ships its own commands; each becomes `gridloom <command>`."""
+    try:
+        commands: Any = importlib.import_module("gridloom_client.commands")
+    except ModuleNotFoundError as error:
+        if error.name != "gridloom_client.commands":
+            raise
+        return
+    client: App = commands.app
+    if client.default_command is None:
+        app.update(client)
+    else:
+        app.command(client)
+
+
+def _server_packages() -> frozenset[str]:
+    return frozenset({"asyncpg", "granian", "starlette", "structlog", "argon2", "jwt", "numpy", "orjson", "pyarrow"})
+
+
+def _settings() -> Settings:
+    from gridloom.settings import read_settings
+
+    return read_settings()
+
+
+def _settings_for_documents() -> Settings:
+    """The defaults whatever this machine's environment says, so that the committed document is the same everywhere."""
+    from gridloom.settings import read_settings
+
+    return read_settings(environ={}, env_file=Path(os.devnull))
+
+
+def _fail(sentence: str) -> None:
+    errors.print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
+    raise SystemExit(1)
+
+
+def _announce(started: Started) -> None:
+    settings = started.settings
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("Address", f"[bold]{started.address}[/]")
+    facts.add_row("Docs", f"{started.address}/docs")
+    facts.add_row("Database", str(settings.home.absolute()) if started.embedded else "your PostgreSQL")
+    facts.add_row("Workers", str(settings.workers))
+    if started.bootstrap is not None:
+        facts.add_row("Username", f"[bold]{started.bootstrap.username}[/]")
+        if started.bootstrap.is_made_up:
+            facts.add_row("Password", f"[bold]{started.bootstrap.password}[/]  [dim](shown this once)[/]")
+    title = f"Gridloom {settings.environment}, ready in {started.seconds:.1f} s"
+    console = Console(soft_wrap=not sys.stdout.isatty())
+    console.print(Panel(facts, title=title, title_align="left", expand=False, padding=(1, 2)))
+    console.print("Ctrl-C stops it.", style="dim")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

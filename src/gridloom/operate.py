@@ -1,0 +1,103 @@
+"""What an operator does to the service from its machine, whether it runs or not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import asyncpg
+
+from gridloom.database.binaries import find_binaries
+from gridloom.database.environment import establish_environment
+from gridloom.database.migrate import migrate
+from gridloom.serve import ServeRefused, database_of
+from gridloom.settings import Settings
+
+
+def migrate_database(settings: Settings) -> list[str]:
+    async def run(dsn: str) -> list[str]:
+        connection = await asyncpg.connect(dsn)
+        try:
+            applied = await migrate(connection)
+            await establish_environment(connection, settings.environment)
+        finally:
+            await connection.close()
+        return applied
+
+    with database_of(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+def interface_json(settings: Settings) -> str:
+    from gridloom.app import create_edge
+    from gridloom.documentation import interface_document
+
+    document = interface_document(create_edge(settings), settings)
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def back_up(settings: Settings, file: Path) -> int:
+    """Write a consistent copy of the database; give its size in bytes."""
+    partial = file.with_name(f".{file.name}.partial")
+    with database_of(settings) as dsn:
+        _run_tool("pg_dump", dsn, "--format=custom", "--no-owner", "--no-privileges", "--file", str(partial))
+    partial.chmod(0o600)
+    partial.replace(file)
+    return file.stat().st_size
+
+
+def restore(settings: Settings, file: Path) -> None:
+    """Fill an empty database, whole or not at all."""
+    if not file.is_file():
+        raise ServeRefused(f"There is no file {file}.")
+    with database_of(settings) as dsn:
+        if asyncio.run(_count_tables(dsn)):
+            raise ServeRefused(
+                "The database is not empty. Restore into a new one: set GRIDLOOM_HOME to a new directory, "
+                "or GRIDLOOM_DATABASE_URL to a new database."
+            )
+        _run_tool("pg_restore", dsn, "--single-transaction", "--no-owner", "--no-privileges", str(file))
+
+
+async def _count_tables(dsn: str) -> int:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return int(
+            await connection.fetchval(
+                "select count(*) from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace"
+            )
+        )
+    finally:
+        await connection.close()
+
+
+def _run_tool(program: str, dsn: str, *arguments: str) -> None:
+    command = [find_binaries() / program, "--dbname", _database_name(dsn), *arguments]
+    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **_libpq_environment(dsn)})  # noqa: S603
+
+
+def _database_name(dsn: str) -> str:
+    return urlsplit(dsn).path.lstrip("/") or "gridloom"
+
+
+def _libpq_environment(dsn: str) -> Mapping[str, str]:
+    """The address as PostgreSQL's tools read it from their environment: a password on a command line is seen by all."""
+    parts = urlsplit(dsn)
+    query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    known = {
+        "PGHOST": query.get("host") or parts.hostname,
+        "PGPORT": query.get("port") or (str(parts.port) if parts.port else None),
+        "PGUSER": query.get("user") or _plain(parts.username),
+        "PGPASSWORD": query.get("password") or _plain(parts.password),
+        "PGSSLMODE": query.get("sslmode"),
+    }
+    return {name: value for name, value in known.items() if value}
+
+
+def _plain(text: str | None) -> str | None:
+    return None if text is None else unquote(text)

@@ -1,0 +1,254 @@
+"""The service as a process tree: its PostgreSQL, its workers, and one supervisor that keeps both alive."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import http.client
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import asyncpg
+from granian.constants import Interfaces
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.mp import MPServer
+
+from gridloom.database.embedded import EmbeddedPostgres, HomeInUse, dsn_of_running, end_with_parent
+from gridloom.database.environment import establish_environment
+from gridloom.database.migrate import migrate
+from gridloom.database.pool import create_pool
+from gridloom.identity.bootstrap import Bootstrap, bootstrap_operator
+from gridloom.settings import Settings, address_of
+
+QUIET_S = 0.2  # between two looks at what should be alive
+STABLE_S = 5.0  # a worker that lived this long has not failed to start
+MOST_FAILED_STARTS = 5
+OPEN_REQUESTS_A_WORKER = 4096
+
+
+class ServeRefused(Exception):
+    """The service cannot start, in a sentence that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What a person wants to know once the service answers."""
+
+    address: str
+    settings: Settings
+    embedded: bool
+    migrations: list[str]
+    bootstrap: Bootstrap | None
+    seconds: float
+
+
+def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
+    """Run the service until SIGTERM or Ctrl-C; what is in flight is finished, and no process stays behind."""
+    began = time.monotonic()
+    signal.signal(signal.SIGTERM, _leave)
+    _check_port(settings)
+    if settings.metrics_token is not None or settings.metrics_port is not None:
+        _share_metrics(settings.home)
+    with ExitStack() as stack:
+        postgres = None
+        if settings.database_url is None:
+            postgres = EmbeddedPostgres(settings.home)
+            stack.callback(postgres.stop)
+            settings = replace(settings, database_url=postgres.start())
+        migrations, bootstrap = asyncio.run(prepare(settings))
+        settings = replace(settings, workers=min(settings.workers, _cores()))
+
+        def on_ready() -> None:
+            seconds = time.monotonic() - began
+            announce(Started(address_of(settings), settings, postgres is not None, migrations, bootstrap, seconds))
+
+        Supervisor(settings, postgres, on_ready).run()
+
+
+@contextmanager
+def database_of(settings: Settings) -> Iterator[str]:
+    """The address of this service's database, whether the service runs or not."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    postgres = EmbeddedPostgres(settings.home)
+    try:
+        address = postgres.start()
+    except HomeInUse:
+        address = dsn_of_running(settings.home)
+    try:
+        yield address
+    finally:
+        postgres.stop()
+
+
+async def prepare(settings: Settings) -> tuple[list[str], Bootstrap | None]:
+    """Bring the database up to this release, mark it as this environment's and give it its operator."""
+    assert settings.database_url is not None
+    try:
+        connection = await asyncpg.connect(settings.database_url, timeout=10)
+    except (OSError, asyncpg.PostgresError, TimeoutError) as error:
+        where = urlsplit(settings.database_url)
+        raise ServeRefused(f"No connection to PostgreSQL at {where.hostname or where.path}: {error}") from error
+    try:
+        applied = await migrate(connection)
+        await establish_environment(connection, settings.environment)
+    finally:
+        await connection.close()
+    async with await create_pool(settings.database_url, size=1) as pool:
+        bootstrap = await bootstrap_operator(
+            pool,
+            settings.bootstrap_username,
+            settings.bootstrap_password,
+            in_production=settings.environment == "production",
+        )
+    return applied, bootstrap
+
+
+def load_application(settings: Settings, supervisor: int) -> Any:
+    """In a worker, before anything else: its application, and that it ends with its supervisor."""
+    end_with_parent(supervisor, signal.SIGKILL)
+    os.setsid()  # Ctrl-C goes to the supervisor, which lets requests finish
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server sets its own
+    from gridloom.app import create_app
+
+    return create_app(settings)
+
+
+class Supervisor(MPServer):
+    """granian's master with a longer breath: a dead worker is replaced at once and for ever, a dead database too.
+
+    granian's own loop gives up when a worker dies twice within six seconds; nothing here should end because of that as
+    long as workers get to their work.
+    """
+
+    def __init__(self, settings: Settings, postgres: EmbeddedPostgres | None, on_ready: Callable[[], None]) -> None:
+        super().__init__(
+            target="gridloom.app:create_app",
+            address=settings.host,
+            port=settings.port,
+            interface=Interfaces.ASGI,
+            workers=settings.workers,
+            websockets=False,
+            backlog=2048,
+            backpressure=OPEN_REQUESTS_A_WORKER,
+            http1_settings=HTTP1Settings(header_read_timeout=15_000),
+            log_level=LogLevels.warning,
+            workers_kill_timeout=settings.shutdown_grace_s,
+        )
+        self.settings = settings
+        self.postgres = postgres
+        self.on_ready = on_ready
+        self.failed_starts = 0
+        self.is_ready = False
+
+    def run(self) -> None:
+        # Loaded here once and shared by all workers through fork: they start at once and share their memory.
+        import gridloom.app  # noqa: F401
+
+        gc.collect()
+        gc.freeze()
+        self.serve(target_loader=partial(load_application, self.settings, os.getpid()), wrap_loader=False)
+
+    def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:
+        while not self.interrupt_signal:
+            self.main_loop_interrupt.wait(QUIET_S)
+            if self.interrupt_signal:
+                break
+            self.main_loop_interrupt.clear()
+            self._revive_database()
+            self._replace_dead_workers(spawn_target, target_loader)
+            if self.reload_signal:
+                self._reload(spawn_target, target_loader)  # type: ignore[no-untyped-call]
+            if not self.is_ready and _answers(self.settings):
+                self.is_ready = True
+                self._expose_metrics()
+                self.on_ready()
+        self.interrupt_children.clear()
+
+    def _expose_metrics(self) -> None:
+        """On a port of their own, for those who would rather not give their Prometheus a token."""
+        if self.settings.metrics_port is None:
+            return
+        from prometheus_client import CollectorRegistry, multiprocess, start_http_server
+
+        registry = CollectorRegistry()
+        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        start_http_server(self.settings.metrics_port, self.settings.host, registry)
+
+    def _revive_database(self) -> None:
+        if self.postgres is not None and not self.postgres.is_running():
+            print("PostgreSQL has died; starting it again.", file=sys.stderr)  # noqa: T201
+            self.postgres.start()
+
+    def _replace_dead_workers(self, spawn_target: Any, target_loader: Any) -> None:
+        dead = sorted(set(self.interrupt_children))
+        if not dead:
+            return
+        self.interrupt_children.clear()
+        now = time.monotonic()
+        if all(now - self.wrks[index].birth < STABLE_S for index in dead):
+            self.failed_starts += 1
+            if self.failed_starts > MOST_FAILED_STARTS and not self.is_ready:
+                raise ServeRefused("The workers do not start; the messages above say why.")
+            time.sleep(min(0.05 * 2**self.failed_starts, 2.0) if self.failed_starts > 2 else 0)
+        else:
+            self.failed_starts = 0
+        self._respawn_workers(dead, spawn_target, target_loader)
+
+
+def _leave(*_: object) -> None:
+    raise SystemExit(0)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _check_port(settings: Settings) -> None:
+    """Workers share the port among themselves, so the kernel would let us share it with a stranger of ours too."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen(1)
+    except OSError as error:
+        raise ServeRefused(
+            f"Port {settings.port} on {settings.host} cannot be had ({error.strerror or error}). "
+            "Stop what uses it, or set GRIDLOOM_PORT to another."
+        ) from None
+
+
+def _answers(settings: Settings) -> bool:
+    where = urlsplit(address_of(settings))
+    connection = http.client.HTTPConnection(where.hostname or "", settings.port, timeout=2)
+    try:
+        connection.request("GET", "/health/ready")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _share_metrics(home: Path) -> None:
+    """Where the workers put their figures so that any of them can tell all of them; read when the library is loaded."""
+    directory = (home / "metrics").absolute()
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
