@@ -1,0 +1,48 @@
+"""Logs tell what happened and keep secrets."""
+
+import io
+import json
+import sys
+
+import pytest
+import structlog
+
+from gridloom.edge.logs import configure_logs
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    configure_logs("json")
+    yield stream
+    structlog.reset_defaults()
+
+
+class TestALogLine:
+    def test_is_one_json_object(self, written: io.StringIO):
+        structlog.get_logger("test").info("request", status=404, path="/x")
+        line = json.loads(written.getvalue())
+        assert (line["event"], line["level"], line["status"]) == ("request", "info", 404)
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"password": "hunter22-hunter22"},
+            {"refresh_token": "hunter22-hunter22"},
+            {"header": "Bearer hunter22-hunter22"},
+            {"note": "key glk_hunter22-hunter22 failed"},
+            {"url": "postgresql://gridloom:hunter22-hunter22@db/x"},
+        ],
+    )
+    def test_hides_secrets(self, written: io.StringIO, fields: dict[str, str]):
+        structlog.get_logger("test").info("request", **fields)
+        assert "hunter22" not in written.getvalue()
+
+    def test_of_an_exception_hides_them_too(self, written: io.StringIO):
+        try:
+            raise RuntimeError("could not reach postgresql://gridloom:hunter22-hunter22@db/x")
+        except RuntimeError:
+            structlog.get_logger("test").exception("failed")
+        assert "RuntimeError" in written.getvalue()
+        assert "hunter22" not in written.getvalue()
