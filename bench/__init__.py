@@ -1,1 +1,1 @@
-"""What is measured, against what."""
+"""What is measured, and against what."""
