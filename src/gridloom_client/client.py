@@ -1,0 +1,160 @@
+"""The two clients: `Client` blocks, `AsyncClient` awaits; everything else about them is the same."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Final, Generic
+
+import httpx2
+
+from gridloom_client.exchange import Exchange, new_key
+from gridloom_client.operations import M
+from gridloom_client.retries import Retries
+from gridloom_client.steps import Steps
+from gridloom_client.surfaces.auctions import Auctions
+from gridloom_client.surfaces.auth import Auth
+from gridloom_client.surfaces.events import Events
+from gridloom_client.surfaces.fleets import Fleets
+from gridloom_client.surfaces.monitoring import Monitoring
+from gridloom_client.surfaces.organisations import Organisations
+from gridloom_client.surfaces.physical_assets import PhysicalAssets
+from gridloom_client.surfaces.platform import Platform
+from gridloom_client.surfaces.revenue import Revenue
+from gridloom_client.surfaces.sandbox import Sandbox
+from gridloom_client.surfaces.settlements import Settlements
+from gridloom_client.surfaces.virtual_assets import VirtualAssets
+from gridloom_client.surfaces.webhooks import Webhooks
+from gridloom_client.tokens import ApiKey, Memory, Password, Tokens, TokenStore
+from gridloom_client.transport import Awaiting, Blocking
+from gridloom_client.wire import JSON, Reply, Request, encode_body
+
+DEFAULT_URL: Final = "http://127.0.0.1:8000"
+USER_AGENT: Final = "gridloom-python"
+
+
+def _credentials(username: str | None, password: str | None, api_key: str | None) -> Password | ApiKey | None:
+    if api_key is not None:
+        if username is not None or password is not None:
+            raise ValueError("Give an API key or a username and password, not both.")
+        return ApiKey(api_key)
+    if username is None and password is None:
+        return None
+    if username is None or password is None:
+        raise ValueError("A username needs its password and a password its username.")
+    return Password(username, password)
+
+
+class Surfaces(Generic[M]):
+    """A surface per domain."""
+
+    def __init__(self, exchange: Exchange, runner: M) -> None:
+        self._exchange = exchange
+        self._runner: M = runner
+        self.auth: Auth[M] = Auth(exchange, runner)
+        self.organisations: Organisations[M] = Organisations(exchange, runner)
+        self.physical_assets: PhysicalAssets[M] = PhysicalAssets(exchange, runner)
+        self.fleets: Fleets[M] = Fleets(exchange, runner)
+        self.virtual_assets: VirtualAssets[M] = VirtualAssets(exchange, runner)
+        self.auctions: Auctions[M] = Auctions(exchange, runner)
+        self.revenue: Revenue[M] = Revenue(exchange, runner)
+        self.monitoring: Monitoring[M] = Monitoring(exchange, runner)
+        self.events: Events[M] = Events(exchange, runner)
+        self.webhooks: Webhooks[M] = Webhooks(exchange, runner)
+        self.settlements: Settlements[M] = Settlements(exchange, runner)
+        self.sandbox: Sandbox[M] = Sandbox(exchange, runner)
+        self.platform: Platform[M] = Platform(exchange, runner)
+
+
+class Client(Surfaces[Blocking]):
+    """Blocks until the answer is there. Threads may share it; close it, or use it in a `with` statement."""
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        username: str | None = None,
+        password: str | None = None,
+        api_key: str | None = None,
+        tokens: TokenStore | None = None,
+        retries: Retries | None = None,
+        timeout_s: float = 30.0,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        exchange = Exchange(_credentials(username, password, api_key), tokens or Memory(), retries or Retries())
+        http = httpx2.Client(base_url=url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport)
+        super().__init__(exchange, Blocking(http))
+
+    def call(self, method: str, target: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Reply:
+        """Any request, with the caller's token, retries and errors, answered as it is."""
+        return self._runner.run(self._exchange.call(_any_request(method, target, body, headers)))
+
+    def sign_in(self) -> Tokens:
+        """Exchange the username and password for tokens now, and keep them."""
+        return self._runner.run(_signed_in(self._exchange))
+
+    def close(self) -> None:
+        self._runner.client.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncClient(Surfaces[Awaiting]):
+    """Awaits its answers on asyncio. Tasks may share it; close it, or use it in an `async with` statement."""
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        username: str | None = None,
+        password: str | None = None,
+        api_key: str | None = None,
+        tokens: TokenStore | None = None,
+        retries: Retries | None = None,
+        timeout_s: float = 30.0,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        exchange = Exchange(_credentials(username, password, api_key), tokens or Memory(), retries or Retries())
+        http = httpx2.AsyncClient(
+            base_url=url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
+        )
+        super().__init__(exchange, Awaiting(http))
+
+    async def call(self, method: str, target: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Reply:
+        """Any request, with the caller's token, retries and errors, answered as it is."""
+        return await self._runner.run(self._exchange.call(_any_request(method, target, body, headers)))
+
+    async def sign_in(self) -> Tokens:
+        """Exchange the username and password for tokens now, and keep them."""
+        return await self._runner.run(_signed_in(self._exchange))
+
+    async def aclose(self) -> None:
+        await self._runner.client.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _any_request(method: str, target: str, body: Any, headers: dict[str, str] | None) -> Request:
+    method = method.upper()
+    content = body if isinstance(body, bytes) else None if body is None else encode_body(body)
+    given = {"Accept": JSON, **({"Content-Type": JSON} if content is not None else {}), **(headers or {})}
+    if method == "POST":
+        given = {**new_key(), **given}
+    return Request(method, "/" + target.lstrip("/"), given, content)
+
+
+def _signed_in(exchange: Exchange) -> Steps[Tokens]:
+    tokens = yield from exchange.signed_in()
+    exchange.store.save(tokens)
+    return tokens

@@ -1,0 +1,52 @@
+"""Auctions of virtual batteries."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from gridloom_client.answers import Auction, Bid, Record
+from gridloom_client.operations import M, Surface, collection, operation
+from gridloom_client.wire import ID
+
+
+class Auctions(Surface[M]):
+    """Prices in EUR for the whole delivery window."""
+
+    @collection("/auctions")
+    def list(self, *, status: str | None = None, page_size: int | None = None) -> Auction:
+        """Those to which the caller's organisation is invited."""
+
+    @operation("GET", "/auctions/{auctionID}")
+    def get(self, auction_id: ID) -> Auction: ...
+
+    @operation("POST", "/auctions/{auctionID}/bids")
+    def bid(self, auction_id: ID, *, price: Decimal | str, idempotency_key: str | None = None) -> Bid:
+        """The latest standing bid counts. The price is exact: a Decimal, or a string such as "1250.50"."""
+
+    @collection("/auctions/{auctionID}/bids")
+    def bids(self, auction_id: ID, *, page_size: int | None = None) -> Bid:
+        """The caller's own."""
+
+    @operation("DELETE", "/auctions/{auctionID}/bids/{bidID}")
+    def withdraw(self, auction_id: ID, bid_id: ID, *, if_match: str | None = None) -> None: ...
+
+    # --- for the operator ---
+
+    @operation("POST", "/auctions")
+    def create(self, body: Mapping[str, Any]) -> Record: ...
+
+    @operation("PATCH", "/auctions/{auctionID}")
+    def update(self, auction_id: ID, body: Mapping[str, Any], *, if_match: str | None = None) -> Record: ...
+
+    @operation("DELETE", "/auctions/{auctionID}")
+    def cancel(self, auction_id: ID, *, if_match: str | None = None) -> None: ...
+
+    @operation("PUT", "/auctions/{auctionID}/participants")
+    def set_participants(self, auction_id: ID, body: Sequence[ID], *, if_match: str | None = None) -> Any: ...
+
+    @operation("GET", "/auctions/{auctionID}/results")
+    def results(self, auction_id: ID) -> Any:
+        """Every bid, ranked, with the reason why each lost."""

@@ -1,0 +1,48 @@
+"""Signing in, one's own account, and machine credentials."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from gridloom_client.answers import ApiKeyEntry, Me, NewApiKey, Record, SignedIn, User
+from gridloom_client.operations import M, Surface, collection, operation
+from gridloom_client.wire import ID
+
+
+class Auth(Surface[M]):
+    """Clients sign in and renew their tokens by themselves; these are for doing so by hand."""
+
+    @operation("POST", "/auth/public/authenticate")
+    def authenticate(self, *, username: str, password: str) -> SignedIn: ...
+
+    @operation("POST", "/auth/public/refresh")
+    def refresh(self, *, refresh_token: str) -> SignedIn: ...
+
+    @operation("POST", "/auth/public/invitations/accept")
+    def accept_invitation(self, *, token: str, username: str, password: str, display_name: str) -> User: ...
+
+    @operation("GET", "/auth/public/jwks")
+    def jwks(self) -> Record: ...
+
+    @operation("POST", "/auth/logout")
+    def logout(self) -> None:
+        """End this session; its tokens stop working at once."""
+
+    @operation("GET", "/auth/me")
+    def me(self) -> Me: ...
+
+    @operation("POST", "/auth/password")
+    def change_password(self, *, current_password: str, new_password: str) -> None:
+        """Other sessions end."""
+
+    @operation("POST", "/auth/api-keys")
+    def create_api_key(self, *, name: str, permissions: Sequence[str], expires_at: datetime | None = None) -> NewApiKey:
+        """The secret is shown this once."""
+
+    @collection("/auth/api-keys")
+    def api_keys(self, *, page_size: int | None = None) -> ApiKeyEntry: ...
+
+    @operation("DELETE", "/auth/api-keys/{apiKeyID}")
+    def revoke_api_key(self, api_key_id: ID) -> None: ...

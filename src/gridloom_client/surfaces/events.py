@@ -1,0 +1,17 @@
+"""Everything that happens, as it happens."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gridloom_client.answers import Event
+from gridloom_client.operations import M, Surface, stream
+
+
+class Events(Surface[M]):
+    """What the caller may read of what changes."""
+
+    @stream("/events")
+    def follow(self, *, types: Sequence[str] | None = None, last_event_id: str | None = None) -> Event:
+        """Events as they happen, until you stop; after `last_event_id`, if given. A lost connection is resumed."""

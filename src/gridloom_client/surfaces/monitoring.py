@@ -1,0 +1,61 @@
+"""Time series of physical assets."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from gridloom_client.answers import DataPoints, Record
+from gridloom_client.operations import M, Surface, operation, stream
+from gridloom_client.server_sent import ServerSentEvent
+from gridloom_client.wire import ID
+
+Points: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any]] | bytes
+"""Columns `{signal: {time: […], value: […]}}`, rows `{signal, time, value}`, or CSV, NDJSON or Arrow as bytes."""
+
+
+class Monitoring(Surface[M]):
+    """The same signal and time again overwrites; late and unordered points are welcome."""
+
+    @operation("GET", "/monitoring/{physicalAssetID}/signals")
+    def signals(self, physical_asset_id: ID) -> Any: ...
+
+    @operation("POST", "/monitoring/{physicalAssetID}/datapoints")
+    def write(self, physical_asset_id: ID, body: Points, *, content_type: str | None = None) -> Record:
+        """All that is accepted is durable when this returns."""
+
+    @operation("POST", "/monitoring/datapoints")
+    def write_many(self, body: Points, *, content_type: str | None = None) -> Record:
+        """Points of many assets at once, for gateways."""
+
+    @operation("GET", "/monitoring/{physicalAssetID}/datapoints")
+    def read(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        datapoints: Sequence[str] | None = None,
+        resolution: str | None = None,
+        aggregation: str | None = None,
+    ) -> DataPoints: ...
+
+    @operation("GET", "/monitoring/{physicalAssetID}/datapoints/latest")
+    def latest(self, physical_asset_id: ID) -> Any: ...
+
+    @operation("GET", "/monitoring/{physicalAssetID}/datapoints/sum/detailed")
+    def sums(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        datapoints: Sequence[str] | None = None,
+    ) -> Any:
+        """Per signal sum, extremes, mean and count; for power also the energy in kWh."""
+
+    @stream("/monitoring/{physicalAssetID}/stream")
+    def follow(self, physical_asset_id: ID, *, last_event_id: str | None = None) -> ServerSentEvent:
+        """Points as they arrive, until you stop."""

@@ -1,0 +1,53 @@
+"""Organisations, their invitations and members, and the audit log."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from datetime import datetime
+
+from gridloom_client.answers import Invitation, Member, Organisation, Record
+from gridloom_client.operations import M, Surface, collection, operation
+from gridloom_client.wire import ID
+
+
+class Organisations(Surface[M]):
+    """Who takes part."""
+
+    @collection("/organisations")
+    def list(self, *, page_size: int | None = None) -> Organisation:
+        """All of them for the operator, one's own for others."""
+
+    @operation("POST", "/organisations")
+    def create(self, *, name: str, kind: str = "PARTICIPANT") -> Organisation:
+        """Operator only."""
+
+    @operation("GET", "/organisations/{organisationID}")
+    def get(self, organisation_id: ID) -> Organisation: ...
+
+    @operation("PATCH", "/organisations/{organisationID}")
+    def update(self, organisation_id: ID, *, name: str, if_match: str | None = None) -> Organisation: ...
+
+    @collection("/organisations/{organisationID}/invitations")
+    def invitations(self, organisation_id: ID, *, page_size: int | None = None) -> Invitation: ...
+
+    @operation("POST", "/organisations/{organisationID}/invitations")
+    def invite(self, organisation_id: ID, *, email: str, role: str) -> Invitation:
+        """The invitation's token is shown this once."""
+
+    @operation("DELETE", "/organisations/{organisationID}/invitations/{invitationID}")
+    def revoke_invitation(self, organisation_id: ID, invitation_id: ID) -> None: ...
+
+    @collection("/organisations/{organisationID}/members")
+    def members(self, organisation_id: ID, *, page_size: int | None = None) -> Member: ...
+
+    @operation("PATCH", "/organisations/{organisationID}/members/{userID}")
+    def change_role(self, organisation_id: ID, user_id: ID, *, role: str, if_match: str | None = None) -> Member: ...
+
+    @operation("DELETE", "/organisations/{organisationID}/members/{userID}")
+    def remove_member(self, organisation_id: ID, user_id: ID, *, if_match: str | None = None) -> None: ...
+
+    @collection("/audit-log")
+    def audit_log(
+        self, *, start: datetime | None = None, end: datetime | None = None, page_size: int | None = None
+    ) -> Record:
+        """Who did what, when, from where; newest first."""

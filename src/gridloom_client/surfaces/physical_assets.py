@@ -1,0 +1,219 @@
+"""Batteries that stand somewhere: parameters, schedules, bids, metadata, logbook, unavailabilities, notifications."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from gridloom_client.answers import (
+    AncillaryEntry,
+    Grant,
+    LogbookEntry,
+    Parameters,
+    PhysicalAsset,
+    Record,
+    Schedule,
+    Unavailability,
+)
+from gridloom_client.operations import M, Surface, collection, operation
+from gridloom_client.wire import ID, KEEP, Keep
+
+
+class PhysicalAssets(Surface[M]):
+    """Power in kW, export positive; energy in kWh."""
+
+    @collection("/physical-assets")
+    def list(self, *, page_size: int | None = None) -> PhysicalAsset:
+        """Those that the caller's organisation owns or has a grant on."""
+
+    @operation("POST", "/physical-assets")
+    def create(
+        self,
+        *,
+        name: str,
+        organisation_id: ID,
+        delivery_zone: str,
+        parameters: Mapping[str, Any] | Parameters,
+        control_area: str | None = None,
+        eic_code: str | None = None,
+        commissioned_on: date | None = None,
+        fleet_id: ID | None = None,
+    ) -> PhysicalAsset: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}")
+    def get(self, physical_asset_id: ID) -> PhysicalAsset: ...
+
+    @operation("PATCH", "/physical-assets/{physicalAssetID}")
+    def update(
+        self,
+        physical_asset_id: ID,
+        *,
+        name: str | Keep = KEEP,
+        control_area: str | Keep | None = KEEP,
+        eic_code: str | Keep | None = KEEP,
+        commissioned_on: date | Keep | None = KEEP,
+        fleet_id: ID | Keep | None = KEEP,
+        status: str | Keep = KEEP,
+        if_match: str | None = None,
+    ) -> PhysicalAsset: ...
+
+    # --- parameters and schedule ---
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/parameters")
+    def parameters(self, physical_asset_id: ID, *, at: datetime | None = None) -> Parameters:
+        """Those in force now, or at another time."""
+
+    @operation("PUT", "/physical-assets/{physicalAssetID}/parameters")
+    def set_parameters(
+        self, physical_asset_id: ID, body: Mapping[str, Any] | Parameters, *, if_match: str | None = None
+    ) -> Parameters:
+        """Adds a version that holds from `validFrom`; the past stays."""
+
+    @collection("/physical-assets/{physicalAssetID}/parameters/history")
+    def parameters_history(self, physical_asset_id: ID, *, page_size: int | None = None) -> Parameters: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/schedule")
+    def schedule(
+        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
+    ) -> Schedule: ...
+
+    @operation("PUT", "/physical-assets/{physicalAssetID}/schedule")
+    def set_schedule(
+        self, physical_asset_id: ID, *, schedule: Sequence[Mapping[str, Any]], if_match: str | None = None
+    ) -> Schedule:
+        """Replaces the given periods, all or none."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/availability")
+    def availability(
+        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
+    ) -> Record: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/health")
+    def health(self, physical_asset_id: ID) -> Record: ...
+
+    # --- ancillary bids and results ---
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/ancillary/bids")
+    def offer(self, physical_asset_id: ID, body: Sequence[Mapping[str, Any]]) -> Sequence[AncillaryEntry]:
+        """Entries of `{deliveryDay, product, bids: [{capacityPrice, offeredCapacity, energyPrice?}]}`."""
+
+    @collection("/physical-assets/{physicalAssetID}/ancillary/bids")
+    def ancillary_bids(self, physical_asset_id: ID, *, page_size: int | None = None) -> AncillaryEntry: ...
+
+    @operation("DELETE", "/physical-assets/{physicalAssetID}/ancillary/bids/{bidID}")
+    def withdraw_offer(self, physical_asset_id: ID, bid_id: ID, *, if_match: str | None = None) -> None: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/ancillary/bids-without-result")
+    def bids_without_result(self, physical_asset_id: ID, *, product_keys: Sequence[str]) -> Sequence[AncillaryEntry]:
+        """One entry per key, such as `2026-03-29_NEGPOS_00_04`, in the order asked."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/ancillary/bids-by-product-keys")
+    def bids_by_product_keys(
+        self, physical_asset_id: ID, *, product_keys: Sequence[str]
+    ) -> Sequence[AncillaryEntry]: ...
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/ancillary/results")
+    def report_results(self, physical_asset_id: ID, body: Sequence[Mapping[str, Any]]) -> Sequence[Record]: ...
+
+    @collection("/physical-assets/{physicalAssetID}/ancillary/results")
+    def results(self, physical_asset_id: ID, *, page_size: int | None = None) -> Record: ...
+
+    # --- metadata and logbook ---
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/metadata")
+    def metadata(self, physical_asset_id: ID) -> Any: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/metadata/{category}")
+    def metadata_of(self, physical_asset_id: ID, category: str) -> Record: ...
+
+    @operation("PUT", "/physical-assets/{physicalAssetID}/metadata/{category}")
+    def set_metadata(
+        self, physical_asset_id: ID, category: str, body: Mapping[str, Any], *, if_match: str | None = None
+    ) -> Record: ...
+
+    @collection("/physical-assets/{physicalAssetID}/logbook")
+    def logbook(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        type: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        page_size: int | None = None,
+    ) -> LogbookEntry: ...
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/logbook")
+    def write_logbook(self, physical_asset_id: ID, body: Mapping[str, Any]) -> LogbookEntry: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/logbook/{entryID}")
+    def logbook_entry(self, physical_asset_id: ID, entry_id: ID) -> LogbookEntry: ...
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/logbook/{entryID}/corrections")
+    def correct_logbook(self, physical_asset_id: ID, entry_id: ID, body: Mapping[str, Any]) -> LogbookEntry: ...
+
+    # --- unavailabilities ---
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/unavailability")
+    def report_unavailability(self, physical_asset_id: ID, body: Mapping[str, Any]) -> Unavailability: ...
+
+    @collection("/physical-assets/{physicalAssetID}/unavailability")
+    def unavailabilities(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Unavailability: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}")
+    def unavailability(self, physical_asset_id: ID, unavailability_id: ID) -> Unavailability: ...
+
+    @operation("PATCH", "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}")
+    def change_unavailability(
+        self, physical_asset_id: ID, unavailability_id: ID, body: Mapping[str, Any], *, if_match: str | None = None
+    ) -> Unavailability: ...
+
+    @operation("DELETE", "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}")
+    def cancel_unavailability(
+        self, physical_asset_id: ID, unavailability_id: ID, *, if_match: str | None = None
+    ) -> None: ...
+
+    # --- exchange notifications ---
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/exchange-notifications")
+    def publish_notification(self, physical_asset_id: ID, body: Mapping[str, Any]) -> Record: ...
+
+    @collection("/physical-assets/{physicalAssetID}/exchange-notifications")
+    def notifications(self, physical_asset_id: ID, *, page_size: int | None = None) -> Record: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}")
+    def notification(self, physical_asset_id: ID, notification_id: ID) -> Record: ...
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/revisions")
+    def revise_notification(self, physical_asset_id: ID, notification_id: ID, body: Mapping[str, Any]) -> Record: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/document")
+    def notification_document(self, physical_asset_id: ID, notification_id: ID, *, format: str | None = None) -> bytes:
+        """XML: the ACER message, or the ENTSO-E document."""
+
+    # --- grants ---
+
+    @collection("/physical-assets/{physicalAssetID}/grants")
+    def grants(self, physical_asset_id: ID, *, page_size: int | None = None) -> Grant: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/grants/{organisationID}")
+    def grant(self, physical_asset_id: ID, organisation_id: ID) -> Grant: ...
+
+    @operation("PUT", "/physical-assets/{physicalAssetID}/grants/{organisationID}")
+    def set_grant(
+        self, physical_asset_id: ID, organisation_id: ID, *, permissions: Sequence[str], if_match: str | None = None
+    ) -> Grant:
+        """What the other organisation may do with this asset."""
+
+    @operation("DELETE", "/physical-assets/{physicalAssetID}/grants/{organisationID}")
+    def revoke_grant(self, physical_asset_id: ID, organisation_id: ID, *, if_match: str | None = None) -> None: ...

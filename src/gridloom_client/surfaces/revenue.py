@@ -1,0 +1,72 @@
+"""Revenue and data points of virtual assets, portfolios, fleets and physical assets."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from gridloom_client.answers import DataPoints
+from gridloom_client.operations import M, Surface, operation
+from gridloom_client.wire import ID
+
+
+class Revenue(Surface[M]):
+    """MW, MWh, EUR and EUR/MWh. `resolution` is raw, 15-minute, hourly or daily; no `datapoints` means all of them."""
+
+    @operation("GET", "/revenue-reporting/virtual-assets/{virtualAssetID}/data-points")
+    def of_virtual_asset(
+        self,
+        virtual_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: str | None = None,
+        datapoints: Sequence[str] | None = None,
+    ) -> DataPoints: ...
+
+    @operation("GET", "/revenue-reporting/portfolios/{portfolioID}/data-points")
+    def of_portfolio(
+        self,
+        portfolio_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: str | None = None,
+        datapoints: Sequence[str] | None = None,
+    ) -> DataPoints: ...
+
+    @operation("GET", "/revenue-reporting/fleets/{fleetID}/data-points")
+    def of_fleet(
+        self,
+        fleet_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: str | None = None,
+        datapoints: Sequence[str] | None = None,
+    ) -> DataPoints: ...
+
+    @operation("GET", "/revenue-reporting/physical-assets/{physicalAssetID}/data-points")
+    def of_physical_asset(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: str | None = None,
+        datapoints: Sequence[str] | None = None,
+    ) -> DataPoints: ...
+
+    @operation("GET", "/revenue-reporting/{virtualAssetID}/wholesale")
+    def wholesale(self, virtual_asset_id: ID, *, start: datetime, end: datetime) -> Any: ...
+
+    @operation("GET", "/revenue-reporting/{virtualAssetID}/ancillary")
+    def ancillary(self, virtual_asset_id: ID, *, start: datetime, end: datetime) -> Any: ...
+
+    @operation("GET", "/revenue-reporting/{virtualAssetID}/tolling")
+    def tolling(self, virtual_asset_id: ID, *, start: datetime, end: datetime) -> Any: ...
+
+    @operation("GET", "/revenue-reporting/{virtualAssetID}/virtual-battery-auction")
+    def virtual_battery_auction(self, virtual_asset_id: ID, *, start: datetime, end: datetime) -> Any: ...

@@ -1,0 +1,103 @@
+"""Facts that revenue is made of, brought in by the operator."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from gridloom_client.answers import BulkOutcome, Record
+from gridloom_client.operations import M, Surface, collection, operation
+from gridloom_client.wire import ID
+
+Rows: TypeAlias = Iterable[Mapping[str, Any]] | bytes
+"""Rows as mappings, or a whole CSV, NDJSON or Parquet file as bytes with its `content_type`."""
+
+
+class Settlements(Surface[M]):
+    """The same row again changes nothing, a corrected one replaces; a request is taken as a whole or not at all."""
+
+    @operation("POST", "/settlements/wholesale-trades")
+    def add_wholesale_trades(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+        """Rows `{tradeID, assetID, time, side, volume, price, market}`: MWh and EUR/MWh."""
+
+    @collection("/settlements/wholesale-trades")
+    def wholesale_trades(
+        self,
+        *,
+        asset_id: ID | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Record: ...
+
+    @operation("POST", "/settlements/fcr")
+    def add_fcr(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+        """Rows `{assetID, deliveryDay, product, capacity, settlementPrice}`: MW and EUR/MW per hour."""
+
+    @collection("/settlements/fcr")
+    def fcr(
+        self,
+        *,
+        asset_id: ID | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Record: ...
+
+    @operation("POST", "/settlements/afrr-capacity")
+    def add_afrr_capacity(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+        """Rows `{assetID, deliveryDay, product, capacity, price}`: MW and EUR/MW per hour."""
+
+    @collection("/settlements/afrr-capacity")
+    def afrr_capacity(
+        self,
+        *,
+        asset_id: ID | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Record: ...
+
+    @operation("POST", "/settlements/afrr-energy")
+    def add_afrr_energy(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+        """Rows `{assetID, time, direction, volume, price}`: MWh and EUR/MWh."""
+
+    @collection("/settlements/afrr-energy")
+    def afrr_energy(
+        self,
+        *,
+        asset_id: ID | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Record: ...
+
+    @operation("POST", "/settlements/net-off")
+    def add_net_off(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+        """Rows `{assetID, time, volume}`: MWh."""
+
+    @collection("/settlements/net-off")
+    def net_off(
+        self,
+        *,
+        asset_id: ID | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Record: ...
+
+    @operation("POST", "/settlements/tolling-contracts")
+    def add_tolling_contracts(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+        """Rows `{contractID, assetID, start, end, annualPrice}`: EUR/MW/year."""
+
+    @collection("/settlements/tolling-contracts")
+    def tolling_contracts(
+        self,
+        *,
+        asset_id: ID | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Record: ...

@@ -1,0 +1,153 @@
+"""Virtual batteries, their blocks and portfolios."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from gridloom_client.answers import Block, Portfolio, Record, VirtualAsset
+from gridloom_client.operations import M, Surface, collection, operation
+from gridloom_client.wire import ID, KEEP, Keep
+
+
+class VirtualAssets(Surface[M]):
+    """Power in kW, export positive; energy in kWh."""
+
+    @collection("/organisations/{organisationID}/virtual-assets")
+    def list(
+        self,
+        organisation_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> VirtualAsset: ...
+
+    @operation("POST", "/organisations/{organisationID}/virtual-assets")
+    def allocate(self, organisation_id: ID, body: Mapping[str, Any]) -> VirtualAsset:
+        """Operator only: outside an auction."""
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}")
+    def get(self, organisation_id: ID, virtual_asset_id: ID) -> VirtualAsset: ...
+
+    @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks")
+    def blocks(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Block: ...
+
+    @operation("POST", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks")
+    def create_block(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        market: str,
+        rated_charge_power: float,
+        rated_discharge_power: float,
+    ) -> Block:
+        """Carved out of the wholesale blocks that cover it."""
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}")
+    def block(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        block_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Block: ...
+
+    @operation("PUT", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}")
+    def set_schedule(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        block_id: ID,
+        *,
+        schedule: Sequence[Mapping[str, Any]],
+        if_match: str | None = None,
+    ) -> Block:
+        """Replaces the given periods, all or none; the answer carries `imbalance`."""
+
+    @operation("DELETE", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}")
+    def delete_block(
+        self, organisation_id: ID, virtual_asset_id: ID, block_id: ID, *, if_match: str | None = None
+    ) -> None: ...
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-charge")
+    def state_of_charge(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Any: ...
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/latest")
+    def state_of_energy(self, organisation_id: ID, virtual_asset_id: ID) -> Record: ...
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/projected")
+    def projected_state_of_energy(self, organisation_id: ID, virtual_asset_id: ID) -> Any: ...
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/operational")
+    def operational(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        categories: Sequence[str] | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Any: ...
+
+    @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/adjustments")
+    def adjustments(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Record: ...
+
+    @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/schedule-history")
+    def schedule_history(
+        self, organisation_id: ID, virtual_asset_id: ID, *, page_size: int | None = None
+    ) -> Record: ...
+
+    # --- portfolios ---
+
+    @collection("/organisations/{organisationID}/portfolios")
+    def portfolios(self, organisation_id: ID, *, page_size: int | None = None) -> Portfolio: ...
+
+    @operation("POST", "/organisations/{organisationID}/portfolios")
+    def create_portfolio(
+        self, organisation_id: ID, *, name: str, virtual_asset_ids: Sequence[ID] | None = None
+    ) -> Portfolio: ...
+
+    @operation("GET", "/organisations/{organisationID}/portfolios/{portfolioID}")
+    def portfolio(self, organisation_id: ID, portfolio_id: ID) -> Portfolio: ...
+
+    @operation("PATCH", "/organisations/{organisationID}/portfolios/{portfolioID}")
+    def update_portfolio(
+        self,
+        organisation_id: ID,
+        portfolio_id: ID,
+        *,
+        name: str | Keep = KEEP,
+        virtual_asset_ids: Sequence[ID] | Keep = KEEP,
+        if_match: str | None = None,
+    ) -> Portfolio: ...

@@ -1,0 +1,45 @@
+"""Events sent to an address of yours, signed."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gridloom_client.answers import Record, Webhook
+from gridloom_client.operations import M, Surface, collection, operation
+from gridloom_client.wire import ID, KEEP, Keep
+
+
+class Webhooks(Surface[M]):
+    """At least once, with Standard Webhooks signatures."""
+
+    @collection("/webhooks")
+    def list(self, *, page_size: int | None = None) -> Webhook: ...
+
+    @operation("POST", "/webhooks")
+    def create(self, *, url: str, types: Sequence[str], description: str | None = None) -> Webhook:
+        """The secret to check signatures with is in this answer."""
+
+    @operation("GET", "/webhooks/{webhookID}")
+    def get(self, webhook_id: ID) -> Webhook: ...
+
+    @operation("PATCH", "/webhooks/{webhookID}")
+    def update(
+        self,
+        webhook_id: ID,
+        *,
+        url: str | Keep = KEEP,
+        types: Sequence[str] | Keep = KEEP,
+        description: str | Keep | None = KEEP,
+        if_match: str | None = None,
+    ) -> Webhook: ...
+
+    @operation("DELETE", "/webhooks/{webhookID}")
+    def delete(self, webhook_id: ID, *, if_match: str | None = None) -> None: ...
+
+    @collection("/webhooks/{webhookID}/deliveries")
+    def deliveries(self, webhook_id: ID, *, page_size: int | None = None) -> Record: ...
+
+    @operation("POST", "/webhooks/{webhookID}/deliveries/{deliveryID}/replay")
+    def replay(self, webhook_id: ID, delivery_id: ID) -> Any: ...

@@ -1,0 +1,192 @@
+"""Grants the wishes of a script over httpx2: once blocking, once awaiting."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, closing
+from typing import Any, TypeVar
+
+import httpx2
+
+from gridloom_client.errors import GridloomError, TransportError
+from gridloom_client.steps import Alone, Emit, Open, Pause, Read, Send, Steps, Wish
+from gridloom_client.wire import Reply, Request
+
+T = TypeVar("T")
+
+_UNSENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.UnsupportedProtocol,
+    httpx2.InvalidURL,
+)
+_FAULTS = (httpx2.RequestError, httpx2.InvalidURL, httpx2.StreamError)
+STREAM_SILENCE_S = 60.0
+"""An open stream that says nothing for so long, not even a comment, is lost."""
+
+
+def _loss(fault: Exception, base_url: httpx2.URL) -> TransportError:
+    if isinstance(fault, _UNSENT):
+        return TransportError(f"The service at {base_url} cannot be reached: {_reason(fault)}.", is_sent=False)
+    return TransportError(f"The connection to {base_url} was lost: {_reason(fault)}.", is_sent=True)
+
+
+def _reason(fault: Exception) -> str:
+    return str(fault).rstrip(".") or type(fault).__name__
+
+
+def _built(client: httpx2.Client | httpx2.AsyncClient, request: Request, *, is_stream: bool) -> httpx2.Request:
+    return client.build_request(
+        request.method,
+        request.target,
+        headers=dict(request.headers),
+        content=request.content,
+        timeout=httpx2.Timeout(client.timeout, read=STREAM_SILENCE_S) if is_stream else client.timeout,
+    )
+
+
+def _reply(response: httpx2.Response, content: bytes) -> Reply:
+    return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, content)
+
+
+class _Progress:
+    """Where a script stands: sends it what came of its last wish."""
+
+    def __init__(self, steps: Steps[Any]) -> None:
+        self.steps = steps
+        self.granted: Any = None
+        self.loss: GridloomError | None = None
+
+    def next_wish(self) -> Wish:
+        granted, loss = self.granted, self.loss
+        self.granted = self.loss = None
+        return self.steps.throw(loss) if loss is not None else self.steps.send(granted)
+
+
+class Blocking:
+    """Runs scripts in the calling thread; any number of threads may share it."""
+
+    def __init__(self, client: httpx2.Client, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.client = client
+        self._sleep = sleep
+        self._lock = threading.Lock()
+
+    def run(self, steps: Steps[T]) -> T:
+        """The script's result."""
+        walk = self._walk(steps)
+        while True:
+            try:
+                next(walk)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+
+    def iterate(self, steps: Steps[None]) -> Iterator[Any]:
+        """What the script emits."""
+        with closing(self._walk(steps)) as walk:
+            yield from walk
+
+    def _walk(self, steps: Steps[T]) -> Any:
+        progress, opened = _Progress(steps), None
+        chunks: Iterator[bytes] = iter(())
+        try:
+            while True:
+                try:
+                    wish = progress.next_wish()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    match wish:
+                        case Emit(item):
+                            yield item
+                        case Send(request):
+                            response = self.client.send(_built(self.client, request, is_stream=False))
+                            progress.granted = _reply(response, response.content)
+                        case Open(request):
+                            if opened is not None:
+                                opened.close()
+                            opened = self.client.send(_built(self.client, request, is_stream=True), stream=True)
+                            chunks = opened.iter_bytes()
+                            progress.granted = _reply(opened, opened.read() if opened.status_code >= 400 else b"")
+                        case Read():
+                            progress.granted = next(chunks, None)
+                        case Pause(seconds):
+                            self._sleep(seconds)
+                        case Alone(inner):
+                            with self._lock:
+                                self.run(inner)
+                except _FAULTS as fault:
+                    progress.loss = _loss(fault, self.client.base_url)
+                except GridloomError as error:
+                    progress.loss = error
+        finally:
+            steps.close()
+            if opened is not None:
+                opened.close()
+
+
+class Awaiting:
+    """Runs scripts in an asyncio event loop."""
+
+    def __init__(self, client: httpx2.AsyncClient, sleep: Callable[[float], Any] = asyncio.sleep) -> None:
+        self.client = client
+        self._sleep = sleep
+        self._lock = asyncio.Lock()
+
+    async def run(self, steps: Steps[T]) -> T:
+        """The script's result."""
+        result: list[T] = []
+        async for _ in self._walk(steps, result.append):
+            pass
+        return result[0]
+
+    async def iterate(self, steps: Steps[None]) -> AsyncIterator[Any]:
+        """What the script emits."""
+        async with aclosing(self._walk(steps, lambda _: None)) as walk:
+            async for item in walk:
+                yield item
+
+    async def _walk(self, steps: Steps[T], finish: Callable[[T], None]) -> Any:
+        progress, opened, chunks = _Progress(steps), None, None
+        try:
+            while True:
+                try:
+                    wish = progress.next_wish()
+                except StopIteration as stop:
+                    finish(stop.value)
+                    return
+                try:
+                    match wish:
+                        case Emit(item):
+                            yield item
+                        case Send(request):
+                            response = await self.client.send(_built(self.client, request, is_stream=False))
+                            progress.granted = _reply(response, response.content)
+                        case Open(request):
+                            if opened is not None:
+                                await opened.aclose()
+                            opened = await self.client.send(_built(self.client, request, is_stream=True), stream=True)
+                            chunks = opened.aiter_bytes()
+                            progress.granted = _reply(
+                                opened, await opened.aread() if opened.status_code >= 400 else b""
+                            )
+                        case Read():
+                            assert chunks is not None
+                            progress.granted = await anext(chunks, None)
+                        case Pause(seconds):
+                            await self._sleep(seconds)
+                        case Alone(inner):
+                            async with self._lock:
+                                await self.run(inner)
+                except _FAULTS as fault:
+                    progress.loss = _loss(fault, self.client.base_url)
+                except GridloomError as error:
+                    progress.loss = error
+        finally:
+            steps.close()
+            if opened is not None:
+                await opened.aclose()
