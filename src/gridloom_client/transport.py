@@ -45,7 +45,7 @@ def _built(client: httpx2.Client | httpx2.AsyncClient, request: Request, *, is_s
         request.target,
         headers=dict(request.headers),
         content=request.content,
-        timeout=httpx2.Timeout(client.timeout, read=STREAM_SILENCE_S) if is_stream else client.timeout,
+        timeout=httpx2.Timeout(client.timeout.connect, read=STREAM_SILENCE_S) if is_stream else client.timeout,
     )
 
 

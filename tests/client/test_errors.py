@@ -1,0 +1,51 @@
+"""Every refusal becomes an error of one tree, with a sentence."""
+
+import pytest
+from tests.client.script import problem, reply
+
+import gridloom_client
+from gridloom_client import BadRequestError, ProblemError, ServiceError, UnavailableError, UnprocessableError
+
+
+class TestProblemError:
+    def test_carries_what_the_service_said(self):
+        body = {
+            "type": "/docs/problems/gate-closed",
+            "title": "The gate is closed",
+            "status": 422,
+            "detail": "It closed at 08:00.",
+            "requestId": "r-1",
+            "errors": [{"pointer": "/start", "detail": "too late"}],
+            "firstPeriod": "2026-01-01T00:00:00Z",
+        }
+        error = ProblemError.of(reply(422, body))
+        assert isinstance(error, UnprocessableError)
+        assert (error.name, error.title, error.request_id) == ("gate-closed", "The gate is closed", "r-1")
+        assert error.errors[0].pointer == "/start"
+        assert error.members["firstPeriod"] == "2026-01-01T00:00:00Z"
+        assert str(error) == "It closed at 08:00. (/start: too late)"
+
+    @pytest.mark.parametrize(
+        ("status", "kind"),
+        [
+            (400, BadRequestError),
+            (503, UnavailableError),
+            (500, ServiceError),
+            (502, ServiceError),
+            (418, ProblemError),
+        ],
+    )
+    def test_has_the_most_specific_class_of_its_status(self, status: int, kind: type[ProblemError]):
+        assert type(ProblemError.of(problem(status))) is kind
+
+    @pytest.mark.parametrize("content", [b"", b"<html>", b"[]", b'{"errors": 3}', b"\xff"])
+    def test_makes_do_with_any_body(self, content: bytes):
+        error = ProblemError.of(reply(502, content, x_request_id="r-2"))
+        assert (error.status, error.title, error.request_id) == (502, "Status 502", "r-2")
+
+    def test_is_a_gridloom_error_like_all_others(self):
+        kinds = [
+            kind for name, kind in vars(gridloom_client).items() if name.endswith("Error") and name != "FieldError"
+        ]
+        assert len(kinds) == 17
+        assert all(issubclass(kind, gridloom_client.GridloomError) for kind in kinds)
