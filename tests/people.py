@@ -87,8 +87,9 @@ class People:
         await self._stack.aclose()
 
     async def sign_in(self, account: Account) -> Person:
+        key = await self.edge.resources[Keyring].for_signing()
         async with self.edge.pool.acquire() as connection, connection.transaction():
-            tokens = await begin_session(connection, self.edge.resources[Keyring], account)
+            tokens = await begin_session(connection, key, account)
         assert tokens is not None
         client = await self._stack.enter_async_context(client_of(self.edge, tokens.access))
         return Person(account.member, tokens, client)

@@ -10,6 +10,8 @@ from typing import Any
 from starlette.middleware.cors import CORSMiddleware
 
 from gridloom import documentation, health
+from gridloom.audit import routes as audit_routes
+from gridloom.audit.recording import record_audit
 from gridloom.database.listen import Listener
 from gridloom.database.pool import create_pool
 from gridloom.documentation import Interface
@@ -17,6 +19,7 @@ from gridloom.edge import operations_of
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.rate_limit import RateLimiter
 from gridloom.health import HealthChecks
+from gridloom.identity import auth_routes, organisation_routes
 from gridloom.identity import residence as identity
 from gridloom.residents import Resident, run_jobs, sequence_events
 from gridloom.settings import Settings
@@ -24,6 +27,9 @@ from gridloom.settings import Settings
 ROOMS: tuple[ModuleType, ...] = (
     documentation,
     health,
+    auth_routes,
+    organisation_routes,
+    audit_routes,
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
@@ -41,6 +47,7 @@ def create_edge(settings: Settings) -> Edge:
         listener = Listener(settings.database_url)
         for resource in (settings, Interface(edge, settings), HealthChecks(), listener):
             edge.resources.add(resource)
+        edge.audit = record_audit
         async with AsyncExitStack() as stack:
             stack.push_async_callback(edge.pool.close)
             for resident in RESIDENTS:

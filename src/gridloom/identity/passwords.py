@@ -52,10 +52,6 @@ class PasswordHasher:
         matches = await self._run(lambda: _matches(password_hash or self._nobodys_hash, normalised(password)))
         return matches and password_hash is not None
 
-    def needs_new_hash(self, password_hash: str) -> bool:
-        """Whether the hash was made with other parameters than those in use now."""
-        return _ARGON2.check_needs_rehash(password_hash)
-
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 

@@ -8,10 +8,9 @@ from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
-from gridloom.identity.keyring import Keyring
 from gridloom.identity.model import Account
 from gridloom.identity.store import sessions as store
-from gridloom.identity.tokens import hash_of, new_refresh_token, sign_access_token
+from gridloom.identity.tokens import SigningKey, hash_of, new_refresh_token, sign_access_token
 from gridloom.kernel.ids import SessionID, uuid7
 
 
@@ -23,7 +22,7 @@ class TokenPair:
 
 
 async def begin_session(
-    db: Database, keyring: Keyring, account: Account, *, address: str | None = None, user_agent: str | None = None
+    db: Database, key: SigningKey, account: Account, *, address: str | None = None, user_agent: str | None = None
 ) -> TokenPair | None:
     """Open a session for a member whose password has been checked; None when it has changed since."""
     member = account.member
@@ -39,24 +38,24 @@ async def begin_session(
     )
     if session is None:
         return None
-    return await _pair(db, keyring, session.id, member.id, refresh, session.began_at)
+    return await _pair(db, key, session.id, member.id, refresh, session.began_at)
 
 
-async def continue_session(db: Database, keyring: Keyring, session_id: SessionID, member_id: UUID) -> TokenPair | None:
+async def continue_session(db: Database, key: SigningKey, session_id: SessionID, member_id: UUID) -> TokenPair | None:
     """The next pair of a session whose refresh token has just been spent; None when it ended at the same moment."""
     refresh = new_refresh_token()
     session = await store.continue_session(db, session_id, hash_of(refresh))
-    return await _pair(db, keyring, session.id, member_id, refresh, session.began_at)
+    return await _pair(db, key, session.id, member_id, refresh, session.began_at)
 
 
 async def _pair(
-    db: Database, keyring: Keyring, session_id: SessionID, member_id: UUID, refresh: str, now: datetime
+    db: Database, key: SigningKey, session_id: SessionID, member_id: UUID, refresh: str, now: datetime
 ) -> TokenPair | None:
     caller = await store.caller_of_session(db, session_id, member_id)
     if caller is None:
         return None
     access = sign_access_token(
-        await keyring.for_signing(),
+        key,
         user_id=member_id,
         session_id=session_id,
         organisation_id=caller.organisation_id,

@@ -43,10 +43,12 @@ async def insert_api_key(
     permissions: list[Permission],
     secret_hash: bytes,
     expires_at: datetime | None,
-) -> APIKey:
+) -> APIKey | None:
+    """The new key; None when it would have expired already."""
     row = await db.fetchrow(
         """
-        insert into api_key (id, member_id, name, permissions, secret_hash, expires_at) values ($1, $2, $3, $4, $5, $6)
+        insert into api_key (id, member_id, name, permissions, secret_hash, expires_at)
+        select $1, $2, $3, $4, $5, $6 where $6::timestamptz is null or $6 > clock_timestamp()
         returning id, member_id, name, permissions, created_at, expires_at
         """,
         api_key_id,
@@ -56,12 +58,7 @@ async def insert_api_key(
         secret_hash,
         expires_at,
     )
-    assert row is not None
-    return _api_key(row)
-
-
-async def count_api_keys(db: Database, member_id: UUID) -> int:
-    return int(await db.fetchval("select count(*) from api_key where member_id = $1", member_id))
+    return None if row is None else _api_key(row)
 
 
 async def list_api_keys(db: Database, member_id: UUID, *, after: UUID | None, limit: int) -> list[APIKey]:
@@ -78,12 +75,9 @@ async def list_api_keys(db: Database, member_id: UUID, *, after: UUID | None, li
     return [_api_key(row) for row in rows]
 
 
-async def find_key_owner(db: Database, api_key_id: UUID) -> tuple[UUID, UUID] | None:
-    """The member and the organisation a key belongs to."""
-    row = await db.fetchrow(
-        "select m.id, m.organisation_id from api_key k join member m on m.id = k.member_id where k.id = $1", api_key_id
-    )
-    return None if row is None else (row["id"], row["organisation_id"])
+async def find_key_owner(db: Database, api_key_id: UUID) -> UserID | None:
+    member_id = await db.fetchval("select member_id from api_key where id = $1", api_key_id)
+    return None if member_id is None else UserID(member_id)
 
 
 async def delete_api_key(db: Database, api_key_id: UUID) -> None:

@@ -1,0 +1,56 @@
+"""An entry of the audit log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+NOBODY: Final = UUID(int=0)
+"""The organisation of an actor whom nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acted. kind: `USER`, `API_KEY`, `ANONYMOUS` or `SYSTEM`."""
+
+    kind: str
+    organisation_id: UUID = NOBODY
+    id: UUID | None = None
+    name: str | None = None
+
+
+ANONYMOUS: Final = Actor("ANONYMOUS")
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    actor: Actor
+    subject_organisation_id: UUID | None
+    """Another organisation that the action concerns; its administrators see the entry too."""
+    action: str
+    method: str
+    resource: str
+    status: int
+    address: str | None
+    request_id: str | None
+    details: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    sequence: int
+    id: UUID
+    occurred_at: datetime
+    entry: NewEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    start: datetime | None = None
+    end: datetime | None = None
+    actor_id: UUID | None = None
+    resource: str | None = None
+    """A path; what lies below it is meant as well."""
+    action: str | None = None

@@ -1,0 +1,83 @@
+"""The audit log in the database: inserts and reads, for there is nothing else one may do with it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import asyncpg
+
+from gridloom.audit.model import NOBODY, Actor, Entry, Filter, NewEntry
+from gridloom.database.pool import Database, Pool
+from gridloom.kernel.ids import uuid7
+
+
+async def insert_entry(db: Database, entry: NewEntry) -> None:
+    await db.execute(
+        """
+        insert into audit_log (organisation_id, id, subject_organisation_id, actor_id, actor_kind, actor_name, action,
+                               method, resource, status, address, request_id, details)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+        """,
+        entry.actor.organisation_id,
+        uuid7(),
+        entry.subject_organisation_id,
+        entry.actor.id,
+        entry.actor.kind,
+        entry.actor.name,
+        entry.action,
+        entry.method,
+        entry.resource,
+        entry.status,
+        entry.address,
+        entry.request_id,
+        entry.details,
+    )
+
+
+async def list_entries(
+    pool: Pool, *, visible_to: UUID | None, wanted: Filter, before: int | None, limit: int
+) -> list[Entry]:
+    """The newest first. visible_to: an organisation, which sees what it did and what was done to it; None sees all."""
+    async with pool.acquire() as connection, connection.transaction(readonly=True):
+        # Which index helps depends on which filters are given, so each question gets a plan of its own.
+        await connection.execute("set local plan_cache_mode = force_custom_plan")
+        rows = await connection.fetch(
+            """
+            select sequence, id, occurred_at, organisation_id, subject_organisation_id, actor_id, actor_kind,
+                   actor_name, action, method, resource, status, address, request_id, details
+            from audit_log
+            where ($1::uuid is null or organisation_id = $1 or subject_organisation_id = $1)
+              and ($2::bigint is null or sequence < $2)
+              and ($3::timestamptz is null or occurred_at >= $3)
+              and ($4::timestamptz is null or occurred_at < $4)
+              and ($5::uuid is null or actor_id = $5)
+              and ($6::text is null or resource = $6 or starts_with(resource, $6 || '/'))
+              and ($7::text is null or action = $7)
+            order by sequence desc limit $8
+            """,
+            visible_to,
+            before,
+            wanted.start,
+            wanted.end,
+            wanted.actor_id,
+            wanted.resource,
+            wanted.action,
+            limit,
+        )
+    return [_entry(row) for row in rows]
+
+
+def _entry(row: asyncpg.Record) -> Entry:
+    actor = Actor(row["actor_kind"], row["organisation_id"] or NOBODY, row["actor_id"], row["actor_name"])
+    entry = NewEntry(
+        actor=actor,
+        subject_organisation_id=row["subject_organisation_id"],
+        action=row["action"],
+        method=row["method"],
+        resource=row["resource"],
+        status=row["status"],
+        address=row["address"],
+        request_id=row["request_id"],
+        details=row["details"],
+    )
+    return Entry(row["sequence"], row["id"], row["occurred_at"], entry)

@@ -1,0 +1,331 @@
+"""Logging in, staying in, leaving: `/auth`."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from gridloom.audit.model import Actor
+from gridloom.audit.recording import record_refusal
+from gridloom.edge import PUBLIC, SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
+from gridloom.identity import views
+from gridloom.identity.keyring import JWKS_MAX_AGE, Keyring
+from gridloom.identity.login import check_login
+from gridloom.identity.model import InvitationStatus, SessionEnd
+from gridloom.identity.password_rules import PasswordRefused, check_password
+from gridloom.identity.passwords import LoginsBusy, PasswordHasher
+from gridloom.identity.permissions import Permission, in_order
+from gridloom.identity.sessions import begin_session, continue_session
+from gridloom.identity.store import api_keys, invitations, login_throttle, members, sessions
+from gridloom.identity.throttling import LoginThrottled, user_bucket
+from gridloom.identity.tokens import hash_of, new_api_key
+from gridloom.identity.views import Acceptance, Credentials, NewAPIKey, PasswordChange, RefreshRequest
+from gridloom.kernel.ids import APIKeyID, UserID, uuid7
+from gridloom.kernel.problem import Conflict, FieldError, Forbidden, NotFound, Problem, Unauthenticated, Unprocessable
+
+TAG = "Authentication"
+
+
+class WrongCredentials(Unauthenticated):
+    """The user name is unknown or the password is not theirs; which of the two is not said."""
+
+    status = 401
+    title = "The credentials are wrong"
+
+
+class RefreshRefused(Unauthenticated):
+    """The refresh token is unknown, expired or used before, or its session has ended. Log in again.
+
+    A refresh token works once. When it comes a second time, somebody has a copy: every token of that login ends.
+    """
+
+    status = 401
+    title = "The refresh token is not accepted"
+
+
+class InvitationSpent(Conflict):
+    """The invitation was accepted or revoked, or its seven days are over. Ask for a new one."""
+
+    status = 409
+    title = "The invitation can no longer be used"
+
+
+class UsernameTaken(Conflict):
+    """Somebody has this user name already; upper and lower case make no difference. Choose another."""
+
+    status = 409
+    title = "The user name is taken"
+
+
+class WrongCurrentPassword(Problem):
+    """The current password is not right, so the new one was not set."""
+
+    status = 422
+    title = "The current password is wrong"
+
+
+class PersonNeeded(Forbidden):
+    """An API key cannot do this: credentials are the business of a person who is logged in."""
+
+    status = 403
+    title = "Only a person can do this"
+
+
+class ExpiryPassed(Unprocessable):
+    """The key would have expired before it was made."""
+
+    status = 422
+    title = "The expiry lies in the past"
+
+
+@operation(
+    "POST",
+    "/auth/public/authenticate",
+    summary="Log in",
+    tag=TAG,
+    access=PUBLIC,
+    rate_limit="public",
+    problems=(WrongCredentials, LoginThrottled, LoginsBusy),
+    defers_transaction=True,
+    secret_answer=True,
+)
+async def authenticate(call: Call, body: Credentials) -> views.Tokens:
+    """An access token for fifteen minutes, and a refresh token for thirty days that obtains the next one."""
+    account = await members.find_account(call.pool, body.username)
+    if not await check_login(call, body.username, account, body.password) or account is None:
+        raise WrongCredentials("The user name or the password is wrong.")
+    key = await call.resources[Keyring].for_signing()
+    db = await call.begin()
+    user_agent = (call.header("user-agent") or "")[:300] or None
+    pair = await begin_session(db, key, account, address=call.address, user_agent=user_agent)
+    if pair is None:
+        raise WrongCredentials("The user name or the password is wrong.")
+    await login_throttle.forgive(db, user_bucket(body.username))
+    call.signed_in_as(pair.caller)
+    return views.tokens_of(pair)
+
+
+@operation(
+    "POST",
+    "/auth/public/refresh",
+    summary="Obtain the next tokens",
+    tag=TAG,
+    access=PUBLIC,
+    rate_limit="public",
+    problems=(RefreshRefused,),
+    defers_transaction=True,
+    secret_answer=True,
+)
+async def refresh_tokens(call: Call, body: RefreshRequest) -> views.Tokens:
+    """Spends the refresh token; using a spent one ends the whole login."""
+    key = await call.resources[Keyring].for_signing()
+    db = await call.begin()
+    spent = await sessions.spend_refresh_token(db, hash_of(body.refresh_token))
+    if spent is None:
+        raise RefreshRefused("The refresh token is unknown or expired, or its session has ended.")
+    if not spent.is_first_use:
+        # What follows must last although this request fails.
+        await call.release()
+        await _end_stolen_session(call, spent)
+        raise RefreshRefused("The refresh token was used before. Every token of that login has been revoked.")
+    pair = await continue_session(db, key, spent.session_id, spent.member_id)
+    if pair is None:
+        raise RefreshRefused("The session has ended.")
+    call.signed_in_as(pair.caller)
+    return views.tokens_of(pair)
+
+
+async def _end_stolen_session(call: Call, spent: sessions.SpentToken) -> None:
+    async with call.pool.acquire() as connection, connection.transaction():
+        if not await sessions.end_session(connection, spent.session_id, SessionEnd.REFRESH_REUSED):
+            return
+        account = await members.read_account(connection, spent.member_id)
+        assert account is not None, "a session does not outlive its member"
+        member = account.member
+        await record_refusal(
+            connection,
+            call,
+            401,
+            actor=Actor("USER", member.organisation_id, member.id, member.username),
+            details={"reason": "refresh token reused", "sessionID": str(spent.session_id)},
+        )
+
+
+@operation(
+    "GET", "/auth/public/jwks", summary="The keys that verify tokens", tag=TAG, access=PUBLIC, rate_limit="public"
+)
+async def read_key_set(call: Call) -> Answer[views.KeySet]:
+    """Public keys as JSON Web Keys; a token's header names its key by `kid`."""
+    keys = await call.resources[Keyring].published()
+    max_age_s = int(JWKS_MAX_AGE.total_seconds())
+    return Answer(views.KeySet(keys=keys), headers={"Cache-Control": f"public, max-age={max_age_s}"})
+
+
+@operation(
+    "POST",
+    "/auth/public/invitations/accept",
+    summary="Accept an invitation",
+    tag=TAG,
+    access=PUBLIC,
+    rate_limit="public",
+    status=201,
+    problems=(NotFound, InvitationSpent, UsernameTaken, PasswordRefused, LoginsBusy),
+    defers_transaction=True,
+)
+async def accept_invitation(call: Call, body: Acceptance) -> views.User:
+    """Makes the user that the invitation is for, with credentials of their own. The token works once."""
+    check_password(body.password, body.username, pointer="/password")
+    invitation = await invitations.find_invitation(call.pool, hash_of(body.token))
+    if invitation is None:
+        raise NotFound("There is no invitation with this token.")
+    if invitation.status is not InvitationStatus.PENDING:
+        raise InvitationSpent(f"The invitation is {invitation.status.lower()}.")
+    password_hash = await call.resources[PasswordHasher].hash(body.password)
+    db = await call.begin()
+    if not await invitations.use_invitation(db, invitation.id):
+        raise InvitationSpent("The invitation was used or revoked a moment ago.")
+    member = await members.insert_member(
+        db,
+        member_id=UserID(uuid7()),
+        organisation_id=invitation.organisation_id,
+        username=body.username,
+        display_name=body.display_name,
+        role=invitation.role,
+        password_hash=password_hash,
+    )
+    if member is None:
+        raise UsernameTaken(f"The user name {body.username} is taken.", errors=[FieldError("/username", "is taken")])
+    call.signed_in_as(
+        Caller(
+            id=member.id,
+            kind="USER",
+            organisation_id=member.organisation_id,
+            organisation_kind=member.organisation_kind,
+            role=member.role,
+            permissions=frozenset(member.permissions),
+            session_id=invitation.id,
+            username=member.username,
+            display_name=member.display_name,
+        )
+    )
+    call.audit_details.update(invitationID=str(invitation.id), userID=str(member.id))
+    return views.user_of(call.caller)
+
+
+@operation("POST", "/auth/logout", summary="Log out", tag=TAG, access=SIGNED_IN, problems=(PersonNeeded,))
+async def logout(call: Call) -> None:
+    """Ends this login: its access and refresh tokens stop working everywhere within a second."""
+    await sessions.end_session(call.db, _person(call).session_id, SessionEnd.LOGOUT)
+
+
+@operation("GET", "/auth/me", summary="Who am I", tag=TAG, access=SIGNED_IN)
+async def read_me(call: Call) -> views.User:
+    """The caller with what it may do at this moment. For an API key: the key, under its creator's user name."""
+    return views.user_of(call.caller)
+
+
+@operation(
+    "POST",
+    "/auth/password",
+    summary="Change the password",
+    tag=TAG,
+    access=SIGNED_IN,
+    status=204,
+    problems=(PersonNeeded, WrongCurrentPassword, PasswordRefused, LoginThrottled, LoginsBusy),
+    defers_transaction=True,
+)
+async def change_password(call: Call, body: PasswordChange) -> None:
+    """Sets a new password; every other login of this user ends."""
+    caller = _person(call)
+    check_password(body.new_password, caller.username, pointer="/newPassword")
+    if body.new_password == body.current_password:
+        raise PasswordRefused(
+            "The new password is the current one.", errors=[FieldError("/newPassword", "is the current one")]
+        )
+    account = await members.read_account(call.pool, caller.id)
+    if not await check_login(call, caller.username, account, body.current_password) or account is None:
+        raise WrongCurrentPassword(
+            "The current password is not right.", errors=[FieldError("/currentPassword", "is not right")]
+        )
+    new_hash = await call.resources[PasswordHasher].hash(body.new_password)
+    db = await call.begin()
+    if not await members.change_password(db, caller.id, known_hash=account.password_hash, new_hash=new_hash):
+        raise WrongCurrentPassword("The password was changed a moment ago.")
+    await sessions.end_other_sessions(db, caller.id, kept=caller.session_id, cause=SessionEnd.PASSWORD_CHANGED)
+    await login_throttle.forgive(db, user_bucket(caller.username))
+
+
+@operation(
+    "POST",
+    "/auth/api-keys",
+    summary="Make an API key",
+    tag=TAG,
+    access=SIGNED_IN,
+    status=201,
+    problems=(PersonNeeded, ExpiryPassed),
+    secret_answer=True,
+)
+async def create_api_key(call: Call, body: NewAPIKey) -> views.IssuedAPIKey:
+    """A credential for a machine. It can never do more than its creator may at the moment of use."""
+    caller = _person(call)
+    _refuse_more_than_held(body.permissions, caller)
+    secret = new_api_key()
+    key = await api_keys.insert_api_key(
+        call.db,
+        api_key_id=APIKeyID(uuid7()),
+        member_id=caller.id,
+        name=body.name,
+        permissions=in_order(body.permissions),
+        secret_hash=hash_of(secret),
+        expires_at=body.expires_at,
+    )
+    if key is None:
+        raise ExpiryPassed("expiresAt lies in the past.", errors=[FieldError("/expiresAt", "lies in the past")])
+    call.audit_details.update(apiKeyID=str(key.id), permissions=in_order(key.permissions))
+    return views.IssuedAPIKey(
+        id=key.id,
+        name=key.name,
+        permissions=in_order(key.permissions),
+        created_at=key.created_at,
+        expires_at=key.expires_at,
+        secret=secret,
+    )
+
+
+@operation("GET", "/auth/api-keys", summary="List my API keys", tag=TAG, access=SIGNED_IN, problems=(PersonNeeded,))
+async def list_api_keys(call: Call, query: Paging) -> Page[views.APIKeyView]:
+    """The caller's own, the oldest first, without their secrets, with what each may do now."""
+    caller = _person(call)
+    found = await api_keys.list_api_keys(call.db, caller.id, after=query.after(UUID), limit=query.limit + 1)
+    page = query.page(found, lambda key: key.id)
+    return Page([views.view_of_key(key, caller.permissions) for key in page.items], page.next_cursor)
+
+
+@operation(
+    "DELETE",
+    "/auth/api-keys/{apiKeyID}",
+    summary="Revoke an API key",
+    tag=TAG,
+    access=SIGNED_IN,
+    problems=(PersonNeeded,),
+)
+async def delete_api_key(call: Call, api_key_id: UUID) -> None:
+    """The key stops working everywhere within a second."""
+    caller = _person(call)
+    owner_id = await api_keys.find_key_owner(call.db, api_key_id)
+    if owner_id is None:
+        raise NotFound(f"There is no API key {api_key_id}.")
+    if owner_id != caller.id:
+        raise Forbidden(f"The API key {api_key_id} is not yours.")
+    await api_keys.delete_api_key(call.db, api_key_id)
+
+
+def _person(call: Call) -> Caller:
+    if call.caller.kind != "USER":
+        raise PersonNeeded("An API key cannot manage credentials or sessions.")
+    return call.caller
+
+
+def _refuse_more_than_held(wanted: list[Permission], caller: Caller) -> None:
+    missing = [word for word in in_order(wanted) if word not in caller.permissions]
+    if missing:
+        raise Forbidden(f"A key can do no more than its creator, and you do not hold {', '.join(missing)}.")

@@ -1,0 +1,233 @@
+"""Organisations, their invitations and their members: `/organisations`."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from msgspec import UNSET
+
+from gridloom.database.after_commit import after_commit
+from gridloom.edge import SIGNED_IN, Answer, Call, Page, Paging, operation
+from gridloom.identity import views
+from gridloom.identity.mail import Mailer
+from gridloom.identity.model import InvitationStatus, Member, Organisation
+from gridloom.identity.permissions import Role
+from gridloom.identity.reach import organisation_reach
+from gridloom.identity.store import invitations, members, organisations
+from gridloom.identity.tokens import INVITATION_LIFETIME, hash_of, new_invitation_token
+from gridloom.identity.views import MemberChange, NewInvitation, NewOrganisation, OrganisationChange
+from gridloom.kernel.ids import InvitationID, OrganisationID, uuid7
+from gridloom.kernel.problem import Conflict, Forbidden, NotFound
+
+TAG = "Organisations"
+MANAGE = "Manage:organisation"
+
+
+class LastAdministrator(Conflict):
+    """The member is the organisation's last ADMIN and can neither be removed nor given another role.
+
+    Make somebody else ADMIN first.
+    """
+
+    status = 409
+    title = "The last ADMIN has to stay"
+
+
+class InvitationAccepted(Conflict):
+    """The invitation has been accepted and cannot be revoked. Remove the member instead."""
+
+    status = 409
+    title = "The invitation has been accepted"
+
+
+@operation("POST", "/organisations", summary="Found an organisation", tag=TAG, access=MANAGE, status=201)
+async def create_organisation(call: Call, body: NewOrganisation) -> Answer[views.OrganisationView]:
+    """The platform's operator only. Its first ADMIN comes by invitation."""
+    if not call.caller.is_operator:
+        raise Forbidden("Only the platform's operator founds organisations.")
+    organisation = await organisations.insert_organisation(call.db, OrganisationID(uuid7()), body.name, body.kind)
+    call.audit_details.update(organisationID=str(organisation.id))
+    return _answer(organisation)
+
+
+@operation("GET", "/organisations", summary="List organisations", tag=TAG, access=SIGNED_IN)
+async def list_organisations(call: Call, query: Paging) -> Page[views.OrganisationView]:
+    """The oldest first. The operator sees all of them, everybody else their own."""
+    own = None if call.caller.is_operator else call.caller.organisation_id
+    found = await organisations.list_organisations(call.db, only=own, after=query.after(UUID), limit=query.limit + 1)
+    page = query.page(found, lambda organisation: organisation.id)
+    return Page([views.view_of_organisation(organisation) for organisation in page.items], page.next_cursor)
+
+
+@operation("GET", "/organisations/{organisationID}", summary="Read an organisation", tag=TAG, access=SIGNED_IN)
+async def read_organisation(call: Call, organisation_id: UUID) -> Answer[views.OrganisationView]:
+    await organisation_reach(call.db, call.caller, organisation_id)
+    organisation = await organisations.read_organisation(call.db, organisation_id)
+    assert organisation is not None, "organisations are never deleted"
+    return _answer(organisation)
+
+
+@operation("PATCH", "/organisations/{organisationID}", summary="Rename an organisation", tag=TAG, access=MANAGE)
+async def update_organisation(
+    call: Call, organisation_id: UUID, body: OrganisationChange
+) -> Answer[views.OrganisationView]:
+    organisation = await _lock(call, organisation_id)
+    call.check_if_match(organisation.etag)
+    if body.name is not UNSET and body.name != organisation.name:
+        call.audit_details.update(before={"name": organisation.name}, after={"name": body.name})
+        organisation = await organisations.rename_organisation(call.db, organisation_id, body.name)
+    return _answer(organisation)
+
+
+@operation(
+    "POST",
+    "/organisations/{organisationID}/invitations",
+    summary="Invite somebody",
+    tag=TAG,
+    access=MANAGE,
+    status=201,
+    secret_answer=True,
+)
+async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitation) -> views.IssuedInvitation:
+    """Answers the token once, and sends it by e-mail where a mail server is configured. It works for seven days."""
+    await organisation_reach(call.db, call.caller, organisation_id)
+    token = new_invitation_token()
+    invitation = await invitations.insert_invitation(
+        call.db,
+        invitation_id=InvitationID(uuid7()),
+        organisation_id=organisation_id,
+        email=body.email,
+        role=body.role,
+        token_hash=hash_of(token),
+        invited_by=call.caller.id,
+    )
+    call.audit_details.update(invitationID=str(invitation.id), role=invitation.role)
+    organisation = await organisations.read_organisation(call.db, organisation_id)
+    assert organisation is not None
+    mailer = call.resources[Mailer]
+    after_commit(call.db, lambda: _send_invitation(mailer, body.email, organisation, token))
+    return views.IssuedInvitation(
+        id=invitation.id,
+        organisation_id=invitation.organisation_id,
+        email=invitation.email,
+        role=invitation.role,
+        status=invitation.status,
+        created_at=invitation.created_at,
+        expires_at=invitation.expires_at,
+        token=token,
+    )
+
+
+@operation("GET", "/organisations/{organisationID}/invitations", summary="List invitations", tag=TAG, access=MANAGE)
+async def list_invitations(call: Call, organisation_id: UUID, query: Paging) -> Page[views.InvitationView]:
+    """The oldest first, those that were accepted, revoked or have expired included; never with their tokens."""
+    await organisation_reach(call.db, call.caller, organisation_id)
+    found = await invitations.list_invitations(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
+    page = query.page(found, lambda invitation: invitation.id)
+    return Page([views.view_of_invitation(invitation) for invitation in page.items], page.next_cursor)
+
+
+@operation(
+    "DELETE",
+    "/organisations/{organisationID}/invitations/{invitationID}",
+    summary="Revoke an invitation",
+    tag=TAG,
+    access=MANAGE,
+    problems=(InvitationAccepted,),
+)
+async def revoke_invitation(call: Call, organisation_id: UUID, invitation_id: UUID) -> None:
+    """Its token stops working at once. Revoking it again changes nothing."""
+    await organisation_reach(call.db, call.caller, organisation_id)
+    invitation = await invitations.lock_invitation(call.db, organisation_id, invitation_id)
+    if invitation is None:
+        raise NotFound(f"There is no invitation {invitation_id} to this organisation.")
+    if invitation.status is InvitationStatus.ACCEPTED:
+        raise InvitationAccepted("The invitation has been accepted. Remove the member instead.")
+    if invitation.status is not InvitationStatus.REVOKED:
+        await invitations.revoke_invitation(call.db, invitation.id)
+
+
+@operation("GET", "/organisations/{organisationID}/members", summary="List members", tag=TAG, access=SIGNED_IN)
+async def list_members(call: Call, organisation_id: UUID, query: Paging) -> Page[views.MemberView]:
+    """In the order of their joining."""
+    await organisation_reach(call.db, call.caller, organisation_id)
+    found = await members.list_members(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
+    page = query.page(found, lambda member: member.id)
+    return Page([views.view_of_member(member) for member in page.items], page.next_cursor)
+
+
+@operation(
+    "PATCH",
+    "/organisations/{organisationID}/members/{userID}",
+    summary="Give a member another role",
+    tag=TAG,
+    access=MANAGE,
+    problems=(LastAdministrator,),
+)
+async def update_member(
+    call: Call, organisation_id: UUID, user_id: UUID, body: MemberChange
+) -> Answer[views.MemberView]:
+    """Holds for the member's sessions and API keys within a second."""
+    member = await _lock_member(call, organisation_id, user_id)
+    call.check_if_match(member.etag)
+    if body.role is not UNSET and body.role is not member.role:
+        await _refuse_losing_last_admin(call, member)
+        await members.change_role(call.db, member.id, body.role)
+        call.audit_details.update(before={"role": member.role}, after={"role": body.role})
+        changed = await members.read_member(call.db, organisation_id, user_id)
+        assert changed is not None
+        member = changed
+    return Answer(views.view_of_member(member), etag=member.etag)
+
+
+@operation(
+    "DELETE",
+    "/organisations/{organisationID}/members/{userID}",
+    summary="Remove a member",
+    tag=TAG,
+    access=MANAGE,
+    problems=(LastAdministrator,),
+)
+async def delete_member(call: Call, organisation_id: UUID, user_id: UUID) -> None:
+    """Their sessions and API keys stop working everywhere within a second."""
+    member = await _lock_member(call, organisation_id, user_id)
+    call.check_if_match(member.etag)
+    await _refuse_losing_last_admin(call, member)
+    await members.delete_member(call.db, member.id)
+    call.audit_details.update(username=member.username, role=member.role)
+
+
+async def _lock(call: Call, organisation_id: UUID) -> Organisation:
+    await organisation_reach(call.db, call.caller, organisation_id)
+    organisation = await organisations.lock_organisation(call.db, organisation_id)
+    assert organisation is not None, "organisations are never deleted"
+    return organisation
+
+
+async def _lock_member(call: Call, organisation_id: UUID, user_id: UUID) -> Member:
+    """The member, with the organisation locked: of two changes to its members the second waits for the first."""
+    await _lock(call, organisation_id)
+    member = await members.read_member(call.db, organisation_id, user_id)
+    if member is None:
+        raise NotFound(f"The organisation has no member {user_id}.")
+    return member
+
+
+async def _refuse_losing_last_admin(call: Call, member: Member) -> None:
+    if member.role is Role.ADMIN and await members.count_admins(call.db, member.organisation_id) == 1:
+        raise LastAdministrator(f"{member.username} is the last ADMIN of the organisation.")
+
+
+def _answer(organisation: Organisation) -> Answer[views.OrganisationView]:
+    return Answer(views.view_of_organisation(organisation), etag=organisation.etag)
+
+
+def _send_invitation(mailer: Mailer, email: str, organisation: Organisation, token: str) -> None:
+    mailer.post(
+        email,
+        f"Invitation to {organisation.name}",
+        f"You are invited to join {organisation.name} on Gridloom.\n\n"
+        f"Accept within {INVITATION_LIFETIME.days} days with this token, a user name and a password of your choice:\n\n"
+        f"{token}\n\n"
+        "The token works once. If you did not expect this message, ignore it.\n",
+    )
