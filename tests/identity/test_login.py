@@ -1,0 +1,255 @@
+"""Logging in, staying in and leaving, over HTTP on the real database."""
+
+import asyncio
+import time
+from uuid import uuid4
+
+import pytest
+from tests.people import PASSWORD, client_of
+
+from gridloom.identity.permissions import Role
+
+
+async def log_in(client, username, password=PASSWORD):
+    return await client.post("/auth/public/authenticate", json={"username": username, "password": password})
+
+
+@pytest.fixture
+async def organisation(new_organisation):
+    return await new_organisation()
+
+
+class TestLogin:
+    async def test_answers_a_pair_of_tokens_in_the_words_of_oauth(self, anonymous, organisation):
+        answer = await log_in(anonymous, organisation.people[Role.VIEWER].username)
+        assert answer.status_code == 200
+        tokens = answer.json()
+        assert set(tokens) == {"access_token", "token_type", "expires_in", "refresh_token", "scope"}
+        assert tokens["token_type"] == "Bearer"
+        assert tokens["expires_in"] == 900
+        assert "Read:monitoring" in tokens["scope"].split()
+        assert "Manage:organisation" not in tokens["scope"]
+
+    async def test_gives_a_token_that_works(self, app, anonymous, organisation):
+        person = organisation.people[Role.TRADER]
+        token = (await log_in(anonymous, person.username)).json()["access_token"]
+        async with client_of(app, token) as client:
+            me = (await client.get("/auth/me")).json()
+        assert me["id"] == str(person.id)
+        assert me["username"] == person.username
+        assert me["organisationID"] == str(organisation.id)
+        assert me["role"] == "TRADER"
+        assert set(me) == {"id", "username", "displayName", "organisationID", "role", "permissions"}
+
+    async def test_does_not_care_about_the_case_of_the_user_name(self, anonymous, organisation):
+        assert (await log_in(anonymous, organisation.people[Role.VIEWER].username.upper())).status_code == 200
+
+    async def test_refuses_a_wrong_password_and_an_unknown_user_alike(self, anonymous, organisation):
+        wrong = await log_in(anonymous, organisation.people[Role.VIEWER].username, "not-the-password")
+        unknown = await log_in(anonymous, f"nobody-{uuid4().hex}", "not-the-password")
+        assert wrong.status_code == unknown.status_code == 401
+        assert wrong.headers["www-authenticate"] == unknown.headers["www-authenticate"] == "Bearer"
+        differing = {"requestId"}
+        assert {k: v for k, v in wrong.json().items() if k not in differing} == {
+            k: v for k, v in unknown.json().items() if k not in differing
+        }
+
+    async def test_takes_as_long_for_an_unknown_user(self, app, anonymous, organisation):
+        async def seconds(username):
+            started = time.perf_counter()
+            await log_in(anonymous, username, "not-the-password")
+            return time.perf_counter() - started
+
+        known = [await seconds(organisation.people[role].username) for role in Role]
+        unknown = [await seconds(f"nobody-{uuid4().hex}") for _ in Role]
+        assert 0.4 < sorted(unknown)[1] / sorted(known)[1] < 2.5
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {},
+            {"username": "a"},
+            {"username": "a", "password": None},
+            {"username": 1, "password": "x"},
+            {"username": "", "password": "x"},
+            {"username": "a", "password": "x", "more": 1},
+            {"username": "a\0", "password": "x"},
+            {"username": "a", "password": "x\0"},
+            [],
+        ],
+    )
+    async def test_refuses_a_malformed_body_with_400(self, anonymous, body):
+        answer = await anonymous.post("/auth/public/authenticate", json=body)
+        assert answer.status_code == 400
+        assert answer.headers["content-type"] == "application/problem+json"
+
+    async def test_is_repeated_with_the_same_tokens_under_the_same_key(self, app, anonymous, organisation):
+        body = {"username": organisation.people[Role.VIEWER].username, "password": PASSWORD}
+        headers = {"Idempotency-Key": uuid4().hex}
+        first = await anonymous.post("/auth/public/authenticate", json=body, headers=headers)
+        second = await anonymous.post("/auth/public/authenticate", json=body, headers=headers)
+        assert first.json() == second.json()
+        assert second.headers["idempotency-replayed"] == "true"
+        stored = await app.pool.fetch("select body from idempotency")
+        assert not any(first.json()["access_token"].encode() in row["body"] for row in stored)
+
+
+class TestThrottle:
+    async def test_refuses_even_the_right_password_after_repeated_failures(self, app, anonymous, organisation):
+        username = organisation.people[Role.VIEWER].username
+        statuses = [(await log_in(anonymous, username, "not-the-password")).status_code for _ in range(6)]
+        assert statuses == [401] * 5 + [429]
+        refused = await log_in(anonymous, username)
+        assert refused.status_code == 429
+        assert 1 <= int(refused.headers["retry-after"]) <= 30
+
+    async def test_holds_for_unknown_users_alike(self, anonymous):
+        username = f"nobody-{uuid4().hex}"
+        statuses = [(await log_in(anonymous, username, "not-the-password")).status_code for _ in range(6)]
+        assert statuses == [401] * 5 + [429]
+
+    async def test_leaves_other_users_alone(self, anonymous, organisation):
+        for _ in range(5):
+            await log_in(anonymous, organisation.people[Role.VIEWER].username, "not-the-password")
+        assert (await log_in(anonymous, organisation.people[Role.TRADER].username)).status_code == 200
+
+    async def test_forgets_failures_after_a_right_password(self, anonymous, organisation):
+        username = organisation.people[Role.VIEWER].username
+        for _ in range(3):
+            for _ in range(4):
+                assert (await log_in(anonymous, username, "not-the-password")).status_code == 401
+            assert (await log_in(anonymous, username)).status_code == 200
+
+    async def test_lets_no_more_guesses_through_when_they_come_at_once(self, anonymous, organisation):
+        username = organisation.people[Role.VIEWER].username
+        answers = await asyncio.gather(*(log_in(anonymous, username, f"guess-number-{n}") for n in range(12)))
+        assert {answer.status_code for answer in answers} <= {401, 429}
+        assert (await log_in(anonymous, username)).status_code == 429
+
+
+class TestRefresh:
+    async def refresh(self, client, token):
+        return await client.post("/auth/public/refresh", json={"refresh_token": token})
+
+    async def test_gives_a_new_pair_of_the_same_login(self, app, anonymous, organisation):
+        first = organisation.people[Role.VIEWER].tokens
+        answer = await self.refresh(anonymous, first.refresh)
+        assert answer.status_code == 200
+        assert answer.json()["refresh_token"] != first.refresh
+        async with client_of(app, answer.json()["access_token"]) as client:
+            assert (await client.get("/auth/me")).status_code == 200
+
+    async def test_of_a_spent_token_ends_the_whole_login(self, app, anonymous, organisation):
+        person = organisation.people[Role.VIEWER]
+        second = (await self.refresh(anonymous, person.tokens.refresh)).json()
+        assert (await self.refresh(anonymous, person.tokens.refresh)).status_code == 401
+        assert (await self.refresh(anonymous, second["refresh_token"])).status_code == 401
+        await asyncio.sleep(0.2)
+        async with client_of(app, second["access_token"]) as client:
+            assert (await client.get("/auth/me")).status_code == 401
+        assert (await person.client.get("/auth/me")).status_code == 401
+
+    async def test_is_won_by_exactly_one_of_many_at_once(self, anonymous, people, organisation):
+        for _ in range(5):
+            person = await people.add_member(organisation.id, Role.VIEWER)
+            answers = await asyncio.gather(*(self.refresh(anonymous, person.tokens.refresh) for _ in range(8)))
+            assert sorted(answer.status_code for answer in answers) == [200] + [401] * 7
+
+    async def test_refuses_what_it_never_gave_out(self, anonymous):
+        assert (await self.refresh(anonymous, "glr_never-given-out")).status_code == 401
+
+    async def test_refuses_an_expired_token(self, app, anonymous, organisation):
+        person = organisation.people[Role.VIEWER]
+        await app.pool.execute(
+            "update refresh_token set expires_at = clock_timestamp() where session_id = $1",
+            person.tokens.caller.session_id,
+        )
+        assert (await self.refresh(anonymous, person.tokens.refresh)).status_code == 401
+
+    async def test_keeps_no_token_in_the_clear(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        rows = await app.pool.fetch(
+            "select token_hash from refresh_token where session_id = $1", person.tokens.caller.session_id
+        )
+        assert all(person.tokens.refresh.encode() not in row["token_hash"] for row in rows)
+
+
+class TestLogout:
+    async def test_ends_the_access_and_the_refresh_token(self, anonymous, organisation):
+        person = organisation.people[Role.VIEWER]
+        assert (await person.client.get("/auth/me")).status_code == 200
+        assert (await person.client.post("/auth/logout")).status_code == 204
+        await asyncio.sleep(0.2)
+        assert (await person.client.get("/auth/me")).status_code == 401
+        refused = await anonymous.post("/auth/public/refresh", json={"refresh_token": person.tokens.refresh})
+        assert refused.status_code == 401
+
+    async def test_leaves_other_logins_of_the_same_user_alone(self, app, anonymous, organisation):
+        person = organisation.people[Role.VIEWER]
+        token = (await log_in(anonymous, person.username)).json()["access_token"]
+        await person.client.post("/auth/logout")
+        async with client_of(app, token) as client:
+            assert (await client.get("/auth/me")).status_code == 200
+
+
+class TestPassword:
+    NEW = "entirely-new-lantern-44"
+
+    async def change(self, person, current=PASSWORD, new=NEW):
+        return await person.client.post("/auth/password", json={"currentPassword": current, "newPassword": new})
+
+    async def test_change_ends_other_logins_and_keeps_this_one(self, app, anonymous, organisation):
+        person = organisation.people[Role.VIEWER]
+        other = (await log_in(anonymous, person.username)).json()
+        assert (await self.change(person)).status_code == 204
+        await asyncio.sleep(0.2)
+        assert (await person.client.get("/auth/me")).status_code == 200
+        async with client_of(app, other["access_token"]) as client:
+            assert (await client.get("/auth/me")).status_code == 401
+        assert (await log_in(anonymous, person.username)).status_code == 401
+        assert (await log_in(anonymous, person.username, self.NEW)).status_code == 200
+
+    async def test_change_needs_the_current_password(self, organisation):
+        refused = await self.change(organisation.people[Role.VIEWER], current="not-the-password")
+        assert refused.status_code == 422
+        assert refused.json()["errors"][0]["pointer"] == "/currentPassword"
+
+    async def test_change_is_throttled_like_a_login(self, organisation):
+        statuses = [
+            (await self.change(organisation.people[Role.VIEWER], current="not-the-password")).status_code
+            for _ in range(6)
+        ]
+        assert statuses == [422] * 5 + [429]
+
+    @pytest.mark.parametrize(("new", "status"), [("short", 400), ("password1234", 422), (PASSWORD, 422)])
+    async def test_change_refuses_weak_passwords(self, organisation, new, status):
+        assert (await self.change(organisation.people[Role.VIEWER], new=new)).status_code == status
+
+    async def test_change_lets_no_login_with_the_old_one_survive(self, app, anonymous, people, organisation):
+        person = await people.add_member(organisation.id, Role.VIEWER)
+        logins, change = asyncio.gather(*(log_in(anonymous, person.username) for _ in range(4))), self.change(person)
+        answers, changed = await asyncio.gather(logins, change)
+        assert changed.status_code == 204
+        await asyncio.sleep(0.2)
+        for answer in answers:
+            if answer.status_code == 200:
+                async with client_of(app, answer.json()["access_token"]) as client:
+                    assert (await client.get("/auth/me")).status_code == 401
+
+
+class TestKeySet:
+    async def test_lets_anybody_verify_a_token(self, anonymous, organisation):
+        import jwt
+
+        answer = await anonymous.get("/auth/public/jwks")
+        assert answer.status_code == 200
+        assert "max-age" in answer.headers["cache-control"]
+        token = organisation.people[Role.VIEWER].tokens.access
+        kid = jwt.get_unverified_header(token)["kid"]
+        key = next(key for key in jwt.PyJWKSet.from_dict(answer.json()).keys if key.key_id == kid)
+        claims = jwt.decode(token, key, algorithms=["EdDSA"], issuer="gridloom")
+        assert claims["sub"] == str(organisation.people[Role.VIEWER].id)
+        assert claims["exp"] - claims["iat"] == 900
+
+    async def test_holds_no_private_half(self, anonymous):
+        assert all("d" not in key for key in (await anonymous.get("/auth/public/jwks")).json()["keys"])
