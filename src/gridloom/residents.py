@@ -47,8 +47,9 @@ async def sequence_events(edge: Edge, settings: Settings) -> AsyncIterator[None]
     sequencer = Sequencer(edge.pool)
 
     async def check_event_sequencer(pool: asyncpg.Pool) -> Check:
-        status = "OK" if sequencer.alive() else "DOWN"
-        return Check(name="event sequencer", status=status, detail="running" if sequencer.alive() else "has stopped")
+        if not sequencer.alive():
+            return Check(name="event sequencer", status="DOWN", detail="has stopped")
+        return Check(name="event sequencer", status="OK", detail="running")
 
     edge.resources[HealthChecks].checks.append(check_event_sequencer)
     await sequencer.start()

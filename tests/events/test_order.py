@@ -1,0 +1,126 @@
+"""The order of events: every committed change in it once, none that rolled back, no gap, causes before effects."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from gridloom.database.after_commit import transaction
+from gridloom.events import store
+from gridloom.events.outbox import record_event
+from gridloom.events.sequencer import Sequencer
+from gridloom.kernel.ids import uuid7
+
+
+async def record(db, organisation_id, number=0, *, type="bid.placed", permission="Read:auctions", asset_key=None):
+    return await record_event(
+        db,
+        type=type,
+        organisation_id=organisation_id,
+        subject="auctions/1",
+        permission=permission,
+        asset_key=asset_key,
+        data={"number": number},
+    )
+
+
+async def order_of(pool, organisation_id):
+    rows = await pool.fetch(
+        "select sequence, id, data from event where organisation_id = $1 order by sequence", organisation_id
+    )
+    assert [row["sequence"] for row in rows] == list(range(1, len(rows) + 1))
+    return rows
+
+
+class TestAnOrder:
+    async def test_has_what_was_committed_and_nothing_that_rolled_back(self, pool, organisation) -> None:
+        ours = await organisation()
+        async with pool.acquire() as db:
+            attempt = db.transaction()
+            await attempt.start()
+            await record(db, ours, 1)
+            await attempt.rollback()
+        kept = await record(pool, ours, 2)
+        assert await store.sequence_events(pool, 100) == 1
+        assert [row["id"] for row in await order_of(pool, ours)] == [kept]
+
+    async def test_follows_the_commits_and_not_the_insertions(self, pool, organisation) -> None:
+        ours = await organisation()
+        async with pool.acquire() as slow, slow.transaction():
+            late = await record(slow, ours)
+            early = await record(pool, ours)
+            await store.sequence_events(pool, 100)
+        await store.sequence_events(pool, 100)
+        assert [row["id"] for row in await order_of(pool, ours)] == [early, late]
+
+    async def test_is_gap_free_and_causal_under_concurrent_writers_and_sequencers(self, pool, organisation) -> None:
+        organisations = [await organisation() for _ in range(3)]
+        await pool.execute("create table counter (organisation_id uuid primary key, n int not null)")
+        for ours in organisations:
+            await pool.execute("insert into counter values ($1, 0)", ours)
+        sequencers = [Sequencer(pool, look_every_s=0.05) for _ in range(3)]
+        for sequencer in sequencers:
+            await sequencer.start()
+        dice = random.Random(1)
+
+        async def write() -> None:
+            for _ in range(40):
+                ours = dice.choice(organisations)
+                try:
+                    async with transaction(pool) as db:
+                        number = await db.fetchval(
+                            "update counter set n = n + 1 where organisation_id = $1 returning n", ours
+                        )
+                        await record(db, ours, number)
+                        if dice.random() < 0.2:
+                            raise InterruptedError
+                except InterruptedError:
+                    pass
+
+        await asyncio.gather(*(write() for _ in range(12)))
+        while not await store.outbox_is_empty(pool):
+            await asyncio.sleep(0.02)
+        for sequencer in sequencers:
+            await sequencer.stop()
+        for ours in organisations:
+            numbers = [row["data"]["number"] for row in await order_of(pool, ours)]
+            last = await pool.fetchval("select n from counter where organisation_id = $1", ours)
+            # The counter was locked until each commit, so commit order is the order of its values.
+            assert numbers == list(range(1, last + 1))
+
+    async def test_tells_the_listeners_how_far_it_has_come(self, pool, organisation) -> None:
+        ours = await organisation()
+        heard: asyncio.Queue[str] = asyncio.Queue()
+        async with pool.acquire() as db:
+
+            def hear(_connection, _pid, _channel, payload) -> None:
+                heard.put_nowait(payload)
+
+            await db.add_listener(store.CHANNEL, hear)
+            for _ in range(3):
+                await record(pool, ours)
+            await store.sequence_events(pool, 100)
+            assert await asyncio.wait_for(heard.get(), 2) == f"{ours}:3"
+            await db.remove_listener(store.CHANNEL, hear)
+
+
+class TestTheReadersOfAnEvent:
+    async def test_are_its_organisation_and_those_with_a_covering_grant(self, pool, organisation) -> None:
+        owner, reader, other = [await organisation() for _ in range(3)]
+        key = await pool.fetchval(
+            "insert into asset (id, kind, organisation_id) values ($1, 'PHYSICAL', $2) returning key", uuid7(), owner
+        )
+        for grantee, permissions in ((reader, ["Read:schedules"]), (other, ["Read:monitoring"])):
+            await pool.execute("insert into asset_grant values ($1, $2, $3, $2)", key, grantee, permissions)
+        await record(pool, owner, type="schedule.updated", permission="Read:schedules", asset_key=key)
+        await store.sequence_events(pool, 100)
+        counts = [len(await order_of(pool, who)) for who in (owner, reader, other)]
+        assert counts == [1, 1, 0]
+
+    async def test_include_the_operator_except_for_bids(self, pool, organisation) -> None:
+        ours, operator = await organisation(), await organisation("OPERATOR")
+        await record(pool, ours, type="bid.placed")
+        await record(pool, ours, type="auction.cleared")
+        await store.sequence_events(pool, 100)
+        types = await pool.fetch("select type from event where organisation_id = $1", operator)
+        assert [row["type"] for row in types] == ["auction.cleared"]

@@ -1,0 +1,35 @@
+"""A process that runs jobs until it is killed: `python -m tests.jobs.runner_process DSN RUNNERS`."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+
+from gridloom.database.listen import Listener
+from gridloom.database.pool import create_pool
+from gridloom.jobs import JobRun, JobRunner, job
+
+
+@job("count", attempts=1000)
+async def count(run: JobRun) -> None:
+    await run.db.execute("insert into done (key, attempt) values ($1, $2)", run.key, run.attempt)
+    await asyncio.sleep(random.uniform(0, 0.03))
+    if random.random() < 0.05:
+        raise ValueError("bad luck")
+
+
+async def main(dsn: str, runners: int) -> None:
+    pool = await create_pool(dsn, size=10)
+    listener = Listener(dsn)
+    for _ in range(runners):
+        runner = JobRunner(pool)
+        runner.attach(listener)
+        await runner.start()
+    await listener.start()
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))
