@@ -18,10 +18,11 @@ from gridloom.documentation import Interface
 from gridloom.edge import operations_of
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.rate_limit import RateLimiter
+from gridloom.events import routes as events
 from gridloom.health import HealthChecks
 from gridloom.identity import auth_routes, organisation_routes
 from gridloom.identity import residence as identity
-from gridloom.residents import Resident, run_jobs, sequence_events
+from gridloom.residents import Resident, run_jobs, sequence_events, stream_events
 from gridloom.settings import Settings
 
 ROOMS: tuple[ModuleType, ...] = (
@@ -30,10 +31,11 @@ ROOMS: tuple[ModuleType, ...] = (
     auth_routes,
     organisation_routes,
     audit_routes,
+    events,
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
-RESIDENTS: tuple[Resident, ...] = (identity.reside, sequence_events, run_jobs)
+RESIDENTS: tuple[Resident, ...] = (identity.reside, sequence_events, stream_events, run_jobs)
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
 
 

@@ -9,8 +9,11 @@ import asyncpg
 
 from gridloom.database.listen import Listener
 from gridloom.edge.dispatch import Edge
+from gridloom.events import retention as _retention  # noqa: F401  # declares a job
+from gridloom.events.hub import EventHub
 from gridloom.events.sequencer import Sequencer
 from gridloom.health import Check, HealthChecks
+from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
 from gridloom.jobs import JobRunner
 from gridloom.jobs import store as job_store
 from gridloom.settings import Settings
@@ -57,3 +60,12 @@ async def sequence_events(edge: Edge, settings: Settings) -> AsyncIterator[None]
         yield
     finally:
         await sequencer.stop()
+
+
+@asynccontextmanager
+async def stream_events(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    hub, listener = EventHub(edge.pool), edge.resources[Listener]
+    hub.attach(listener)
+    listener.subscribe(RIGHTS_CHANGED, lambda _payload: hub.rights_changed())
+    edge.resources.add(hub)
+    yield

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import asyncpg
 import pytest
+from tests.conftest import migrated_database
 
 from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
-from tests.conftest import migrated_database
 
 NewOrganisation = Callable[..., Awaitable[UUID]]
 

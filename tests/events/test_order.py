@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
+from uuid import UUID
 
 from gridloom.database.after_commit import transaction
 from gridloom.events import store
@@ -12,7 +14,15 @@ from gridloom.events.sequencer import Sequencer
 from gridloom.kernel.ids import uuid7
 
 
-async def record(db, organisation_id, number=0, *, type="bid.placed", permission="Read:auctions", asset_key=None):
+async def record(
+    db: Any,
+    organisation_id: UUID,
+    number: int = 0,
+    *,
+    type: str = "bid.placed",
+    permission: str = "Read:auctions",
+    asset_key: int | None = None,
+) -> UUID:
     return await record_event(
         db,
         type=type,
@@ -24,12 +34,12 @@ async def record(db, organisation_id, number=0, *, type="bid.placed", permission
     )
 
 
-async def order_of(pool, organisation_id):
+async def order_of(pool: Any, organisation_id: UUID) -> list[Any]:
     rows = await pool.fetch(
         "select sequence, id, data from event where organisation_id = $1 order by sequence", organisation_id
     )
     assert [row["sequence"] for row in rows] == list(range(1, len(rows) + 1))
-    return rows
+    return list(rows)
 
 
 class TestAnOrder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import asyncpg
@@ -44,6 +44,7 @@ class Call:
         "_caller",
         "_connection",
         "_transaction",
+        "_verify",
         "accepts",
         "address",
         "audit_details",
@@ -92,6 +93,7 @@ class Call:
         """What the audit log should keep of this change besides who, what and when."""
         self.retry: Retry | None = None
         self._caller: Caller | None = None
+        self._verify: Callable[[], Awaitable[Caller]] | None = None
         self._connection: Any = None
         self._transaction: Transaction | None = None
 
@@ -104,8 +106,15 @@ class Call:
     def known_caller(self) -> Caller | None:
         return self._caller
 
-    def signed_in_as(self, caller: Caller) -> None:
+    def signed_in_as(self, caller: Caller, verify: Callable[[], Awaitable[Caller]]) -> None:
         self._caller = caller
+        self._verify = verify
+
+    async def still_signed_in(self) -> Caller:
+        """The caller with the rights it has now, for answers that go on for long; 401 once its token has ended."""
+        assert self._verify is not None, "a public operation has no caller"
+        self._caller = await self._verify()
+        return self._caller
 
     @property
     def db(self) -> Database:

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
@@ -216,10 +217,13 @@ class Edge:
             return
         token = _bearer(call)
         caller = self.authenticator.known(token) or await self.authenticator.authenticate(token)
-        call.signed_in_as(caller)
+        call.signed_in_as(caller, partial(self._verify, token))
         await self._limiter.take(call.pool, call.operation.rate_limit, caller.key, answer_headers)
         if access not in (SIGNED_IN, *caller.permissions):
             raise Forbidden(f"This needs the permission {access}, which {caller.role} does not hold.")
+
+    async def _verify(self, token: str) -> Caller:
+        return self.authenticator.known(token) or await self.authenticator.authenticate(token)
 
     async def _change(self, call: Call, arguments: dict[str, Any], body: bytes) -> reply.Reply:
         """Run a handler in its transaction, from the start again where PostgreSQL asks for it."""

@@ -53,6 +53,7 @@ async def _until(frames: AsyncIterator[bytes], stopping: asyncio.Event) -> Async
         if upcoming is not None and not upcoming.done():
             upcoming.cancel()
             await asyncio.wait({upcoming})
+        await frames.aclose()  # type: ignore[attr-defined]  # what the frames hold is given back at once
 
 
 async def send_reply(

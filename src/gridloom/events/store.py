@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
+from gridloom.edge import to_json
+from gridloom.events.framing import frame
+from gridloom.events.model import Event, SequencedEvent
 from gridloom.events.types import OPERATOR_TYPES
 
 if TYPE_CHECKING:
+    import asyncpg
+
     from gridloom.database.pool import Database
 
 CHANNEL = "gridloom_event"
@@ -43,3 +49,68 @@ async def outbox_is_empty(db: Database) -> bool:
 async def sequence_events(db: Database, most: int) -> int:
     """Move up to `most` committed events into their orders; how many."""
     return int(await db.fetchval("select sequence_events($1, $2)", most, list(OPERATOR_TYPES)))
+
+
+async def read_events(db: Database, organisation_id: UUID, after: int, most: int) -> list[SequencedEvent]:
+    """The next events of an order, each with whether the organisation may read it at this moment."""
+    rows = await db.fetch(
+        """
+        select sequence, id, type, time, origin_id, subject, permission, data::text as data,
+               event_is_open(organisation_id, origin_id, asset_key, permission) as is_open
+        from event
+        where organisation_id = $1 and sequence > $2
+        order by sequence
+        limit $3
+        """,
+        organisation_id, after, most,
+    )  # fmt: skip
+    return [_sequenced(row) for row in rows]
+
+
+def _sequenced(row: asyncpg.Record) -> SequencedEvent:
+    event = Event(
+        id=row["id"],
+        type=row["type"],
+        time=row["time"],
+        organisation_id=row["origin_id"],
+        subject=row["subject"],
+        data=msgspec.json.decode(row["data"]),
+    )
+    return SequencedEvent(
+        sequence=row["sequence"],
+        permission=row["permission"],
+        is_open=row["is_open"],
+        event=event,
+        frame=frame(row["sequence"], row["type"], to_json(event)),
+    )
+
+
+async def heads_of(db: Database, organisation_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """How far each order has come; an organisation without events has no order yet."""
+    rows = await db.fetch(
+        "select organisation_id, last_sequence from event_head where organisation_id = any($1)", list(organisation_ids)
+    )
+    return {row["organisation_id"]: row["last_sequence"] for row in rows}
+
+
+async def oldest_kept(db: Database, organisation_id: UUID) -> int | None:
+    oldest = await db.fetchval(
+        "select sequence from event where organisation_id = $1 order by sequence limit 1", organisation_id
+    )
+    return None if oldest is None else int(oldest)
+
+
+async def forget_events(db: Database, older_than: timedelta, most: int) -> int:
+    """Forget up to `most` events of that age; how many. The counters stay, so no place is ever given twice."""
+    return len(
+        await db.fetch(
+            """
+            delete from event
+            where (organisation_id, sequence) in (
+              select organisation_id, sequence from event where sequenced_at < clock_timestamp() - $1::interval
+              order by sequenced_at limit $2)
+            returning 1
+            """,
+            older_than, most,
+        )
+    )  # fmt: skip

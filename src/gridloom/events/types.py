@@ -10,7 +10,7 @@ from types import MappingProxyType
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventType:
     """`data` names the fields of the event's data and what they mean; `operator_reads` says whether the platform's
-    operators read it for every organisation, without a grant."""
+    operators read it for every organisation (what happens to virtual assets they read in any case)."""
 
     name: str
     description: str

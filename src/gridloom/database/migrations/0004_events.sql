@@ -38,14 +38,25 @@ create table event_head (
   constraint event_head_pkey primary key (organisation_id)
 );
 
+-- Whether an organisation in whose order an event stands may still read it: a grant can have been taken back since.
+create function event_is_open(reader_id uuid, origin_id uuid, event_asset_key int, event_permission text)
+  returns boolean language sql stable parallel safe
+begin atomic
+  select reader_id = origin_id or event_asset_key is null
+      or exists (select from asset_grant g where g.asset_key = event_asset_key and g.organisation_id = reader_id
+                   and event_permission = any(g.permissions))
+      or exists (select from asset a, organisation o where a.key = event_asset_key and a.kind = 'VIRTUAL'
+                   and o.id = reader_id and o.kind = 'OPERATOR');
+end;
+
 -- Gives committed events their places and tells the listeners; answers how many it took. One caller at a time: the next
 -- waits, and then sees all that was committed before it got the lock.
 --
 -- A transaction that began after another had committed finds the other's rows visible and with smaller ids, so no
 -- organisation ever reads an effect before its cause.
 --
--- Readers of an event are the organisation it happened to, those with a grant that covers it, and, for the types the caller
--- names, the platform's operators.
+-- Readers of an event are those who could ask for the same by a request: the organisation it happened to, those with a
+-- grant that covers it, and the platform's operators for virtual assets and for the types that the caller names.
 create function sequence_events(most int, operator_types text[]) returns int language plpgsql volatile as $$
 declare
   taken_count int;
@@ -60,8 +71,8 @@ begin
     select taken.id, asset_grant.organisation_id from taken join asset_grant using (asset_key)
     where taken.permission = any(asset_grant.permissions)
     union
-    select taken.id, organisation.id from taken, organisation
-    where organisation.kind = 'OPERATOR' and taken.type = any(operator_types)
+    select taken.id, organisation.id from taken left join asset on asset.key = taken.asset_key, organisation
+    where organisation.kind = 'OPERATOR' and (taken.type = any(operator_types) or asset.kind = 'VIRTUAL')
   ), placed as (
     select reader_id, taken.*, row_number() over (partition by reader_id order by taken.id) as place,
            count(*) over (partition by reader_id) as places

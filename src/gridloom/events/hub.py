@@ -1,0 +1,126 @@
+"""From one listening connection to every open stream of this process: who waits is woken, what is read is read once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import asyncpg
+import structlog
+
+from gridloom.events import store
+from gridloom.events.model import SequencedEvent
+
+if TYPE_CHECKING:
+    from gridloom.database.listen import Listener
+    from gridloom.database.pool import Pool
+
+log = structlog.get_logger()
+
+MOST_AT_ONCE = 200
+SHARED_FOR_S = 0.5
+"""How long streams at the same place share one reading: no longer than a grant taken back may go unnoticed."""
+RIGHTS_SETTLE_S = 1.0
+"""How long after an announcement of changed rights every cache in this process has certainly heard of it."""
+
+
+class Channel:
+    """One organisation's order, as the open streams of this process follow it."""
+
+    def __init__(self, pool: Pool, organisation_id: UUID) -> None:
+        self.organisation_id = organisation_id
+        self.streams = 0
+        self.head = 0
+        self.changed = asyncio.Event()
+        self._pool = pool
+        self._readings: dict[int, tuple[float, asyncio.Task[list[SequencedEvent]]]] = {}
+
+    def wake(self) -> None:
+        """Whoever waits for the present `changed` goes on; whoever comes later waits for the next."""
+        woken, self.changed = self.changed, asyncio.Event()
+        woken.set()
+
+    async def read(self, after: int) -> list[SequencedEvent]:
+        """The next events after a place. Streams that stand at the same place share the query."""
+        now = time.monotonic()
+        self._readings = {
+            place: (at, reading) for place, (at, reading) in self._readings.items() if now - at < SHARED_FOR_S
+        }
+        known = self._readings.get(after)
+        if known is None:
+            reading = asyncio.create_task(
+                store.read_events(self._pool, self.organisation_id, after, MOST_AT_ONCE), name="read events"
+            )
+            known = self._readings[after] = (now, reading)
+        events = await asyncio.shield(known[1])
+        if not events:
+            self._readings.pop(after, None)
+        return events
+
+
+class EventHub:
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._channels: dict[UUID, Channel] = {}
+        self._chores: set[asyncio.Task[None]] = set()
+
+    def attach(self, listener: Listener) -> None:
+        listener.subscribe(store.CHANNEL, self._on_events)
+
+    @property
+    def streams(self) -> int:
+        return sum(channel.streams for channel in self._channels.values())
+
+    def streams_of(self, organisation_id: UUID) -> int:
+        channel = self._channels.get(organisation_id)
+        return 0 if channel is None else channel.streams
+
+    @asynccontextmanager
+    async def follow(self, organisation_id: UUID) -> AsyncIterator[Channel]:
+        channel = self._channels.setdefault(organisation_id, Channel(self._pool, organisation_id))
+        channel.streams += 1
+        try:
+            heads = await store.heads_of(self._pool, [organisation_id])
+            channel.head = max(channel.head, heads.get(organisation_id, 0))
+            yield channel
+        finally:
+            channel.streams -= 1
+            if channel.streams == 0:
+                del self._channels[organisation_id]
+
+    def rights_changed(self) -> None:
+        """Have every stream look at its caller again, once what is remembered of callers has been forgotten."""
+        asyncio.get_running_loop().call_later(RIGHTS_SETTLE_S, self._wake_all)
+
+    def _wake_all(self) -> None:
+        for channel in self._channels.values():
+            channel.wake()
+
+    def _on_events(self, payload: str | None) -> None:
+        if payload is None or payload == "*":
+            chore = asyncio.create_task(self._look_everywhere(), name="look at every order")
+            self._chores.add(chore)
+            chore.add_done_callback(self._chores.discard)
+            return
+        for entry in payload.split(" "):
+            organisation_id, _, head = entry.partition(":")
+            channel = self._channels.get(UUID(organisation_id))
+            if channel is not None:
+                channel.head = max(channel.head, int(head))
+                channel.wake()
+
+    async def _look_everywhere(self) -> None:
+        """After a pause in listening, or a notice too short to name everyone."""
+        try:
+            heads = await store.heads_of(self._pool, list(self._channels))
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+            log.warning("events.heads_unknown", error=repr(error))
+            asyncio.get_running_loop().call_later(1.0, self._on_events, None)
+            return
+        for organisation_id, channel in self._channels.items():
+            channel.head = max(channel.head, heads.get(organisation_id, 0))
+            channel.wake()

@@ -1,0 +1,19 @@
+"""Events are kept for a while and then forgotten."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from gridloom.events import store
+from gridloom.jobs import JobRun, job
+
+KEPT_FOR = timedelta(days=30)
+AT_ONCE = 5000
+
+
+@job("events.forget", every=timedelta(hours=1), bulk=True)
+async def forget_old_events(run: JobRun) -> None:
+    """In short bites: what is left over is taken by the next run."""
+    for _ in range(20):
+        if await store.forget_events(run.db, KEPT_FOR, AT_ONCE) < AT_ONCE:
+            return

@@ -1,0 +1,104 @@
+"""`GET /events`: the organisation's order of events as a stream that can be resumed."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from msgspec import Meta
+
+from gridloom.edge import EVENT_STREAM, SIGNED_IN, Call, EventStream, QueryParameters, operation
+from gridloom.events import store
+from gridloom.events.hub import EventHub
+from gridloom.events.rules import Filter
+from gridloom.events.stream import stream_events
+from gridloom.events.types import EVENT_TYPES
+from gridloom.kernel.problem import BadRequest, Conflict, FieldError, TooManyRequests
+
+MOST_STREAMS = 2000
+"""Open streams of one organisation in one process."""
+_PLACE = re.compile(r"\d{1,18}")
+
+
+class EventsForgotten(Conflict):
+    """The place named by `Last-Event-ID` lies before the oldest event that is still kept.
+
+    Going on from there would skip events without saying so. Read the resources themselves, then open the stream anew:
+    without `Last-Event-ID` for what happens from now on, or with `0` for everything that is still kept.
+    """
+
+    title = "The events after this one are no longer kept"
+
+
+TypeName = Annotated[str, Meta(description="A type of events", examples=["bid.placed"])]
+Subject = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=300,
+        description="A resource, as its path without the leading slash; stands for what is below it as well",
+        examples=["physical-assets"],
+    ),
+]
+
+
+class EventQuery(QueryParameters):
+    types: tuple[TypeName, ...] | None = None
+    subjects: tuple[Subject, ...] | None = None
+
+
+@operation(
+    "GET",
+    "/events",
+    summary="Follow what happens, as server-sent events",
+    tag="Events",
+    access=SIGNED_IN,
+    produces=(EVENT_STREAM,),
+    problems=(EventsForgotten, TooManyRequests),
+)
+async def follow_events(call: Call, query: EventQuery) -> EventStream:
+    """Every event of the caller's organisation that the caller may read, each once and in order.
+
+    `id` is the event's place in that order. A client that comes back with `Last-Event-ID` misses none and gets none
+    twice. Without it the stream starts with what happens next; with `0` it starts with the oldest event that is kept
+    (30 days). A comment or a bare `id` every 15 seconds shows that the connection lives. The stream ends when the
+    token does.
+    """
+    hub = call.resources[EventHub]
+    filter = Filter(_known_types(query.types or ()), tuple(part.strip("/") for part in query.subjects or ()))
+    if hub.streams_of(call.caller.organisation_id) >= MOST_STREAMS:
+        raise TooManyRequests(
+            f"Your organisation has {MOST_STREAMS} open streams here; close one first.", retry_after_s=30
+        )
+    return EventStream(stream_events(call, hub, filter, await _starting_place(call)))
+
+
+def _known_types(types: tuple[str, ...]) -> frozenset[str]:
+    unknown = [type for type in types if type not in EVENT_TYPES]
+    if unknown:
+        raise BadRequest(
+            f"There is no event type {unknown[0]}.", errors=[FieldError("query:types", f"{unknown[0]} is not a type")]
+        )
+    return frozenset(types)
+
+
+async def _starting_place(call: Call) -> int:
+    """The place after which the stream starts."""
+    organisation_id = call.caller.organisation_id
+    asked = call.header("last-event-id")
+    head = (await store.heads_of(call.db, [organisation_id])).get(organisation_id, 0)
+    if asked is None:
+        return head
+    if _PLACE.fullmatch(asked) is None or int(asked) > head:
+        raise BadRequest(
+            "Last-Event-ID is not the id of an event of your organisation.",
+            errors=[FieldError("header:Last-Event-ID", "is not a place in this order")],
+        )
+    position = int(asked)
+    oldest = await store.oldest_kept(call.db, organisation_id)
+    first = head + 1 if oldest is None else oldest
+    if position == 0:
+        return first - 1
+    if position < first - 1:
+        raise EventsForgotten(f"The oldest event that is kept is {first}; {position} is further back.")
+    return position

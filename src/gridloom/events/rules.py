@@ -1,0 +1,28 @@
+"""Who is told what: the filters of a reader, and what its rights leave of an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gridloom.events.model import SequencedEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """No types means every type; no subjects, everything."""
+
+    types: frozenset[str] = frozenset()
+    subjects: tuple[str, ...] = ()
+
+    def lets_through(self, type: str, subject: str) -> bool:
+        """A subject stands for itself and for all below it: `physical-assets` for every physical asset."""
+        if self.types and type not in self.types:
+            return False
+        return not self.subjects or any(subject == one or subject.startswith(f"{one}/") for one in self.subjects)
+
+
+def is_told(sequenced: SequencedEvent, filter: Filter, permissions: frozenset[str]) -> bool:
+    """Whether a reader with these permissions, now, is told this event of its organisation's order."""
+    if not sequenced.is_open or sequenced.permission not in permissions:
+        return False
+    return filter.lets_through(sequenced.event.type, sequenced.event.subject)

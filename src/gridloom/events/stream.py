@@ -1,0 +1,53 @@
+"""One reader's stream: what is past from its place on, then what happens, as long as its token holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import asyncpg
+
+from gridloom.edge import Call
+from gridloom.events.framing import HEARTBEAT, opening, place
+from gridloom.events.hub import EventHub
+from gridloom.events.rules import Filter, is_told
+from gridloom.kernel.problem import Unauthenticated
+
+HEARTBEAT_S = 15.0
+RETRY_MS = 2000
+
+
+async def stream_events(
+    call: Call, hub: EventHub, filter: Filter, position: int, heartbeat_s: float = HEARTBEAT_S
+) -> AsyncIterator[bytes]:
+    """Frames of the events after `position`, each once and in order.
+
+    The caller's rights are looked at anew before each delivery and at each heart-beat; the stream ends with the token,
+    the session or the membership it rests on.
+    """
+    organisation_id = call.caller.organisation_id
+    told_place = position
+    async with hub.follow(organisation_id) as channel:
+        yield opening(position, RETRY_MS)
+        while True:
+            changed = channel.changed
+            try:
+                caller = await call.still_signed_in()
+                events = await channel.read(position) if channel.head > position else []
+            except (Unauthenticated, OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+                return  # whoever comes back is told why, or goes on where this stream ended
+            if caller.organisation_id != organisation_id:
+                return
+            if events:
+                position = events[-1].sequence
+                told = [one for one in events if is_told(one, filter, caller.permissions)]
+                if told:
+                    told_place = told[-1].sequence
+                    yield b"".join(one.frame for one in told)
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), heartbeat_s)
+                continue
+            yield HEARTBEAT if told_place == position else place(position)
+            told_place = position

@@ -1,0 +1,243 @@
+"""`GET /events`: each event once and in order over any number of reconnects, and only to who may read it now."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.events.sse import Reader
+from tests.people import OrganisationUnderTest
+
+from gridloom.database.after_commit import transaction
+from gridloom.edge.dispatch import Edge
+from gridloom.events import routes, stream
+from gridloom.events.outbox import record_event
+from gridloom.identity.permissions import Role
+from gridloom.kernel.ids import uuid7
+
+
+async def happen(
+    edge: Edge,
+    organisation_id: UUID,
+    number: int = 0,
+    *,
+    type: str = "auction.opened",
+    permission: str = "Read:auctions",
+    subject: str = "auctions/1",
+    asset_key: int | None = None,
+) -> None:
+    async with transaction(edge.pool) as db:
+        await record_event(
+            db,
+            type=type,
+            organisation_id=organisation_id,
+            subject=subject,
+            permission=permission,
+            asset_key=asset_key,
+            data={"number": number},
+        )
+
+
+def reader(edge: Edge, ours: OrganisationUnderTest, role: Role = Role.ADMIN, *arguments: Any, **options: Any) -> Reader:
+    return Reader(edge, ours.people[role].tokens.access, *arguments, **options)
+
+
+async def make_asset(edge: Edge, owner: UUID, kind: str = "PHYSICAL") -> int:
+    return int(
+        await edge.pool.fetchval(
+            "insert into asset (id, kind, organisation_id) values ($1, $2, $3) returning key", uuid7(), kind, owner
+        )
+    )
+
+
+async def grant(edge: Edge, asset_key: int, to: UUID, *permissions: str) -> None:
+    await edge.pool.execute("insert into asset_grant values ($1, $2, $3, $2)", asset_key, to, list(permissions))
+
+
+class TestAStream:
+    async def test_tells_what_happens_as_the_contract_has_it(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        async with reader(app, ours) as stream:
+            assert stream.status == 200
+            began = time.monotonic()
+            await happen(app, ours.id, 7)
+            told = await stream.next()
+            assert time.monotonic() - began < 1
+        assert told is not None
+        assert (told.id, told.type) == (1, "auction.opened")
+        assert set(told.data) == {"id", "type", "time", "organisationID", "subject", "data"}
+        assert told.data["organisationID"] == str(ours.id)
+        assert told.data["data"] == {"number": 7}
+        assert told.data["time"].endswith("Z")
+
+    async def test_starts_with_what_happens_next_and_says_where_it_stands(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        await happen(app, ours.id, 1)
+        await wait_for_head(app, ours.id, 1)
+        async with reader(app, ours) as stream:
+            assert await stream.frame() == "retry: 2000\nid: 1"
+            await happen(app, ours.id, 2)
+            told = await stream.next()
+        assert told is not None
+        assert told.data["data"] == {"number": 2}
+
+    async def test_resumes_without_gap_or_double_over_many_reconnects(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        total, told = 60, list[int]()
+
+        async def write() -> None:
+            for number in range(total):
+                await happen(app, ours.id, number)
+                await asyncio.sleep(0.002)
+
+        writing = asyncio.create_task(write())
+        place = 0
+        while len(told) < total:
+            async with reader(app, ours, last_event_id=place) as stream:
+                for one in await stream.many(min(7, total - len(told))):
+                    told.append(one.data["data"]["number"])
+                    assert one.id is not None
+                    place = one.id
+        await writing
+        assert told == list(range(total))
+
+    async def test_reads_long_backlogs_in_pieces(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        for number in range(450):
+            await happen(app, ours.id, number)
+        await wait_for_head(app, ours.id, 450)
+        async with reader(app, ours, last_event_id=0) as stream:
+            assert [one.data["data"]["number"] for one in await stream.many(450)] == list(range(450))
+
+    async def test_is_shared_by_many_readers_of_one_organisation(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        readers = [reader(app, ours) for _ in range(50)]
+        for one in readers:
+            await one.__aenter__()
+        await happen(app, ours.id, 5)
+        told = await asyncio.gather(*(one.next() for one in readers))
+        assert {one.id for one in told if one} == {1}
+        assert len(told) == 50
+        for one in readers:
+            await one.__aexit__()
+
+    async def test_beats_while_nothing_happens_and_moves_the_reader_past_what_it_is_not_told(
+        self, app, new_organisation, monkeypatch
+    ) -> None:
+        monkeypatch.setattr(routes, "stream_events", partial(stream.stream_events, heartbeat_s=0.2))
+        ours = await new_organisation()
+        async with reader(app, ours, Role.ADMIN, "/events?types=bid.placed") as open_stream:
+            assert await open_stream.frame() == "retry: 2000\nid: 0"
+            assert await open_stream.frame() == ":"
+            await happen(app, ours.id)
+            assert "id: 1" in [await open_stream.frame(), await open_stream.frame()]
+
+    async def test_filters_by_type_and_subject(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        target = "/events?types=auction.opened,bid.placed&subjects=auctions/1,physical-assets"
+        async with reader(app, ours, Role.ADMIN, target) as stream:
+            await happen(app, ours.id, 1, subject="auctions/12")
+            await happen(app, ours.id, 2, subject="auctions/1/bids/4", type="bid.placed")
+            await happen(app, ours.id, 3, type="auction.cleared")
+            await happen(app, ours.id, 4, subject="physical-assets/9")
+            numbers = [one.data["data"]["number"] for one in await stream.many(2)]
+        assert numbers == [2, 4]
+
+    @pytest.mark.parametrize("place", ["x", "-1", "1.5", "99999999999", "9" * 40, ""])
+    async def test_refuses_a_place_that_is_none(self, app, new_organisation, place) -> None:
+        ours = await new_organisation()
+        answer = await ours.admin.get("/events", headers={"Last-Event-ID": place})
+        assert answer.status_code == 400
+        assert answer.json()["errors"][0]["pointer"] == "header:Last-Event-ID"
+
+    async def test_refuses_an_unknown_type(self, new_organisation) -> None:
+        answer = await (await new_organisation()).admin.get("/events", params={"types": "bid.placed,nonsense"})
+        assert answer.status_code == 400
+
+    async def test_says_so_when_the_place_is_no_longer_kept(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        for number in range(3):
+            await happen(app, ours.id, number)
+        await wait_for_head(app, ours.id, 3)
+        await app.pool.execute("delete from event where organisation_id = $1 and sequence < 3", ours.id)
+        answer = await ours.admin.get("/events", headers={"Last-Event-ID": "1"})
+        assert (answer.status_code, answer.json()["type"]) == (409, "/docs/problems/events-forgotten")
+        async with reader(app, ours, last_event_id=0) as stream:
+            assert (await stream.many(1))[0].id == 3
+
+
+class TestAReader:
+    async def test_is_told_nothing_of_other_organisations(self, app, new_organisation) -> None:
+        ours, theirs = await new_organisation(), await new_organisation()
+        async with reader(app, ours) as stream:
+            await happen(app, theirs.id)
+            assert await stream.nothing()
+
+    async def test_is_told_only_what_its_role_may_read(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        async with reader(app, ours, Role.ENGINEER) as stream:
+            await happen(app, ours.id, 1, permission="Read:auctions")
+            await happen(app, ours.id, 2, permission="Read:schedules")
+            assert (await stream.many(1))[0].data["data"] == {"number": 2}
+
+    async def test_is_told_of_granted_assets_until_the_grant_is_taken_back(self, app, new_organisation) -> None:
+        owner, ours = await new_organisation(), await new_organisation()
+        key = await make_asset(app, owner.id)
+        await grant(app, key, ours.id, "Read:schedules")
+        schedules: Any = {"type": "schedule.updated", "permission": "Read:schedules", "asset_key": key}
+        async with reader(app, ours) as stream:
+            await happen(app, owner.id, 1, **schedules)
+            first = (await stream.many(1))[0]
+            assert first.data["organisationID"] == str(owner.id)
+            await app.pool.execute("delete from asset_grant where asset_key = $1", key)
+            await happen(app, owner.id, 2, **schedules)
+            assert await stream.nothing()
+
+    async def test_is_not_told_afterwards_what_happened_before_its_grant_was_taken_back(
+        self, app, new_organisation
+    ) -> None:
+        owner, ours = await new_organisation(), await new_organisation()
+        key = await make_asset(app, owner.id)
+        await grant(app, key, ours.id, "Read:schedules")
+        await happen(app, owner.id, 1, type="schedule.updated", permission="Read:schedules", asset_key=key)
+        await wait_for_head(app, ours.id, 1)
+        await app.pool.execute("delete from asset_grant where asset_key = $1", key)
+        async with reader(app, ours, last_event_id=0) as stream:
+            assert await stream.nothing()
+
+    async def test_that_is_the_operator_is_told_of_virtual_assets_and_auctions_but_not_of_bids(
+        self, app, new_organisation
+    ) -> None:
+        ours, operator = await new_organisation(), await new_organisation(kind="OPERATOR")
+        virtual = await make_asset(app, ours.id, "VIRTUAL")
+        physical = await make_asset(app, ours.id)
+        async with reader(app, operator) as stream:
+            await happen(app, ours.id, 1, type="bid.placed")
+            await happen(app, ours.id, 2, type="schedule.updated", asset_key=physical)
+            await happen(app, ours.id, 3, type="schedule.updated", asset_key=virtual)
+            await happen(app, ours.id, 4, type="auction.cleared")
+            assert [one.data["data"]["number"] for one in await stream.many(2)] == [3, 4]
+
+    async def test_loses_the_stream_with_its_session(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        async with reader(app, ours, Role.VIEWER) as stream:
+            await happen(app, ours.id)
+            await stream.many(1)
+            assert (await ours.viewer.post("/auth/logout")).status_code == 204
+            assert await stream.next(4) is None
+            await happen(app, ours.id)
+        assert (await ours.viewer.get("/events")).status_code == 401
+
+
+async def wait_for_head(edge: Edge, organisation_id: UUID, sequence: int) -> None:
+    async with asyncio.timeout(5):
+        while not await edge.pool.fetchval(
+            "select exists (select from event_head where organisation_id = $1 and last_sequence >= $2)",
+            organisation_id,
+            sequence,
+        ):
+            await asyncio.sleep(0.01)
