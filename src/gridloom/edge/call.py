@@ -106,7 +106,7 @@ class Call:
     def known_caller(self) -> Caller | None:
         return self._caller
 
-    def signed_in_as(self, caller: Caller, verify: Callable[[], Awaitable[Caller]]) -> None:
+    def signed_in_as(self, caller: Caller, verify: Callable[[], Awaitable[Caller]] | None = None) -> None:
         self._caller = caller
         self._verify = verify
 
