@@ -111,7 +111,7 @@ class Declared(Generic[P, T]):
 
     @property
     def is_public(self) -> bool:
-        return self.path.startswith(("/auth/public/", "/health/"))
+        return self.path == "/" or self.path.startswith(("/auth/public/", "/health/", "/docs", "/openapi.json"))
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> Request:
         """What a call with these arguments sends; nothing is sent."""
@@ -121,7 +121,7 @@ class Declared(Generic[P, T]):
         path = fill_path(self.path, {wire: values.pop(name) for name, wire in self._in_path.items()})
         headers = {_HEADERS[name]: values.pop(name) for name in list(values) if name in _HEADERS}
         headers = {name: value for name, value in headers.items() if value is not None}
-        headers["Accept"] = JSON
+        headers["Accept"] = "*/*" if self.answer_type is bytes else JSON
         if self.method in ("GET", "DELETE"):
             query = {parameter_name(_RENAMED.get(name, name)): value for name, value in values.items()}
             return Request(self.method, path + query_string(query), headers)

@@ -104,7 +104,9 @@ class Blocking:
                         case Emit(item):
                             yield item
                         case Send(request):
-                            response = self.client.send(_built(self.client, request, is_stream=False))
+                            response = self.client.send(
+                                _built(self.client, request, is_stream=False), follow_redirects=request.method == "GET"
+                            )
                             progress.granted = _reply(response, response.content)
                         case Open(request):
                             if opened is not None:
@@ -164,7 +166,9 @@ class Awaiting:
                         case Emit(item):
                             yield item
                         case Send(request):
-                            response = await self.client.send(_built(self.client, request, is_stream=False))
+                            response = await self.client.send(
+                                _built(self.client, request, is_stream=False), follow_redirects=request.method == "GET"
+                            )
                             progress.granted = _reply(response, response.content)
                         case Open(request):
                             if opened is not None:

@@ -41,7 +41,7 @@ def service(request: httpx2.Request) -> httpx2.Response:
             return httpx2.Response(200, content=b"time,value\n")
         case "/fleets":
             return httpx2.Response(200, content=b"<html>")
-        case "/auth/me":
+        case "/auth/logout":
             return httpx2.Response(302, headers={"Location": "/login"})
     return httpx2.Response(404, json={"title": "No"})
 
@@ -74,7 +74,7 @@ class TestBlockingClient:
             with pytest.raises(AnswerError, match="not what this client expects"):
                 list(client.fleets.list())
             with pytest.raises(AnswerError, match="points elsewhere"):
-                client.auth.me()
+                client.auth.logout()
 
     def test_says_when_the_service_cannot_be_reached(self):
         with Client("http://127.0.0.1:9", api_key="k", retries=AT_ONCE) as client:

@@ -1,4 +1,4 @@
-"""Whether the service is alive and ready."""
+"""The service itself: its health, its interface and its pages."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
@@ -16,3 +16,27 @@ class Platform(Surface[M]):
     @operation("GET", "/health/ready")
     def ready(self) -> Record:
         """Raises UnavailableError until database, migrations and jobs are in order."""
+
+    @operation("GET", "/metrics")
+    def metrics(self) -> bytes:
+        """In Prometheus's text format, where the service shows them to the caller."""
+
+    @operation("GET", "/openapi.json")
+    def interface(self) -> Record:
+        """OpenAPI 3.1."""
+
+    @operation("GET", "/")
+    def home(self) -> bytes: ...
+
+    @operation("GET", "/docs")
+    def documentation(self) -> bytes: ...
+
+    @operation("GET", "/docs/assets/{assetName}")
+    def documentation_asset(self, asset_name: str) -> bytes: ...
+
+    @operation("GET", "/docs/problems")
+    def problems(self) -> bytes:
+        """What every problem type means."""
+
+    @operation("GET", "/docs/problems/{problemName}")
+    def problem(self, problem_name: str) -> bytes: ...

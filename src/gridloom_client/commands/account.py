@@ -1,0 +1,112 @@
+"""Signing in and out."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from gridloom_client.answers import Me
+from gridloom_client.client import Client
+from gridloom_client.commands.credentials import Credentials, CredentialsFile
+from gridloom_client.commands.ending import Misunderstood, ending
+from gridloom_client.commands.options import USUAL, Options, address, connect
+from gridloom_client.commands.rendering import print_facts, print_json
+from gridloom_client.errors import CredentialsError, GridloomError
+
+
+@ending
+def login(
+    *,
+    username: str | None = None,
+    password_stdin: Annotated[bool, Parameter(negative="")] = False,
+    api_key_stdin: Annotated[bool, Parameter(negative="")] = False,
+    options: Options = USUAL,
+) -> None:
+    """Sign in and remember it, in a file that only you can read.
+
+    Parameters
+    ----------
+    username
+        Asked for when left out.
+    password_stdin
+        Read the password from standard input instead of asking for it.
+    api_key_stdin
+        Read an API key from standard input and use that instead of a username.
+    """
+    url, file = address(options), CredentialsFile()
+    if api_key_stdin:
+        api_key = _first_line("an API key")
+        with Client(url, api_key=api_key) as client:
+            me = client.auth.me()
+        file.write(Credentials(url=url, api_key=api_key))
+    else:
+        username = username or _ask("Username: ")
+        password = _first_line("a password") if password_stdin else _ask_secretly("Password: ")
+        with Client(url, username=username, password=password) as client:
+            tokens = client.sign_in()
+            me = client.auth.me()
+        file.write(Credentials(url=url, tokens=tokens))
+    if options.json:
+        print_json(me)
+    else:
+        print(f"Signed in to {url} as {_name(me)}.")
+
+
+@ending
+def logout(*, options: Options = USUAL) -> None:
+    """Sign out: the session ends and what was remembered is removed."""
+    file = CredentialsFile()
+    credentials = file.read()
+    if credentials is not None and credentials.tokens is not None:
+        try:
+            with Client(credentials.url, tokens=file) as client:
+                client.auth.logout()
+        except CredentialsError:
+            pass  # the session had ended by itself
+        except GridloomError as error:
+            file.remove()
+            print(f"Forgotten here, but the session may go on for a while: {error}", file=sys.stderr)
+            return
+    file.remove()
+    if options.json:
+        print_json({"signedIn": False})
+    else:
+        print("Signed out.")
+
+
+@ending
+def whoami(*, options: Options = USUAL) -> None:
+    """Show who you are and what you may do."""
+    with connect(options) as client:
+        me = client.auth.me()
+    if options.json:
+        print_json(me)
+        return
+    facts = {"ID": me.id, "Organisation": me.organisation_id, "Role": me.role, "Permissions": me.permissions}
+    print_facts(_name(me), facts)
+
+
+def _name(me: Me) -> str:
+    return me.username or me.display_name or str(me.id)
+
+
+def _first_line(what: str) -> str:
+    line = sys.stdin.readline().strip()
+    if not line:
+        raise Misunderstood(f"Expected {what} on standard input.")
+    return line
+
+
+def _ask(prompt: str) -> str:
+    if not sys.stdin.isatty():
+        raise Misunderstood("There is no terminal to ask on: give --username and --password-stdin.")
+    return input(prompt).strip()
+
+
+def _ask_secretly(prompt: str) -> str:
+    if not sys.stdin.isatty():
+        raise Misunderstood("There is no terminal to ask on: give --username and --password-stdin.")
+    return getpass.getpass(prompt)

@@ -1,0 +1,64 @@
+"""`gridloom auctions …`"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from uuid import UUID
+
+from cyclopts import App
+
+from gridloom_client.commands.ending import ending
+from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.commands.rendering import print_facts, print_json, print_table
+
+app = App(name="auctions", help="Auctions of virtual batteries.", group="Using the platform")
+
+
+@app.command(name="list")
+@ending
+def list_(*, status: str | None = None, options: Options = USUAL) -> None:
+    """List the auctions that you are invited to.
+
+    Parameters
+    ----------
+    status
+        Only those: NOT_STARTED, RUNNING, PENDING, WON, LOST or NO_BIDS_SUBMITTED.
+    """
+    with connect(options) as client:
+        auctions = list(client.auctions.list(status=status))
+    if options.json:
+        print_json(auctions)
+        return
+    columns = ["ID", "Status", "Opens", "Closes", "Delivery", "Discharge kW", "Energy kWh", "Your bid EUR"]
+    rows = [
+        (
+            auction.id,
+            auction.status,
+            auction.start,
+            auction.end,
+            (auction.item.start, auction.item.end),
+            auction.item.rated_discharge_power,
+            auction.item.energy_capacity,
+            auction.current_bid.price if auction.current_bid else None,
+        )
+        for auction in auctions
+    ]
+    print_table("Auctions", columns, rows)
+
+
+@app.command
+@ending
+def bid(auction_id: UUID, price: Decimal, *, options: Options = USUAL) -> None:
+    """Place a bid. The latest standing bid of your organisation is the one that counts.
+
+    Parameters
+    ----------
+    price
+        In EUR for the whole delivery window, to the cent.
+    """
+    with connect(options) as client:
+        placed = client.auctions.bid(auction_id, price=price)
+    if options.json:
+        print_json(placed)
+        return
+    print_facts("The bid is placed.", {"ID": placed.id, "Price EUR": placed.price, "At": placed.timestamp})

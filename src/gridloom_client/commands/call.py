@@ -1,0 +1,71 @@
+"""`gridloom call`: any request, with your token."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from gridloom_client.commands.ending import Misunderstood, ending
+from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.wire import JSON
+
+
+@ending
+def call(
+    method: str,
+    path: str,
+    *,
+    data: str | None = None,
+    content_type: str = JSON,
+    accept: str = JSON,
+    if_match: str | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Send any request and print its answer: gridloom call GET /auctions
+
+    Parameters
+    ----------
+    data
+        The body: JSON, @FILE for a file's content, or - for standard input.
+    accept
+        The media type to ask for, such as text/csv.
+    """
+    headers = {"Accept": accept}
+    if if_match is not None:
+        headers["If-Match"] = if_match
+    content = _content(data, content_type)
+    if content is not None:
+        headers["Content-Type"] = content_type
+    with connect(options) as client:
+        reply = client.call(method, path, content, headers=headers)
+    media_type = reply.headers.get("content-type", "").partition(";")[0]
+    if not reply.content:
+        return
+    if media_type == JSON and sys.stdout.isatty() and not options.json:
+        Console().print_json(reply.content.decode())
+        return
+    sys.stdout.buffer.write(reply.content + (b"\n" if media_type == JSON else b""))
+    sys.stdout.buffer.flush()
+
+
+def _content(data: str | None, content_type: str) -> bytes | None:
+    if data is None:
+        return None
+    if data == "-":
+        content = sys.stdin.buffer.read()
+    elif data.startswith("@"):
+        try:
+            content = Path(data[1:]).read_bytes()
+        except OSError as error:
+            raise Misunderstood(f"{data[1:]} cannot be read: {error.strerror}.") from None
+    else:
+        content = data.encode()
+    if content_type == JSON:
+        try:
+            msgspec.json.decode(content)
+        except msgspec.DecodeError as fault:
+            raise Misunderstood(f"The data is not JSON: {fault}.") from None
+    return content

@@ -1,0 +1,83 @@
+"""How a command ends: with an answer, or with one sentence and an exit code, never with a stack trace.
+
+| Code | Meaning |
+|---|---|
+| 0 | done |
+| 1 | the service refused, or failed |
+| 2 | the command was not understood |
+| 3 | not signed in |
+| 4 | the service cannot be reached |
+| 130 | stopped by Ctrl-C |
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import NoReturn, ParamSpec
+
+import msgspec
+from rich.console import Console
+
+from gridloom_client.errors import (
+    CredentialsError,
+    GridloomError,
+    ProblemError,
+    TransportError,
+    UnauthenticatedError,
+)
+
+P = ParamSpec("P")
+
+REFUSED, MISUNDERSTOOD, NOT_SIGNED_IN, NOT_REACHED, STOPPED = 1, 2, 3, 4, 130
+
+
+class Misunderstood(Exception):
+    """What was typed makes no sense; the text says why."""
+
+
+def ending(command: Callable[P, None]) -> Callable[P, None]:
+    """Around every command."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+            sys.stdout.flush()
+        except GridloomError as error:
+            end(error, as_json=getattr(kwargs.get("options"), "json", False))
+        except (Misunderstood, ValueError) as error:
+            fail(str(error), MISUNDERSTOOD)
+        except KeyboardInterrupt:
+            raise SystemExit(STOPPED) from None
+        except BrokenPipeError:  # whoever read the output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return run
+
+
+def end(error: GridloomError, *, as_json: bool = False) -> NoReturn:
+    """The exit that an error stands for; whoever asked for JSON gets the problem as JSON."""
+    if as_json and isinstance(error, ProblemError):
+        document = {"status": error.status, "title": error.title, **error.members}
+        sys.stderr.write(msgspec.json.encode(document).decode() + "\n")
+        raise SystemExit(code_of(error))
+    sentence = str(error)
+    if isinstance(error, ProblemError) and error.status >= 500 and error.request_id:
+        sentence += f" (request {error.request_id})"
+    fail(sentence, code_of(error))
+
+
+def code_of(error: GridloomError) -> int:
+    if isinstance(error, CredentialsError | UnauthenticatedError):
+        return NOT_SIGNED_IN
+    if isinstance(error, TransportError):
+        return NOT_REACHED
+    return REFUSED
+
+
+def fail(sentence: str, code: int) -> NoReturn:
+    Console(stderr=True).print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
+    raise SystemExit(code)
