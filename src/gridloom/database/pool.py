@@ -13,6 +13,7 @@ Database: TypeAlias = Union[
     "asyncpg.Pool[asyncpg.Record]", "asyncpg.Connection[asyncpg.Record]", "PoolConnectionProxy[asyncpg.Record]"
 ]
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
+Connection: TypeAlias = Union["asyncpg.Connection[asyncpg.Record]", "PoolConnectionProxy[asyncpg.Record]"]
 
 JSONB_VERSION = b"\x01"  # leads every binary jsonb
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+AuditHook = Callable[[Database, "Call", int], Awaitable[None]]
+"""Called in the transaction of every audited change, with the status it will answer."""
+
 
 class Resources:
     """What lives as long as the process (pool, hasher, listeners …), found by its type."""
@@ -41,8 +44,10 @@ class Call:
     """What a handler is given."""
 
     __slots__ = (
+        "_audit",
         "_caller",
         "_connection",
+        "_is_audited",
         "_transaction",
         "_verify",
         "accepts",
@@ -73,6 +78,7 @@ class Call:
         pool: asyncpg.Pool,
         resources: Resources,
         stopping: asyncio.Event,
+        audit: AuditHook,
     ) -> None:
         self.operation = operation
         self.headers = headers
@@ -92,6 +98,8 @@ class Call:
         self.audit_details: dict[str, Any] = {}
         """What the audit log should keep of this change besides who, what and when."""
         self.retry: Retry | None = None
+        self._audit = audit
+        self._is_audited = False
         self._caller: Caller | None = None
         self._verify: Callable[[], Awaitable[Caller]] | None = None
         self._connection: Any = None
@@ -127,12 +135,20 @@ class Call:
     async def begin(self) -> Database:
         """Start the transaction; the edge commits it when the handler has returned."""
         if self._connection is None:
+            self._is_audited = False
             self._connection = await self.pool.acquire(timeout=5)
             self._transaction = self._connection.transaction()
             await self._transaction.start()
             if self.retry is not None:
                 await self.retry.begin(self.db)
         return self.db
+
+    async def record_audit(self, status: int) -> None:
+        """Write this change's line of the audit log. The edge does it after the handler; a handler that is about to take
+        a lock that others wait for does it before."""
+        if self.operation.audited and not self._is_audited:
+            self._is_audited = True
+            await self._audit(self.db, self, status)
 
     @property
     def in_transaction(self) -> bool:

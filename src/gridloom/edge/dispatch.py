@@ -18,7 +18,7 @@ import structlog
 from gridloom.database.pool import Database
 from gridloom.edge import reply
 from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
-from gridloom.edge.call import Call, Resources, quoted
+from gridloom.edge.call import AuditHook, Call, Resources, quoted
 from gridloom.edge.caller import Caller
 from gridloom.edge.faults import problem_of
 from gridloom.edge.idempotency import Replay, Retry, StoredAnswer, fingerprint_of
@@ -70,10 +70,6 @@ class NobodyKnown:
 
     async def authenticate(self, token: str) -> Caller:
         raise Unauthenticated("No token is known here.")
-
-
-AuditHook = Callable[[Database, Call, int], Awaitable[None]]
-"""Called in the transaction of every audited change, with the status it will answer."""
 
 
 async def _unaudited(db: Database, call: Call, status: int) -> None:
@@ -147,6 +143,7 @@ class Edge:
                     pool=self.pool,
                     resources=self.resources,
                     stopping=self.stopping,
+                    audit=self.audit,
                 )
                 outcome = await self._carry_out(call, values, scope, receive, answer_headers)
         except Exception as fault:
@@ -244,8 +241,7 @@ class Edge:
                     await call.begin()
                 outcome = self._reply(call, await operation.handler(call, **arguments))
                 if call.in_transaction:
-                    if operation.audited:
-                        await self.audit(call.db, call, outcome.status)
+                    await call.record_audit(outcome.status)
                     if call.retry is not None:
                         await call.retry.finish(call.db, StoredAnswer(outcome.status, outcome.headers, outcome.body))
                     await call.commit()
