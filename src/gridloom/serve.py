@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
+import structlog
 from granian.constants import Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
@@ -29,8 +29,11 @@ from gridloom.database.embedded import EmbeddedPostgres, HomeInUse, dsn_of_runni
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.pool import create_pool
+from gridloom.edge.logs import configure_logs
 from gridloom.identity.bootstrap import Bootstrap, bootstrap_operator
 from gridloom.settings import Settings, address_of
+
+log = structlog.get_logger()
 
 QUIET_S = 0.2  # between two looks at what should be alive
 STABLE_S = 5.0  # a worker that lived this long has not failed to start
@@ -58,6 +61,7 @@ def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
     """Run the service until SIGTERM or Ctrl-C; what is in flight is finished, and no process stays behind."""
     began = time.monotonic()
     signal.signal(signal.SIGTERM, _leave)
+    configure_logs(settings.log_format, settings.log_level.upper())
     _check_port(settings)
     if settings.metrics_token is not None or settings.metrics_port is not None:
         _share_metrics(settings.home)
@@ -124,6 +128,7 @@ def load_application(settings: Settings, supervisor: int) -> Any:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server sets its own
     from gridloom.app import create_app
 
+    configure_logs(settings.log_format, settings.log_level.upper())
     return create_app(settings)
 
 
@@ -145,7 +150,7 @@ class Supervisor(MPServer):
             backlog=2048,
             backpressure=OPEN_REQUESTS_A_WORKER,
             http1_settings=HTTP1Settings(header_read_timeout=15_000),
-            log_level=LogLevels.warning,
+            log_level=LogLevels.critical,  # what happens to workers is told by ourselves
             workers_kill_timeout=settings.shutdown_grace_s,
         )
         self.settings = settings
@@ -190,7 +195,7 @@ class Supervisor(MPServer):
 
     def _revive_database(self) -> None:
         if self.postgres is not None and not self.postgres.is_running():
-            print("PostgreSQL has died; starting it again.", file=sys.stderr)  # noqa: T201
+            log.error("postgres_died", action="starting it again")
             self.postgres.start()
 
     def _replace_dead_workers(self, spawn_target: Any, target_loader: Any) -> None:
@@ -206,6 +211,7 @@ class Supervisor(MPServer):
             time.sleep(min(0.05 * 2**self.failed_starts, 2.0) if self.failed_starts > 2 else 0)
         else:
             self.failed_starts = 0
+        log.error("workers_died", workers=[index + 1 for index in dead], action="replacing them")
         self._respawn_workers(dead, spawn_target, target_loader)
 
 

@@ -38,7 +38,7 @@ class Settings:
     trusts_proxy: bool = False
     smtp_url: str | None = field(default=None, repr=False)
     mail_from: str = "Gridloom <noreply@localhost>"
-    log_format: Literal["text", "json"] = "text"
+    log_format: Literal["console", "json"] = "console"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     shutdown_grace_s: int = 15
 
@@ -64,6 +64,7 @@ def read_settings(environ: Mapping[str, str] | None = None, env_file: Path | Non
         settings,
         base_url=known.get("base_url", address),
         sandbox_base_url=known.get("sandbox_base_url", known.get("base_url", address)),
+        log_format=known.get("log_format", "json" if settings.environment == "production" else "console"),
         simulator=known.get("simulator", settings.environment == "sandbox") and settings.environment == "sandbox",
     )
 
@@ -145,7 +146,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_TRUST_PROXY": ("trusts_proxy", _switch),
     "GRIDLOOM_SMTP_URL": ("smtp_url", _address("smtp", "smtps")),
     "GRIDLOOM_MAIL_FROM": ("mail_from", _text),
-    "GRIDLOOM_LOG_FORMAT": ("log_format", _one_of("text", "json")),
+    "GRIDLOOM_LOG_FORMAT": ("log_format", _one_of("console", "json")),
     "GRIDLOOM_LOG_LEVEL": ("log_level", _one_of("debug", "info", "warning", "error")),
     "GRIDLOOM_SHUTDOWN_GRACE": ("shutdown_grace_s", _whole(1, 600)),
 }

@@ -98,7 +98,13 @@ class TestEmbeddedPostgres:
     async def test_starts_at_a_path_too_long_for_a_socket(self, home: Path) -> None:
         server = EmbeddedPostgres(home / ("long, " * 12) / ("x" * 60))
         try:
-            assert await fetchval(server.start(), "select 1") == 1
+            dsn = server.start()
+            assert await fetchval(dsn, "select 1") == 1
+            assert server.pid is not None
+            os.kill(server.pid, signal.SIGKILL)
+            wait_until(lambda: not server.is_running())
+            assert server.start() == dsn
+            assert await fetchval(dsn, "select 1") == 1
         finally:
             server.stop()
 

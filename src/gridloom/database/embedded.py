@@ -241,18 +241,22 @@ class EmbeddedPostgres:
 
     def _make_socket_directory(self, account: Account) -> Path:
         """`home/run`; a directory among the temporary ones when that path is too long for a socket."""
+        if self._socket_directory is not None:  # a restart: clients know the place
+            for leftover in self._socket_directory.iterdir():
+                leftover.unlink()
+            return self._socket_directory
         directory = self.home / "run"
         if directory.is_symlink():  # left by a start that was killed: it points to the temporary directory
             leftover = directory.readlink()
             directory.unlink()
             if leftover.name.startswith(f"{NAME}-") and leftover.is_dir() and not leftover.is_symlink():
                 shutil.rmtree(leftover, ignore_errors=True)
+        if directory.exists():  # likewise: its lock file may name a process that is no more, or is somebody else's
+            shutil.rmtree(directory)
         if PLAIN_SOCKET_PATH.fullmatch(str(directory)):
-            directory.mkdir(mode=0o700, exist_ok=True)
+            directory.mkdir(mode=0o700)
         else:
             link, directory = directory, Path(tempfile.mkdtemp(prefix=f"{NAME}-", dir="/tmp"))
-            if link.is_dir():
-                shutil.rmtree(link)
             link.symlink_to(directory)
         os.chown(directory, account.uid, account.gid)
         return directory
