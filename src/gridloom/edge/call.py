@@ -144,8 +144,8 @@ class Call:
         return self.db
 
     async def record_audit(self, status: int) -> None:
-        """Write this change's line of the audit log. The edge does it after the handler; a handler that is about to take
-        a lock that others wait for does it before."""
+        """Write this change's line of the audit log. The edge does it after the handler; a handler that is about to
+        take a lock that others wait for does it before."""
         if self.operation.audited and not self._is_audited:
             self._is_audited = True
             await self._audit(self.db, self, status)
