@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from random import randrange
 from typing import Any
 from uuid import UUID
 
@@ -67,9 +68,11 @@ class OrganisationUnderTest:
         return self.people[Role.VIEWER].client
 
 
-def client_of(edge: Edge, token: str | None = None) -> httpx2.AsyncClient:
+def client_of(edge: Edge, token: str | None = None, address: str | None = None) -> httpx2.AsyncClient:
+    """A client without a network in between; each comes from an address of its own unless one is given."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    transport = httpx2.ASGITransport(app=edge, raise_app_exceptions=False)  # type: ignore[arg-type]
+    peer = (address or f"10.{randrange(256)}.{randrange(256)}.{randrange(1, 255)}", 50_000)
+    transport = httpx2.ASGITransport(app=edge, raise_app_exceptions=False, client=peer)  # type: ignore[arg-type]
     return httpx2.AsyncClient(transport=transport, base_url="http://gridloom.test", headers=headers)
 
 
@@ -81,6 +84,7 @@ class People:
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> People:
+        await bootstrap_operator(self.edge.pool, OPERATOR_USERNAME, PASSWORD)
         return self
 
     async def __aexit__(self, *_: Any) -> None:
@@ -95,8 +99,7 @@ class People:
         return Person(account.member, tokens, client)
 
     async def operator(self) -> Person:
-        """The operator's first ADMIN, made when there is none."""
-        await bootstrap_operator(self.edge.pool, OPERATOR_USERNAME, PASSWORD)
+        """The operator's first ADMIN."""
         account = await find_account(self.edge.pool, OPERATOR_USERNAME)
         assert account is not None
         return await self.sign_in(account)

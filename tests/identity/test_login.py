@@ -8,6 +8,8 @@ import pytest
 from tests.people import PASSWORD, client_of
 
 from gridloom.identity.permissions import Role
+from gridloom.identity.store.login_throttle import count_failure
+from gridloom.identity.throttling import address_bucket
 
 
 async def log_in(client, username, password=PASSWORD):
@@ -125,6 +127,16 @@ class TestThrottle:
         answers = await asyncio.gather(*(log_in(anonymous, username, f"guess-number-{n}") for n in range(12)))
         assert {answer.status_code for answer in answers} <= {401, 429}
         assert (await log_in(anonymous, username)).status_code == 429
+
+    async def test_counts_failures_of_one_address_over_all_user_names(self, app, organisation):
+        async with client_of(app, address="2001:db8::1") as client, client_of(app, address="2001:db8::2") as neighbour:
+            subject = address_bucket("2001:db8::3")
+            for _ in range(subject.capacity):
+                await count_failure(app.pool, subject)
+            assert (await log_in(client, organisation.people[Role.VIEWER].username)).status_code == 429
+            assert (await log_in(neighbour, f"nobody-{uuid4().hex}")).status_code == 429
+            await asyncio.sleep(1.1)
+            assert (await log_in(client, organisation.people[Role.VIEWER].username)).status_code == 200
 
 
 class TestRefresh:

@@ -1,0 +1,137 @@
+"""Revocation reaches every replica within a second, and a replica that cannot hear believes nothing it remembers."""
+
+import asyncio
+import time
+
+import pytest
+from tests.conftest import running
+from tests.people import client_of
+
+from gridloom.identity.keyring import rotate_signing_key
+from gridloom.identity.permissions import Role
+
+
+@pytest.fixture
+async def replica(settings, app):
+    """A second service on the same database."""
+    async with running(settings) as edge:
+        yield edge
+
+
+async def seconds_until_refused(client):
+    started = time.perf_counter()
+    while (await client.get("/auth/me")).status_code == 200:
+        assert time.perf_counter() - started < 5, "never revoked"
+        await asyncio.sleep(0.01)
+    return time.perf_counter() - started
+
+
+async def hear(edge):
+    async with asyncio.timeout(5):
+        while not edge.authenticator.hears_revocations:
+            await asyncio.sleep(0.01)
+
+
+class TestRevocation:
+    async def test_of_a_session_reaches_the_other_replica_within_a_second(self, replica, new_organisation):
+        await hear(replica)
+        person = (await new_organisation()).people[Role.VIEWER]
+        async with client_of(replica, person.tokens.access) as elsewhere:
+            assert (await elsewhere.get("/auth/me")).status_code == 200
+            assert replica.authenticator.known(person.tokens.access) is not None
+            await person.client.post("/auth/logout")
+            assert await seconds_until_refused(elsewhere) < 1
+
+    async def test_of_an_api_key_reaches_the_other_replica_within_a_second(self, replica, new_organisation):
+        await hear(replica)
+        organisation = await new_organisation()
+        made = await organisation.admin.post("/auth/api-keys", json={"name": "x", "permissions": ["Read:monitoring"]})
+        async with client_of(replica, made.json()["secret"]) as elsewhere:
+            assert (await elsewhere.get("/auth/me")).status_code == 200
+            await organisation.admin.delete(f"/auth/api-keys/{made.json()['id']}")
+            assert await seconds_until_refused(elsewhere) < 1
+
+    async def test_costs_the_first_request_only(self, app, new_organisation):
+        await hear(app)
+        person = (await new_organisation()).people[Role.VIEWER]
+        assert app.authenticator.known(person.tokens.access) is None
+        await person.client.get("/auth/me")
+        assert app.authenticator.known(person.tokens.access) is not None
+
+    async def test_that_cannot_be_heard_makes_memory_worthless(self, replica, new_organisation):
+        await hear(replica)
+        person = (await new_organisation()).people[Role.VIEWER]
+        async with client_of(replica, person.tokens.access) as elsewhere:
+            await elsewhere.get("/auth/me")
+            assert replica.authenticator.known(person.tokens.access) is not None
+            await replica.authenticator.stop()
+            assert replica.authenticator.known(person.tokens.access) is None
+            await person.client.post("/auth/logout")
+            assert (await elsewhere.get("/auth/me")).status_code == 401
+
+    async def test_missed_while_the_connection_was_cut_is_not_overlooked(self, replica, new_organisation):
+        await hear(replica)
+        person = (await new_organisation()).people[Role.VIEWER]
+        async with client_of(replica, person.tokens.access) as elsewhere:
+            await elsewhere.get("/auth/me")
+            await replica.pool.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gridloom revocations'"
+                " and datname = current_database()"
+            )
+            await person.client.post("/auth/logout")
+            assert await seconds_until_refused(elsewhere) < 1
+        await hear(replica)
+
+
+class TestExpiry:
+    async def test_is_checked_on_what_is_remembered(self, app, new_organisation, monkeypatch):
+        await hear(app)
+        person = (await new_organisation()).people[Role.VIEWER]
+        await person.client.get("/auth/me")
+        assert app.authenticator.known(person.tokens.access) is not None
+        later = time.time() + 16 * 60
+        monkeypatch.setattr("gridloom.identity.verification.time.time", lambda: later)
+        assert app.authenticator.known(person.tokens.access) is None
+
+
+class TestSigningKey:
+    async def test_can_be_replaced_without_ending_anybodys_session(self, fresh_app):
+        from tests.people import People
+
+        edge = await fresh_app()
+        async with People(edge) as people:
+            operator = await people.operator()
+            async with edge.pool.acquire() as connection, connection.transaction():
+                kid = await rotate_signing_key(connection)
+            await asyncio.sleep(0.1)
+            assert (await operator.client.get("/auth/me")).status_code == 200
+            keys = (await operator.client.get("/auth/public/jwks")).json()["keys"]
+            assert kid in {key["kid"] for key in keys}
+            assert len(keys) == 2
+            await edge.pool.execute("update signing_key set signs_from = clock_timestamp() where kid = $1", kid)
+            await edge.pool.execute("select pg_notify('identity_revoked', 'signing-keys')")
+            await asyncio.sleep(0.1)
+            renewed = await operator.client.post(
+                "/auth/public/refresh", json={"refresh_token": operator.tokens.refresh}
+            )
+            import jwt
+
+            assert jwt.get_unverified_header(renewed.json()["access_token"])["kid"] == kid
+
+    async def test_that_became_known_ends_every_access_token_but_no_login(self, fresh_app):
+        from tests.people import People
+
+        edge = await fresh_app()
+        async with People(edge) as people:
+            operator = await people.operator()
+            assert (await operator.client.get("/auth/me")).status_code == 200
+            async with edge.pool.acquire() as connection, connection.transaction():
+                await rotate_signing_key(connection, distrust=True)
+            await asyncio.sleep(0.2)
+            assert (await operator.client.get("/auth/me")).status_code == 401
+            renewed = await operator.client.post(
+                "/auth/public/refresh", json={"refresh_token": operator.tokens.refresh}
+            )
+            assert renewed.status_code == 200
+            async with client_of(edge, renewed.json()["access_token"]) as client:
+                assert (await client.get("/auth/me")).status_code == 200
