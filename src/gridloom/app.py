@@ -22,6 +22,13 @@ from gridloom.events import routes as events
 from gridloom.health import HealthChecks
 from gridloom.identity import auth_routes, organisation_routes
 from gridloom.identity import residence as identity
+from gridloom.physical_assets import routes as physical_assets
+from gridloom.physical_assets.availability import routes as availability
+from gridloom.physical_assets.fleets import routes as fleets
+from gridloom.physical_assets.grants import routes as grants
+from gridloom.physical_assets.health import routes as asset_health
+from gridloom.physical_assets.metadata import routes as metadata
+from gridloom.physical_assets.schedule import routes as physical_schedule
 from gridloom.residents import Resident, run_jobs, sequence_events, stream_events
 from gridloom.settings import Settings
 
@@ -32,6 +39,13 @@ ROOMS: tuple[ModuleType, ...] = (
     organisation_routes,
     audit_routes,
     events,
+    physical_assets,
+    physical_schedule,
+    metadata,
+    availability,
+    asset_health,
+    grants,
+    fleets,
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 

@@ -43,7 +43,8 @@ class TestAvailability:
     def test_is_the_rating_when_nothing_is_unavailable(self):
         series = availability([RATING], [], HOUR)
         assert series.starts == [T0 + 15 * i * MINUTE for i in range(4)]
-        assert series.available.tolist() == series.rated.tolist() == [[10_000.0, 12_000.0, 20_000.0]] * 4
+        assert series.available.tolist() == [[10_000.0, 12_000.0, 20_000.0]] * 4
+        assert series.rated.tolist() == [[10_000.0, 12_000.0, 20_000.0, 8_000.0]] * 4
 
     def test_misses_the_volume_in_the_periods_of_the_outage_only(self):
         series = availability([RATING], [outage(15, 45)], HOUR)

@@ -1,1 +1,35 @@
-"""What assets can do and when, from their ratings and everything that is unavailable."""
+"""What assets can do and when, from their ratings and everything that is unavailable.
+
+`load_availability(db, asset_keys, window)` answers for any number of assets with one statement; `availability` is the
+function behind it, from values to values.
+"""
+
+from gridloom.physical_assets.availability.series import (
+    CHARGE,
+    DISCHARGE,
+    ENERGY,
+    FCR,
+    AvailabilityRun,
+    AvailabilitySeries,
+    Outage,
+    Rating,
+    availability,
+    availability_at,
+)
+from gridloom.physical_assets.availability.store import Circumstances, load_availability, load_circumstances
+
+__all__ = [
+    "CHARGE",
+    "DISCHARGE",
+    "ENERGY",
+    "FCR",
+    "AvailabilityRun",
+    "AvailabilitySeries",
+    "Circumstances",
+    "Outage",
+    "Rating",
+    "availability",
+    "availability_at",
+    "load_availability",
+    "load_circumstances",
+]

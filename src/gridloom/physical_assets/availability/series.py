@@ -21,6 +21,7 @@ from gridloom.kernel.window import Window
 CHARGE: Final = 0
 DISCHARGE: Final = 1
 ENERGY: Final = 2
+FCR: Final = 3
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -38,6 +39,12 @@ class Rating:
     charge_power_kw: float
     discharge_power_kw: float
     energy_kwh: float
+    fcr_limit_ratio: float = 0.8
+
+    @property
+    def fcr_power_kw(self) -> float:
+        """What may be offered as FCR, which must be able to go either way."""
+        return self.fcr_limit_ratio * min(self.charge_power_kw, self.discharge_power_kw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,10 @@ class AvailabilityRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AvailabilitySeries:
-    """Rated and available values, one row per delivery period: columns CHARGE and DISCHARGE in kW, ENERGY in kWh."""
+    """Rated and available values, one row per delivery period: columns CHARGE and DISCHARGE in kW, ENERGY in kWh.
+
+    What is rated has one column more: FCR, in kW.
+    """
 
     periods_ms: NDArray[np.int64]
     rated: NDArray[np.float64]
@@ -143,7 +153,7 @@ def _worst_of_each(
     np.add.at(changes, np.searchsorted(moments, starts), volumes)
     np.subtract.at(changes, np.searchsorted(moments, ends), volumes)
     missing = np.cumsum(changes[:-1], axis=0) / _PARTS_PER_KW
-    available = np.maximum(rated - missing, 0.0)
+    available = np.maximum(rated[:, :FCR] - missing, 0.0)
 
     firsts = np.searchsorted(moments, grid)
     return AvailabilitySeries(
@@ -155,8 +165,8 @@ def _rated_steps(ratings: Sequence[Rating]) -> tuple[NDArray[np.int64], NDArray[
     """Instants at which a rating takes over, and the values before the first and from each; of equals the last wins."""
     ordered = sorted(ratings, key=lambda rating: rating.valid_from)
     valid_from = np.array([milliseconds_of(rating.valid_from) for rating in ordered], dtype=np.int64)
-    values = [(0.0, 0.0, 0.0)] + [(r.charge_power_kw, r.discharge_power_kw, r.energy_kwh) for r in ordered]
-    return valid_from, np.array(values, dtype=np.float64)
+    values = [(r.charge_power_kw, r.discharge_power_kw, r.energy_kwh, r.fcr_power_kw) for r in ordered]
+    return valid_from, np.array([(0.0, 0.0, 0.0, 0.0), *values], dtype=np.float64)
 
 
 def _missing_volumes(

@@ -1,0 +1,97 @@
+"""The availability of an asset over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View, operation
+from gridloom.edge.tabular import TIME, stream_table, time_texts
+from gridloom.edge.wire import to_json
+from gridloom.identity.reach import asset_reach
+from gridloom.physical_assets.availability.series import CHARGE, DISCHARGE, ENERGY, AvailabilitySeries
+from gridloom.physical_assets.availability.store import load_availability
+from gridloom.physical_assets.window_query import WindowQuery, asked_window
+
+READ = "Read:physical-assets"
+
+COLUMNS = {
+    "ratedChargePower": ("rated", CHARGE),
+    "ratedDischargePower": ("rated", DISCHARGE),
+    "ratedEnergy": ("rated", ENERGY),
+    "availableChargePower": ("available", CHARGE),
+    "availableDischargePower": ("available", DISCHARGE),
+    "availableEnergy": ("available", ENERGY),
+}
+SCHEMA = pa.schema(
+    [pa.field("time", TIME, nullable=False), *(pa.field(name, pa.float64(), nullable=False) for name in COLUMNS)]
+)
+
+
+class AvailabilityPoint(View):
+    """One delivery period. Powers in kW as magnitudes, energy in kWh."""
+
+    time: datetime
+    rated_charge_power: float
+    rated_discharge_power: float
+    rated_energy: float
+    available_charge_power: float
+    available_discharge_power: float
+    available_energy: float
+
+
+class Availability(View):
+    physical_asset_id: UUID
+    start: datetime
+    end: datetime
+    availability: list[AvailabilityPoint]
+    units_power: str = "kW"
+    units_energy: str = "kWh"
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/availability",
+    summary="Read what the asset can do",
+    tag="Physical assets",
+    access=READ,
+    produces=(JSON, CSV, ARROW, PARQUET),
+    answers=Availability,
+)
+async def read_availability(call: Call, physical_asset_id: UUID, query: WindowQuery) -> Content | Stream:
+    """Rated and available power and energy in every delivery period that the window touches.
+
+    Overlapping unavailabilities add up, capped at the rating. A period can do what its worst moment can do.
+    """
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    window = await asked_window(call.db, query)
+    series = (await load_availability(call.db, [reach.key], window))[reach.key]
+    if call.accepts != JSON:
+        return stream_table(call.accepts, SCHEMA, _batches(series), file_name=f"availability-{physical_asset_id}")
+    head = Availability(physical_asset_id=physical_asset_id, start=window.start, end=window.end, availability=[])
+    body = to_json(head).replace(b'"availability":[]', b'"availability":' + _points_json(series), 1)
+    return Content(body, JSON)
+
+
+def _times(series: AvailabilitySeries) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:
+    return series.periods_ms.astype("datetime64[ms]")  # type: ignore[no-any-return, unused-ignore]
+
+
+def _points_json(series: AvailabilitySeries) -> bytes:
+    """Written out at once: a year of periods as structs would cost ten times as much."""
+    row = ",".join(f'"{name}":%r' for name in COLUMNS)
+    template = '{"time":"%s",' + row + "}"
+    values = np.column_stack([getattr(series, kind)[:, column] for kind, column in COLUMNS.values()]).tolist()
+    rows = [
+        template % (time, *numbers) for time, numbers in zip(time_texts(_times(series)).tolist(), values, strict=True)
+    ]
+    return f"[{','.join(rows)}]".encode()
+
+
+async def _batches(series: AvailabilitySeries) -> AsyncIterator[pa.RecordBatch]:
+    columns = [pa.array(np.ascontiguousarray(getattr(series, kind)[:, column])) for kind, column in COLUMNS.values()]
+    yield pa.record_batch([pa.array(_times(series)).cast(TIME), *columns], schema=SCHEMA)

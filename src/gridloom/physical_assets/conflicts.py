@@ -1,0 +1,62 @@
+"""What was promised and no longer fits: every room that promises an asset's power registers how to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, UnsetType
+
+from gridloom.database.pool import Database
+from gridloom.edge import View
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability import AvailabilitySeries, load_availability
+from gridloom.physical_assets.store import platform_now
+
+MOST_CONFLICTS = 1000
+
+
+class ConflictKind(StrEnum):
+    ANCILLARY_BID = "ANCILLARY_BID"
+    SCHEDULE = "SCHEDULE"
+    VIRTUAL_ASSET_BLOCK = "VIRTUAL_ASSET_BLOCK"
+
+
+class Conflict(View):
+    """A bid, a stretch of schedule or a block that asks for more than will be available."""
+
+    kind: ConflictKind
+    start: datetime
+    end: datetime
+    power: Annotated[float, Meta(description="kW that are promised; positive is export")]
+    available: Annotated[float, Meta(description="kW that are available in that direction at the worst moment")]
+    detail: str
+    id: Annotated[UUID, Meta(description="The bid or the block")] | UnsetType = UNSET
+    product_date_code: str | UnsetType = UNSET
+    virtual_asset_id: UUID | UnsetType = UNSET
+
+
+ConflictFinder = Callable[[Database, int, Window, AvailabilitySeries], Awaitable[list[Conflict]]]
+"""From the asset's key, a window that has not ended and the availability over it, to what does not fit in it."""
+
+_finders: list[ConflictFinder] = []
+
+
+def finds_conflicts(finder: ConflictFinder) -> ConflictFinder:
+    """Have `finder` asked whenever an asset's availability changes, and by its health."""
+    _finders.append(finder)
+    return finder
+
+
+async def find_conflicts(db: Database, asset_key: int, window: Window) -> list[Conflict]:
+    """What is still to come in the window and does not fit what is available then, in order of time."""
+    now = await platform_now(db)
+    if window.end <= now:
+        return []
+    ahead = Window(max(window.start, now), window.end)
+    series = (await load_availability(db, [asset_key], ahead))[asset_key]
+    found = [conflict for finder in _finders for conflict in await finder(db, asset_key, ahead, series)]
+    return sorted(found, key=lambda conflict: (conflict.start, conflict.kind))[:MOST_CONFLICTS]

@@ -1,0 +1,119 @@
+"""Fleets over HTTP."""
+
+from __future__ import annotations
+
+from uuid import UUID
+from zlib import crc32
+
+from msgspec import UNSET
+
+from gridloom.edge import Answer, Call, Page, operation
+from gridloom.identity.reach import organisation_reach
+from gridloom.kernel.problem import FieldError, NotFound, Problem
+from gridloom.physical_assets.fleets import store
+from gridloom.physical_assets.fleets.model import Fleet, FleetChange, FleetsQuery, NewFleet
+from gridloom.physical_assets.fleets.reach import fleet_reach
+
+TAG = "Fleets"
+READ = "Read:physical-assets"
+UPDATE = "Update:physical-assets"
+
+
+class NotAssetsOfTheOrganisation(Problem):
+    """A fleet groups the physical assets of one organisation, and some of those given are not its own, or do not exist.
+
+    `errors` names each of them.
+    """
+
+    status = 422
+    title = "Some assets are not the organisation's own"
+
+
+@operation("GET", "/fleets", summary="List fleets", tag=TAG, access=READ)
+async def list_fleets(call: Call, query: FleetsQuery) -> Page[Fleet]:
+    """Your organisation's; the platform's operator sees those of all, or of the one asked for."""
+    organisation_id = query.organisation_id
+    if organisation_id is not None:
+        await organisation_reach(call.db, call.caller, organisation_id)
+    elif not call.caller.is_operator:
+        organisation_id = call.caller.organisation_id
+    rows = await store.list_fleets(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
+    return query.page(rows, lambda fleet: fleet.id)
+
+
+@operation(
+    "POST",
+    "/fleets",
+    summary="Make a fleet",
+    tag=TAG,
+    access=UPDATE,
+    status=201,
+    problems=(NotAssetsOfTheOrganisation, NotFound),
+)
+async def create_fleet(call: Call, body: NewFleet) -> Answer[Fleet]:
+    """An asset that was in another fleet leaves it."""
+    owner_id = await organisation_reach(call.db, call.caller, body.organisation_id)
+    keys = await _member_keys(call, owner_id, body.physical_asset_ids)
+    fleet_id = await store.insert_fleet(call.db, owner_id, body.name)
+    await store.set_members(call.db, fleet_id, keys)
+    return await _answer(call, fleet_id, {"Location": f"/fleets/{fleet_id}"})
+
+
+@operation("GET", "/fleets/{fleetID}", summary="Read a fleet", tag=TAG, access=READ)
+async def read_fleet(call: Call, fleet_id: UUID) -> Answer[Fleet]:
+    stored = await fleet_reach(call.db, call.caller, fleet_id)
+    return Answer(stored.fleet, etag=_etag(stored))
+
+
+@operation(
+    "PATCH",
+    "/fleets/{fleetID}",
+    summary="Change a fleet",
+    tag=TAG,
+    access=UPDATE,
+    problems=(NotAssetsOfTheOrganisation,),
+)
+async def change_fleet(call: Call, fleet_id: UUID, body: FleetChange) -> Answer[Fleet]:
+    stored = await fleet_reach(call.db, call.caller, fleet_id, for_change=True)
+    call.check_if_match(_etag(stored))
+    if body.name is not UNSET:
+        await store.rename_fleet(call.db, fleet_id, body.name)
+    if body.physical_asset_ids is not UNSET:
+        keys = await _member_keys(call, stored.fleet.organisation_id, body.physical_asset_ids)
+        await store.set_members(call.db, fleet_id, keys)
+    await store.touch_fleet(call.db, fleet_id)
+    return await _answer(call, fleet_id)
+
+
+@operation("DELETE", "/fleets/{fleetID}", summary="Dissolve a fleet", tag=TAG, access=UPDATE)
+async def delete_fleet(call: Call, fleet_id: UUID) -> None:
+    """Its assets stay, in no fleet."""
+    stored = await fleet_reach(call.db, call.caller, fleet_id, for_change=True)
+    call.check_if_match(_etag(stored))
+    await store.delete_fleet(call.db, fleet_id)
+
+
+async def _member_keys(call: Call, organisation_id: UUID, asset_ids: list[UUID]) -> list[int]:
+    owned = await store.owned_assets(call.db, organisation_id, asset_ids)
+    strangers = [
+        FieldError(f"/physicalAssetIDs/{position}", f"{asset_id} is not an asset of the organisation")
+        for position, asset_id in enumerate(asset_ids)
+        if asset_id not in owned
+    ]
+    if strangers:
+        raise NotAssetsOfTheOrganisation(
+            f"{len(strangers)} of the assets are not those of the organisation {organisation_id}.", errors=strangers
+        )
+    return list(owned.values())
+
+
+def _etag(stored: store.StoredFleet) -> str:
+    """Assets may leave by themselves, so the members count as well."""
+    members = crc32(b"".join(asset_id.bytes for asset_id in stored.fleet.physical_asset_ids))
+    return f"{stored.version}-{members:08x}"
+
+
+async def _answer(call: Call, fleet_id: UUID, headers: dict[str, str] | None = None) -> Answer[Fleet]:
+    stored = await store.read_fleet(call.db, fleet_id)
+    assert stored is not None, "held by this transaction"
+    return Answer(stored.fleet, headers=headers or {}, etag=_etag(stored))

@@ -1,0 +1,1 @@
+"""What other organisations may do with an asset."""

@@ -1,0 +1,128 @@
+"""Grants over HTTP: the owner gives and takes, the organisation concerned may look."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from gridloom.edge import Answer, Call, Page, Paging, operation
+from gridloom.identity import model as identity
+from gridloom.identity.permissions import GRANTABLE, in_order
+from gridloom.identity.store import grants as store
+from gridloom.identity.store.organisations import organisation_exists
+from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
+from gridloom.physical_assets.grants.model import Grant, NewGrant
+
+TAG = "Physical assets"
+READ = "Read:physical-assets"
+MANAGE = "Manage:organisation"
+
+
+class NotGrantable(Problem):
+    """A grant concerns one asset, and some of the permissions given concern a whole organisation or the platform."""
+
+    status = 422
+    title = "The permission cannot be granted on an asset"
+
+
+class OwnerNeedsNoGrant(Problem):
+    """The organisation owns the asset and may do everything with it."""
+
+    status = 422
+    title = "The owner needs no grant"
+
+
+@operation(
+    "GET", "/physical-assets/{physicalAssetID}/grants", summary="List the grants on an asset", tag=TAG, access=READ
+)
+async def list_grants(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Grant]:
+    """For its owner, by organisation."""
+    rights = await _owned(call, physical_asset_id)
+    rows = await store.list_grants(call.db, rights.key, after=query.after(UUID), limit=query.limit + 1)
+    return query.page([_view(physical_asset_id, row) for row in rows], lambda grant: grant.organisation_id)
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/grants/{organisationID}",
+    summary="Read what an organisation may do with an asset",
+    tag=TAG,
+    access=READ,
+)
+async def read_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID) -> Answer[Grant]:
+    """For the asset's owner and for that organisation itself."""
+    rights = await _rights(call, physical_asset_id)
+    if call.caller.organisation_id not in (rights.organisation_id, organisation_id):
+        raise Forbidden("Grants are shown to the asset's owner and to the organisation that holds them.")
+    grant = await store.read_grant(call.db, rights.key, organisation_id)
+    if grant is None:
+        raise NotFound(f"The organisation {organisation_id} has no grant on this asset.")
+    return Answer(_view(physical_asset_id, grant), etag=str(grant.version))
+
+
+@operation(
+    "PUT",
+    "/physical-assets/{physicalAssetID}/grants/{organisationID}",
+    summary="Set what an organisation may do with an asset",
+    tag=TAG,
+    access=MANAGE,
+    problems=(NotGrantable, OwnerNeedsNoGrant),
+)
+async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, body: NewGrant) -> Answer[Grant]:
+    """Only the owner's administrators may. A user of that organisation needs the permission in its role as well."""
+    rights = await _owned(call, physical_asset_id)
+    if organisation_id == rights.organisation_id:
+        raise OwnerNeedsNoGrant(f"The organisation {organisation_id} owns the asset.")
+    if not await organisation_exists(call.db, organisation_id):
+        raise NotFound(f"There is no organisation {organisation_id}.")
+    faults = [
+        FieldError(f"/permissions/{position}", f"{permission} does not concern a single asset")
+        for position, permission in enumerate(body.permissions)
+        if permission not in GRANTABLE
+    ]
+    if faults:
+        raise NotGrantable(faults[0].detail + ".", errors=faults)
+    before = await store.read_grant(call.db, rights.key, organisation_id)
+    call.check_if_match("0" if before is None else str(before.version))
+    grant = await store.put_grant(call.db, rights.key, organisation_id, in_order(body.permissions), call.caller.id)
+    return Answer(_view(physical_asset_id, grant), etag=str(grant.version))
+
+
+@operation(
+    "DELETE",
+    "/physical-assets/{physicalAssetID}/grants/{organisationID}",
+    summary="Take a grant back",
+    tag=TAG,
+    access=MANAGE,
+)
+async def delete_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID) -> None:
+    """At once, on every replica."""
+    rights = await _owned(call, physical_asset_id)
+    before = await store.read_grant(call.db, rights.key, organisation_id)
+    if before is None:
+        raise NotFound(f"The organisation {organisation_id} has no grant on this asset.")
+    call.check_if_match(str(before.version))
+    await store.delete_grant(call.db, rights.key, organisation_id)
+
+
+async def _rights(call: Call, asset_id: UUID) -> store.AssetRights:
+    rights = await store.read_rights(call.db, asset_id, call.caller.organisation_id)
+    if rights is None or rights.kind != "PHYSICAL":
+        raise NotFound(f"There is no physical asset {asset_id}.")
+    return rights
+
+
+async def _owned(call: Call, asset_id: UUID) -> store.AssetRights:
+    rights = await _rights(call, asset_id)
+    if rights.organisation_id != call.caller.organisation_id:
+        raise Forbidden("Only the asset's owner manages its grants.")
+    return rights
+
+
+def _view(asset_id: UUID, grant: identity.Grant) -> Grant:
+    return Grant(
+        physical_asset_id=asset_id,
+        organisation_id=grant.organisation_id,
+        permissions=in_order(grant.permissions),
+        created_at=grant.created_at,
+        updated_at=grant.updated_at,
+    )

@@ -1,0 +1,1 @@
+"""How an asset is doing, from its telemetry, its availability and what was promised."""

@@ -1,0 +1,55 @@
+"""Health as it crosses the wire."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import Meta
+
+from gridloom.edge import View
+from gridloom.physical_assets.conflicts import Conflict
+
+
+class HealthStatus(StrEnum):
+    """DOWN: nothing can be exported or imported. UNKNOWN: no fresh telemetry. DEGRADED: less than rated, or
+    promises that no longer fit."""
+
+    OK = "OK"
+    DEGRADED = "DEGRADED"
+    DOWN = "DOWN"
+    UNKNOWN = "UNKNOWN"
+
+
+class CheckName(StrEnum):
+    STATUS = "STATUS"
+    AVAILABILITY = "AVAILABILITY"
+    TELEMETRY = "TELEMETRY"
+    PROMISES = "PROMISES"
+
+
+class HealthCheck(View):
+    name: CheckName
+    status: HealthStatus
+    detail: str
+
+
+class AvailablePower(View):
+    """What can be done at this moment, in kW."""
+
+    charge: float
+    discharge: float
+
+
+class Health(View):
+    physical_asset_id: UUID
+    status: HealthStatus
+    checked_at: datetime
+    last_telemetry_at: datetime | None
+    state_of_charge: Annotated[float, Meta(description="Last measured, 0 to 1")] | None
+    available_power: AvailablePower
+    active_unavailability_ids: list[UUID]
+    checks: list[HealthCheck]
+    conflicts: Annotated[list[Conflict], Meta(description="What was offered or scheduled and no longer fits")]

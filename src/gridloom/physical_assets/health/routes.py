@@ -1,0 +1,59 @@
+"""The health of an asset over HTTP."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from gridloom.edge import Call, operation
+from gridloom.identity.reach import asset_reach
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability import CHARGE, DISCHARGE, availability_at, load_circumstances
+from gridloom.physical_assets.conflicts import find_conflicts
+from gridloom.physical_assets.health import rules
+from gridloom.physical_assets.health.model import AvailablePower, Health
+from gridloom.physical_assets.health.store import read_situation
+from gridloom.physical_assets.telemetry import latest_telemetry
+from gridloom.physical_assets.window_query import LONGEST
+
+READ = "Read:physical-assets"
+_MOMENT = timedelta(milliseconds=1)
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/health",
+    summary="Read how an asset is doing",
+    tag="Physical assets",
+    access=READ,
+)
+async def read_health(call: Call, physical_asset_id: UUID) -> Health:
+    """From its status, what is unavailable at this moment, how fresh its telemetry is, and whether what was offered and
+    scheduled still fits what will be available. The worst of the checks decides."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    situation = await read_situation(call.db, reach.key)
+    now = situation.now
+    circumstances = (await load_circumstances(call.db, [reach.key], Window(now, now + _MOMENT)))[reach.key]
+    present = availability_at(circumstances.ratings, circumstances.outages, now)
+    telemetry = await latest_telemetry(call.db, reach.key)
+    conflicts = await find_conflicts(call.db, reach.key, Window(now, min(situation.horizon, now + LONGEST)))
+    checks = [
+        rules.check_status(situation.status),
+        rules.check_availability(present),
+        rules.check_telemetry(telemetry, now),
+        rules.check_promises(conflicts),
+    ]
+    percentage = telemetry.state_of_charge_percentage if telemetry is not None else None
+    return Health(
+        physical_asset_id=physical_asset_id,
+        status=rules.overall(checks),
+        checked_at=now,
+        last_telemetry_at=telemetry.time if telemetry is not None else None,
+        state_of_charge=None if percentage is None else percentage / 100,
+        available_power=AvailablePower(
+            charge=float(present.available[0, CHARGE]), discharge=float(present.available[0, DISCHARGE])
+        ),
+        active_unavailability_ids=situation.active_unavailability_ids,
+        checks=checks,
+        conflicts=conflicts,
+    )

@@ -1,0 +1,42 @@
+"""What the health of an asset needs to know besides its availability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.physical_assets.model import AssetStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The asset at a moment, and how far ahead anything is scheduled or unavailable."""
+
+    now: datetime
+    status: AssetStatus
+    active_unavailability_ids: list[UUID]
+    horizon: datetime
+
+
+async def read_situation(db: Database, asset_key: int) -> Situation:
+    """Balancing markets reach a week ahead; schedules, unavailabilities and new ratings may reach further."""
+    row = await db.fetchrow(
+        """
+        with clock as materialized (select platform_now() as now)
+        select clock.now, p.status,
+               array(select id from unavailability
+                     where asset_key = $1 and ends_at > clock.now and starts_at <= clock.now order by id) as active,
+               greatest(
+                 clock.now,
+                 (select max(valid_from) from physical_asset_parameters where asset_key = $1),
+                 (select max(ends_at) from unavailability where asset_key = $1),
+                 (select max(period) from physical_schedule where asset_key = $1)
+               ) + interval '8 days' as horizon
+        from clock, physical_asset p where p.asset_key = $1
+        """,
+        asset_key,
+    )
+    assert row is not None
+    return Situation(row["now"], AssetStatus(row["status"]), row["active"], row["horizon"])

@@ -1,0 +1,1 @@
+"""What is known about an asset besides its ratings, by category."""

@@ -1,0 +1,61 @@
+"""Metadata in the database: one document per asset and category."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from gridloom.database.pool import Database
+from gridloom.physical_assets.metadata.model import BODIES, Category, MetadataBody
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMetadata:
+    """Version 0 stands for what was never put."""
+
+    version: int
+    body: MetadataBody
+
+
+async def read_all(db: Database, asset_key: int) -> dict[Category, StoredMetadata]:
+    rows = await db.fetch("select category, version, body from physical_asset_metadata where asset_key = $1", asset_key)
+    found = {Category(row["category"]): row for row in rows}
+    return {category: _stored(category, found.get(category)) for category in Category}
+
+
+async def read_one(db: Database, asset_key: int, category: Category) -> StoredMetadata:
+    row = await db.fetchrow(
+        "select version, body from physical_asset_metadata where asset_key = $1 and category = $2",
+        asset_key,
+        category,
+    )
+    return _stored(category, row)
+
+
+async def put(db: Database, asset_key: int, category: Category, body: MetadataBody, updated_by: UUID) -> StoredMetadata:
+    """Replace the category; putting the same again changes nothing, not even the version."""
+    row = await db.fetchrow(
+        """
+        insert into physical_asset_metadata as m (asset_key, category, body, updated_by) values ($1, $2, $3, $4)
+        on conflict (asset_key, category) do update
+          set body = excluded.body,
+              version = m.version + (m.body <> excluded.body)::int,
+              updated_at = case when m.body = excluded.body then m.updated_at else clock_timestamp() end,
+              updated_by = case when m.body = excluded.body then m.updated_by else excluded.updated_by end
+        returning version, body
+        """,
+        asset_key,
+        category,
+        body,
+        updated_by,
+    )
+    return _stored(category, row)
+
+
+def _stored(category: Category, row: asyncpg.Record | None) -> StoredMetadata:
+    if row is None:
+        return StoredMetadata(0, BODIES[category]())
+    return StoredMetadata(row["version"], msgspec.convert(row["body"], BODIES[category]))

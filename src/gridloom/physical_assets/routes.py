@@ -1,0 +1,180 @@
+"""Physical assets and their parameters over HTTP."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from msgspec import UNSET, structs
+
+from gridloom.edge import Answer, Call, Page, Paging, operation
+from gridloom.identity.permissions import GRANTABLE, in_order
+from gridloom.identity.reach import asset_reach, organisation_reach
+from gridloom.identity.store.grants import insert_asset, put_grant
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.problem import FieldError, NotFound
+from gridloom.physical_assets import store
+from gridloom.physical_assets.model import (
+    AssetsQuery,
+    NewParametersVersion,
+    NewPhysicalAsset,
+    Parameters,
+    ParametersQuery,
+    PhysicalAsset,
+    PhysicalAssetChange,
+    VersionPlace,
+)
+from gridloom.physical_assets.rules import (
+    InconsistentParameters,
+    InvalidCode,
+    UnknownFleet,
+    check_eic_code,
+    check_parameters,
+    first_valid_from,
+)
+
+TAG = "Physical assets"
+READ = "Read:physical-assets"
+UPDATE = "Update:physical-assets"
+
+
+@operation("GET", "/physical-assets", summary="List the assets you may read", tag=TAG, access=READ)
+async def list_physical_assets(call: Call, query: AssetsQuery) -> Page[PhysicalAsset]:
+    """Those that your organisation owns and those it holds a grant on, in the order of registration."""
+    rows = await store.list_assets(
+        call.db,
+        call.caller.organisation_id,
+        organisation_id=query.organisation_id,
+        fleet_id=query.fleet_id,
+        after=query.after(UUID),
+        limit=query.limit + 1,
+    )
+    return query.page(rows, lambda asset: asset.id)
+
+
+@operation(
+    "POST",
+    "/physical-assets",
+    summary="Register an asset",
+    tag=TAG,
+    access=UPDATE,
+    status=201,
+    problems=(InvalidCode, InconsistentParameters, UnknownFleet, NotFound),
+)
+async def register_physical_asset(call: Call, body: NewPhysicalAsset) -> Answer[PhysicalAsset]:
+    """For your own organisation, or, as the platform's operator, for any; the operator then holds a revocable grant.
+
+    The parameters hold from the day of commissioning; without such a day they have always held.
+    """
+    owner_id = await organisation_reach(call.db, call.caller, body.organisation_id)
+    check_eic_code(body.eic_code, "/eicCode")
+    check_parameters(body.parameters, "/parameters")
+    await _check_fleet(call, body.fleet_id, owner_id)
+    asset_id = uuid7()
+    key = await insert_asset(call.db, asset_id, "PHYSICAL", owner_id)
+    await store.insert_physical_asset(call.db, key, body)
+    await store.insert_parameters(call.db, key, first_valid_from(body.commissioned_on), body.parameters, call.caller.id)
+    if owner_id != call.caller.organisation_id:
+        await put_grant(call.db, key, call.caller.organisation_id, in_order(GRANTABLE), call.caller.id)
+    return _answer(await store.read_asset(call.db, key), {"Location": f"/physical-assets/{asset_id}"})
+
+
+@operation("GET", "/physical-assets/{physicalAssetID}", summary="Read an asset", tag=TAG, access=READ)
+async def read_physical_asset(call: Call, physical_asset_id: UUID) -> Answer[PhysicalAsset]:
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    return _answer(await store.read_asset(call.db, reach.key))
+
+
+@operation(
+    "PATCH",
+    "/physical-assets/{physicalAssetID}",
+    summary="Change an asset",
+    tag=TAG,
+    access=UPDATE,
+    problems=(InvalidCode, UnknownFleet),
+)
+async def change_physical_asset(
+    call: Call, physical_asset_id: UUID, body: PhysicalAssetChange
+) -> Answer[PhysicalAsset]:
+    """What is left out stays as it is. Ratings change with `PUT …/parameters`."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
+    before = await store.read_asset(call.db, reach.key, for_change=True)
+    call.check_if_match(_etag(before))
+    if body.eic_code is not UNSET:
+        check_eic_code(body.eic_code, "/eicCode")
+    if body.fleet_id is not UNSET:
+        await _check_fleet(call, body.fleet_id, reach.organisation_id)
+    changes = {name: value for name, value in structs.asdict(body).items() if value is not UNSET}
+    after = structs.replace(before.asset, **changes)
+    if after != before.asset:
+        await store.update_physical_asset(call.db, reach.key, after)
+    return _answer(await store.read_asset(call.db, reach.key))
+
+
+@operation(
+    "GET", "/physical-assets/{physicalAssetID}/parameters", summary="Read the parameters in force", tag=TAG, access=READ
+)
+async def read_parameters(call: Call, physical_asset_id: UUID, query: ParametersQuery) -> Answer[Parameters]:
+    """Those in force at `at`; without it those in force now, or, before the first come into force, the first."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    latest = await store.latest_parameters_version(call.db, reach.key)
+    if query.at is None:
+        return Answer((await store.read_asset(call.db, reach.key)).asset.parameters, etag=str(latest))
+    found = await store.read_parameters_at(call.db, reach.key, query.at)
+    if found is None:
+        raise NotFound(f"No parameters of the asset were in force at {query.at.isoformat()}.")
+    return Answer(found, etag=str(latest))
+
+
+@operation(
+    "PUT",
+    "/physical-assets/{physicalAssetID}/parameters",
+    summary="Add a version of the parameters",
+    tag=TAG,
+    access=UPDATE,
+    problems=(InconsistentParameters,),
+)
+async def put_parameters(call: Call, physical_asset_id: UUID, body: NewParametersVersion) -> Answer[Parameters]:
+    """Holds from `validFrom` (now, when left out) until a version with a later one. Nothing recorded before is changed.
+
+    `If-Match` takes the ETag of the latest version. What was offered or scheduled and no longer fits shows in the
+    asset's health.
+    """
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
+    check_parameters(body)
+    await store.lock_asset(call.db, reach.key)
+    call.check_if_match(str(await store.latest_parameters_version(call.db, reach.key)))
+    valid_from = await store.platform_now(call.db) if body.valid_from is UNSET else body.valid_from
+    added = await store.insert_parameters(call.db, reach.key, valid_from, body, call.caller.id)
+    return Answer(added, etag=str(added.version))
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/parameters/history",
+    summary="List all versions of the parameters",
+    tag=TAG,
+    access=READ,
+)
+async def list_parameters_history(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Parameters]:
+    """As they were recorded, the latest first."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    place = query.after(VersionPlace)
+    before = None if place is None else place.version
+    rows = await store.list_parameters(call.db, reach.key, before=before, limit=query.limit + 1)
+    return query.page(rows, lambda parameters: VersionPlace(parameters.version))
+
+
+async def _check_fleet(call: Call, fleet_id: UUID | None, organisation_id: UUID) -> None:
+    if fleet_id is None or await store.fleet_belongs_to(call.db, fleet_id, organisation_id):
+        return
+    detail = f"The asset's owner has no fleet {fleet_id}."
+    raise UnknownFleet(detail, errors=[FieldError("/fleetID", detail)])
+
+
+def _etag(stored: store.StoredAsset) -> str:
+    """The parameters are part of the asset and change with time as well."""
+    return f"{stored.version}-{stored.asset.parameters.version}"
+
+
+def _answer(stored: store.StoredAsset, headers: dict[str, str] | None = None) -> Answer[PhysicalAsset]:
+    return Answer(stored.asset, headers=headers or {}, etag=_etag(stored))

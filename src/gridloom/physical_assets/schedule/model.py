@@ -1,0 +1,44 @@
+"""A schedule as it crosses the wire."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import Meta
+
+from gridloom.edge import Instant, RequestBody, View
+from gridloom.physical_assets.model import MOST_POWER_KW
+
+MOST_PERIODS = 110_000  # three years
+
+SignedPowerKW = Annotated[
+    float, Meta(ge=-MOST_POWER_KW, le=MOST_POWER_KW, description="kW; positive is export (discharging)")
+]
+
+
+class NewSchedulePoint(RequestBody):
+    time: Annotated[Instant, Meta(description="The start of a delivery period, on the quarter-hour")]
+    power: SignedPowerKW
+
+
+class NewSchedule(RequestBody):
+    """Exactly these periods are replaced, all of them or none."""
+
+    schedule: Annotated[list[NewSchedulePoint], Meta(min_length=1, max_length=MOST_PERIODS)]
+
+
+class SchedulePoint(View):
+    time: datetime
+    power: float
+
+
+class Schedule(View):
+    """The scheduled periods of a window; a period without a point has no schedule."""
+
+    physical_asset_id: UUID
+    start: datetime
+    end: datetime
+    schedule: list[SchedulePoint]
+    units_power: str = "kW"

@@ -1,0 +1,114 @@
+"""The schedule of a physical asset over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import pyarrow as pa
+
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Stream, operation
+from gridloom.edge.tabular import TIME, points_json, stream_table
+from gridloom.edge.wire import EARLIEST, LATEST, to_json
+from gridloom.events.outbox import record_event
+from gridloom.identity.reach import asset_reach
+from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability import load_availability
+from gridloom.physical_assets.rules import AssetNotActive, check_active
+from gridloom.physical_assets.schedule import (
+    conflicts,  # noqa: F401 — registers who finds what no longer fits
+    store,
+)
+from gridloom.physical_assets.schedule.model import NewSchedule, Schedule, SchedulePoint
+from gridloom.physical_assets.schedule.rules import PowerNotAvailable, check_available, scheduled_window
+from gridloom.physical_assets.store import lock_asset, read_status
+from gridloom.physical_assets.window_query import WindowQuery, asked_window
+
+TAG = "Physical assets"
+READ = "Read:schedules"
+UPDATE = "Update:schedules"
+
+COLUMNS = pa.schema([pa.field("time", TIME, nullable=False), pa.field("power", pa.float64(), nullable=False)])
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/schedule",
+    summary="Read the schedule",
+    tag=TAG,
+    access=READ,
+    produces=(JSON, CSV, ARROW, PARQUET),
+    answers=Schedule,
+)
+async def read_physical_asset_schedule(
+    call: Call, physical_asset_id: UUID, query: WindowQuery
+) -> Answer[Content | Stream]:
+    """The scheduled periods of the window, in order; as a table with the columns `time` and `power` where asked for."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    window = await asked_window(call.db, query)
+    columns = await store.read_schedule(call.db, reach.key, window)
+    if call.accepts == JSON:
+        head = Schedule(physical_asset_id=physical_asset_id, start=window.start, end=window.end, schedule=[])
+        points = points_json(columns.times, columns.powers_kw, name="power")
+        body = to_json(head).replace(b'"schedule":[]', b'"schedule":' + points, 1)
+        return Answer(Content(body, JSON), etag=str(columns.version))
+    table = stream_table(call.accepts, COLUMNS, _batches(columns), file_name=f"schedule-{physical_asset_id}")
+    return Answer(table, etag=str(columns.version))
+
+
+async def _batches(columns: store.ScheduleColumns) -> AsyncIterator[pa.RecordBatch]:
+    times = pa.array(columns.times).cast(TIME)
+    yield pa.record_batch([times, pa.array(columns.powers_kw)], schema=COLUMNS)
+
+
+@operation(
+    "PUT",
+    "/physical-assets/{physicalAssetID}/schedule",
+    summary="Replace periods of the schedule",
+    tag=TAG,
+    access=UPDATE,
+    problems=(PowerNotAvailable, AssetNotActive),
+)
+async def put_physical_asset_schedule(
+    call: Call, physical_asset_id: UUID, body: NewSchedule, query: WindowQuery
+) -> Answer[Schedule]:
+    """Exactly the periods given are replaced, all of them or none. Power must be available in its period.
+
+    With `start` and `end`, a period outside that window is refused.
+    """
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
+    window = scheduled_window(body.schedule, _guard(query))
+    await lock_asset(call.db, reach.key)
+    call.check_if_match(str(await store.read_version(call.db, reach.key)))
+    check_active(await read_status(call.db, reach.key))
+    series = (await load_availability(call.db, [reach.key], window))[reach.key]
+    check_available(body.schedule, series)
+    version = await store.replace_periods(call.db, reach.key, body.schedule, call.caller.id)
+    await record_event(
+        call.db,
+        type="schedule.updated",
+        organisation_id=reach.organisation_id,
+        subject=f"physical-assets/{physical_asset_id}",
+        permission=READ,
+        asset_key=reach.key,
+        data={"start": window.start, "end": window.end, "periods": len(body.schedule)},
+    )
+    points = [
+        SchedulePoint(time=point.time, power=point.power)
+        for point in sorted(body.schedule, key=lambda point: point.time)
+    ]
+    written = Schedule(physical_asset_id=physical_asset_id, start=window.start, end=window.end, schedule=points)
+    return Answer(written, etag=str(version))
+
+
+def _guard(query: WindowQuery) -> Window | None:
+    """The window that the query confines the request to; None where it names none."""
+    if query.start is None and query.end is None:
+        return None
+    start, end = query.start or EARLIEST, query.end or LATEST
+    if start >= end:
+        raise BadRequest(
+            "The window ends before it starts.", errors=[FieldError("query:end", "is not after the start")]
+        )
+    return Window(start, end)

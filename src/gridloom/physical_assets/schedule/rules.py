@@ -1,0 +1,74 @@
+"""What a schedule of a physical asset must respect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridloom.kernel.market_time import PERIOD, is_period_start
+from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability import CHARGE, DISCHARGE, AvailabilitySeries
+from gridloom.physical_assets.availability.series import milliseconds_of
+from gridloom.physical_assets.schedule.model import NewSchedulePoint
+from gridloom.physical_assets.window_query import LONGEST
+
+# Below what any meter resolves; sums of volumes may differ by so much.
+TOLERANCE_KW = 1e-6
+
+
+class PowerNotAvailable(Problem):
+    """A scheduled power is more than the asset can do in that period: its rating then, less everything unavailable.
+
+    The detail names the first such period and what is available in it. Nothing of the request was applied.
+    """
+
+    status = 422
+    title = "The power is not available"
+
+
+def scheduled_window(points: Sequence[NewSchedulePoint], asked: Window | None) -> Window:
+    """From the first period to the end of the last, once every time is a period's start and given once."""
+    seen = set()
+    for position, point in enumerate(points):
+        pointer = f"/schedule/{position}/time"
+        if not is_period_start(point.time):
+            _refuse(pointer, f"{point.time.isoformat()} is not the start of a 15-minute period.")
+        if point.time in seen:
+            _refuse(pointer, f"{point.time.isoformat()} is given twice.")
+        if asked is not None and point.time not in asked:
+            _refuse(pointer, f"{point.time.isoformat()} is outside the window of the query.")
+        seen.add(point.time)
+    first, last = min(seen), max(seen)
+    if last - first > LONGEST:
+        _refuse("/schedule", f"The periods are more than {LONGEST.days} days apart.")
+    return Window(first, last + PERIOD)
+
+
+def _refuse(pointer: str, detail: str) -> None:
+    raise BadRequest(detail, errors=[FieldError(pointer, detail)])
+
+
+def check_available(points: Sequence[NewSchedulePoint], series: AvailabilitySeries) -> None:
+    """Every point within what is available in its period; the earliest that is not is named."""
+    times = np.array([milliseconds_of(point.time) for point in points], dtype=np.int64)
+    powers = np.array([point.power for point in points])
+    rows = series.available[np.searchsorted(series.periods_ms, times)]
+    excess = np.maximum(powers - rows[:, DISCHARGE], -powers - rows[:, CHARGE])
+    beyond = np.flatnonzero(excess > TOLERANCE_KW)
+    if not len(beyond):
+        return
+    position = int(beyond[np.argmin(times[beyond])])
+    point, row = points[position], rows[position]
+    able = row[DISCHARGE] if point.power > 0 else row[CHARGE]
+    verb = "export" if point.power > 0 else "import"
+    detail = (
+        f"In the period from {point.time.isoformat()} the asset can {verb} {able:g} kW, not {abs(point.power):g} kW."
+    )
+    raise PowerNotAvailable(
+        detail,
+        errors=[FieldError(f"/schedule/{position}/power", detail)],
+        period=point.time.isoformat().replace("+00:00", "Z"),
+        available=float(able),
+    )

@@ -1,0 +1,258 @@
+"""Physical assets and their parameters in the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from gridloom.database.pool import Database
+from gridloom.physical_assets.model import (
+    AssetStatus,
+    NewParameters,
+    NewPhysicalAsset,
+    Parameters,
+    PhysicalAsset,
+)
+
+# In force now, or the first to come where none is yet.
+_ASSET = """
+select a.key, a.id, a.organisation_id, p.fleet_id, p.name, p.delivery_zone, p.control_area, p.eic_code,
+       p.commissioned_on, p.status, p.version as asset_version, p.created_at, v.*
+from physical_asset p
+join asset a on a.key = p.asset_key
+join lateral (
+  select * from physical_asset_parameters q where q.asset_key = p.asset_key
+  order by q.valid_from > platform_now(), case when q.valid_from > platform_now() then q.valid_from end,
+           q.valid_from desc, q.version desc
+  limit 1
+) v on true
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAsset:
+    """An asset with the version that its ETag names."""
+
+    key: int
+    version: int
+    asset: PhysicalAsset
+
+
+async def platform_now(db: Database) -> datetime:
+    """The business clock, which the database keeps."""
+    now: datetime = await db.fetchval("select platform_now()")
+    return now
+
+
+async def lock_asset(db: Database, asset_key: int) -> None:
+    """Let changes of one asset's offers, schedule and availability follow each other until this transaction ends.
+
+    Whoever reads after taking the lock sees what the one before has done.
+    """
+    await db.execute("select pg_advisory_xact_lock(hashtext('physical_asset'), $1)", asset_key)
+
+
+async def read_status(db: Database, asset_key: int) -> AssetStatus:
+    return AssetStatus(await db.fetchval("select status from physical_asset where asset_key = $1", asset_key))
+
+
+async def insert_physical_asset(db: Database, asset_key: int, new: NewPhysicalAsset) -> None:
+    await db.execute(
+        """
+        insert into physical_asset
+          (asset_key, fleet_id, name, delivery_zone, control_area, eic_code, commissioned_on)
+        values ($1, $2, $3, $4, $5, $6, $7)
+        """,
+        asset_key,
+        new.fleet_id,
+        new.name,
+        new.delivery_zone,
+        new.control_area or new.delivery_zone,
+        new.eic_code,
+        new.commissioned_on,
+    )
+
+
+async def update_physical_asset(db: Database, asset_key: int, asset: PhysicalAsset) -> None:
+    await db.execute(
+        """
+        update physical_asset
+        set fleet_id = $2, name = $3, delivery_zone = $4, control_area = $5, eic_code = $6, commissioned_on = $7,
+            status = $8, version = version + 1, updated_at = clock_timestamp()
+        where asset_key = $1
+        """,
+        asset_key,
+        asset.fleet_id,
+        asset.name,
+        asset.delivery_zone,
+        asset.control_area,
+        asset.eic_code,
+        asset.commissioned_on,
+        asset.status,
+    )
+
+
+async def read_asset(db: Database, asset_key: int, *, for_change: bool = False) -> StoredAsset:
+    """for_change: hold the row, so that what is decided about it stays true."""
+    if for_change:
+        await db.execute("select from physical_asset where asset_key = $1 for update", asset_key)
+    row = await db.fetchrow(_ASSET + "where p.asset_key = $1", asset_key)
+    assert row is not None, "every physical asset has parameters"
+    return _stored(row)
+
+
+async def list_assets(
+    db: Database,
+    reader_organisation_id: UUID,
+    *,
+    organisation_id: UUID | None,
+    fleet_id: UUID | None,
+    after: UUID | None,
+    limit: int,
+) -> list[PhysicalAsset]:
+    """Those that the organisation owns or may read by a grant; each branch walks its own index in order."""
+    rows = await db.fetch(
+        f"""
+        with own as (
+          select a.key, a.id from asset a
+          where a.organisation_id = $1 and a.kind = 'PHYSICAL' and ($4::uuid is null or a.id > $4)
+            and ($2::uuid is null or a.organisation_id = $2)
+            and ($3::uuid is null
+                 or exists (select from physical_asset p where p.asset_key = a.key and p.fleet_id = $3))
+          order by a.id limit $5
+        ), granted as (
+          select a.key, a.id from asset_grant g join asset a on a.key = g.asset_key
+          where g.organisation_id = $1 and g.permissions @> array['Read:physical-assets'] and a.kind = 'PHYSICAL'
+            and ($4::uuid is null or a.id > $4) and ($2::uuid is null or a.organisation_id = $2)
+            and ($3::uuid is null
+                 or exists (select from physical_asset p where p.asset_key = a.key and p.fleet_id = $3))
+          order by a.id limit $5
+        )
+        {_ASSET}
+        where p.asset_key in (
+          select key from (select * from own union select * from granted) as found order by id limit $5)
+        order by a.id
+        """,  # noqa: S608 — glued from constants only
+        reader_organisation_id,
+        organisation_id,
+        fleet_id,
+        after,
+        limit,
+    )
+    return [_stored(row).asset for row in rows]
+
+
+async def fleet_belongs_to(db: Database, fleet_id: UUID, organisation_id: UUID) -> bool:
+    """Holds the fleet, so that it is still there when the asset joins it."""
+    found = await db.fetchval(
+        "select true from fleet where id = $1 and organisation_id = $2 for key share", fleet_id, organisation_id
+    )
+    return found is not None
+
+
+async def insert_parameters(
+    db: Database, asset_key: int, valid_from: datetime, new: NewParameters, recorded_by: UUID
+) -> Parameters:
+    """Add the next version; the caller holds the asset's row or has just made it."""
+    row = await db.fetchrow(
+        """
+        insert into physical_asset_parameters
+          (asset_key, version, valid_from, rated_charge_power_kw, rated_discharge_power_kw, energy_capacity_kwh,
+           min_state_of_charge, max_state_of_charge, charge_efficiency, discharge_efficiency, ramp_rate_kw_s,
+           daily_cycle_limit, annual_cycle_limit, fcr_limit_ratio, recorded_by)
+        values ($1, 1 + coalesce((select max(version) from physical_asset_parameters where asset_key = $1), 0),
+                $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+        returning *
+        """,
+        asset_key,
+        valid_from,
+        new.rated_charge_power,
+        new.rated_discharge_power,
+        new.energy_capacity,
+        new.min_state_of_charge,
+        new.max_state_of_charge,
+        new.charge_efficiency,
+        new.discharge_efficiency,
+        new.ramp_rate,
+        new.daily_cycle_limit,
+        new.annual_cycle_limit,
+        new.fcr_limit_ratio,
+        recorded_by,
+    )
+    assert row is not None
+    return parameters_of(row)
+
+
+async def read_parameters_at(db: Database, asset_key: int, at: datetime) -> Parameters | None:
+    row = await db.fetchrow(
+        """
+        select * from physical_asset_parameters where asset_key = $1 and valid_from <= $2
+        order by valid_from desc, version desc limit 1
+        """,
+        asset_key,
+        at,
+    )
+    return None if row is None else parameters_of(row)
+
+
+async def list_parameters(db: Database, asset_key: int, *, before: int | None, limit: int) -> list[Parameters]:
+    """The versions as they were recorded, the latest first."""
+    rows = await db.fetch(
+        """
+        select * from physical_asset_parameters where asset_key = $1 and ($2::int is null or version < $2)
+        order by version desc limit $3
+        """,
+        asset_key,
+        before,
+        limit,
+    )
+    return [parameters_of(row) for row in rows]
+
+
+async def latest_parameters_version(db: Database, asset_key: int) -> int:
+    version: int = await db.fetchval(
+        "select max(version) from physical_asset_parameters where asset_key = $1", asset_key
+    )
+    return version
+
+
+def parameters_of(row: asyncpg.Record) -> Parameters:
+    return Parameters(
+        version=row["version"],
+        valid_from=row["valid_from"],
+        rated_charge_power=row["rated_charge_power_kw"],
+        rated_discharge_power=row["rated_discharge_power_kw"],
+        energy_capacity=row["energy_capacity_kwh"],
+        min_state_of_charge=row["min_state_of_charge"],
+        max_state_of_charge=row["max_state_of_charge"],
+        charge_efficiency=row["charge_efficiency"],
+        discharge_efficiency=row["discharge_efficiency"],
+        ramp_rate=row["ramp_rate_kw_s"],
+        daily_cycle_limit=row["daily_cycle_limit"],
+        annual_cycle_limit=row["annual_cycle_limit"],
+        fcr_limit_ratio=row["fcr_limit_ratio"],
+        recorded_at=row["recorded_at"],
+    )
+
+
+def _stored(row: asyncpg.Record) -> StoredAsset:
+    return StoredAsset(
+        key=row["key"],
+        version=row["asset_version"],
+        asset=PhysicalAsset(
+            id=row["id"],
+            name=row["name"],
+            organisation_id=row["organisation_id"],
+            fleet_id=row["fleet_id"],
+            delivery_zone=row["delivery_zone"],
+            control_area=row["control_area"],
+            eic_code=row["eic_code"],
+            commissioned_on=row["commissioned_on"],
+            status=row["status"],
+            parameters=parameters_of(row),
+            created_at=row["created_at"],
+        ),
+    )

@@ -1,0 +1,44 @@
+"""The window that a read of a series asks for."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from gridloom.database.pool import Database
+from gridloom.edge import Instant, QueryParameters
+from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.store import platform_now
+
+BACK = timedelta(hours=24)
+AHEAD = timedelta(hours=48)
+LONGEST = timedelta(days=3 * 366)
+
+
+class WindowQuery(QueryParameters):
+    """Left out, the window reaches from 24 hours ago to 48 hours ahead."""
+
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+async def asked_window(db: Database, query: WindowQuery) -> Window:
+    """The window of a query, its missing ends set around now; three years at most."""
+    start, end = query.start, query.end
+    if start is None or end is None:
+        now = await platform_now(db)
+        start, end = start or min(now, end or now) - BACK, end or max(now, start or now) + AHEAD
+    return checked_window(start, end, "query:start", "query:end")
+
+
+def checked_window(start: datetime, end: datetime, start_pointer: str, end_pointer: str) -> Window:
+    if start >= end:
+        raise BadRequest(
+            "The window ends before it starts.", errors=[FieldError(end_pointer, "is not after the start")]
+        )
+    if end - start > LONGEST:
+        raise BadRequest(
+            f"The window is longer than {LONGEST.days} days.",
+            errors=[FieldError(start_pointer, "is too far from the end")],
+        )
+    return Window(start, end)

@@ -1,0 +1,198 @@
+"""Registering, reading and changing physical assets, and their effective-dated parameters."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from tests.assets import PARAMETERS, new_asset_body, pointers, register_asset
+
+EIC = "11WSPEICHER-NRD9"
+
+
+class TestRegistration:
+    async def test_answers_the_asset_with_its_parameters_and_defaults(self, new_organisation):
+        owner = await new_organisation()
+        answer = await owner.engineer.post("/physical-assets", json=new_asset_body(owner))
+        assert answer.status_code == 201
+        body = answer.json()
+        assert answer.headers["location"] == f"/physical-assets/{body['id']}"
+        assert body["organisationID"] == str(owner.id)
+        assert body["controlArea"] == body["deliveryZone"] == "TenneT"
+        assert body["status"] == "ACTIVE"
+        assert body["fleetID"] is None
+        assert body["parameters"].items() >= PARAMETERS.items()
+        assert body["parameters"]["minStateOfCharge"] == 0
+        assert body["parameters"]["maxStateOfCharge"] == 1
+        assert body["parameters"]["fcrLimitRatio"] == 0.8
+        assert body["parameters"]["rampRate"] is None
+        assert (await owner.viewer.get(f"/physical-assets/{body['id']}")).json() == body
+
+    async def test_by_the_operator_leaves_it_an_explicit_grant_that_can_be_taken_back(self, new_organisation, operator):
+        owner = await new_organisation()
+        answer = await operator.post("/physical-assets", json=new_asset_body(owner))
+        assert answer.status_code == 201
+        asset_id = answer.json()["id"]
+        assert (await operator.get(f"/physical-assets/{asset_id}")).status_code == 200
+        grants = (await owner.admin.get(f"/physical-assets/{asset_id}/grants")).json()
+        assert len(grants) == 1
+        assert "Update:schedules" in grants[0]["permissions"]
+        taken = await owner.admin.delete(f"/physical-assets/{asset_id}/grants/{grants[0]['organisationID']}")
+        assert taken.status_code == 204
+        assert (await operator.get(f"/physical-assets/{asset_id}")).status_code == 403
+
+    async def test_for_another_organisation_is_the_operators_alone(self, new_organisation):
+        owner, other = await new_organisation(), await new_organisation()
+        assert (await other.admin.post("/physical-assets", json=new_asset_body(owner))).status_code == 403
+
+    async def test_for_an_organisation_that_does_not_exist_is_not_found(self, new_organisation, operator):
+        owner = await new_organisation()
+        answer = await operator.post("/physical-assets", json=new_asset_body(owner, organisationID=str(uuid4())))
+        assert answer.status_code == 404
+
+    async def test_needs_the_right_check_character_of_an_eic(self, new_organisation):
+        owner = await new_organisation()
+        answer = await owner.admin.post("/physical-assets", json=new_asset_body(owner, eicCode=EIC[:-1] + "0"))
+        assert answer.status_code == 422
+        assert answer.json()["type"] == "/docs/problems/invalid-code"
+        assert pointers(answer) == ["/eicCode"]
+        expected = answer.json()["detail"].split("would be ")[1][0]
+        good = await owner.admin.post("/physical-assets", json=new_asset_body(owner, eicCode=EIC[:-1] + expected))
+        assert good.status_code == 201
+
+    async def test_lets_ratings_hold_from_the_day_of_commissioning(self, new_organisation):
+        owner = await new_organisation()
+        asset = await register_asset(owner, commissionedOn="2026-07-01")
+        parameters = (await owner.viewer.get(asset.path())).json()["parameters"]
+        assert parameters["validFrom"] == "2026-06-30T22:00:00Z"
+        early = await owner.viewer.get(asset.path("/parameters"), params={"at": "2026-06-30T21:59:59Z"})
+        assert early.status_code == 404
+
+    async def test_refuses_states_of_charge_in_the_wrong_order(self, new_organisation):
+        owner = await new_organisation()
+        answer = await owner.admin.post(
+            "/physical-assets",
+            json=new_asset_body(owner, parameters={**PARAMETERS, "minStateOfCharge": 0.9, "maxStateOfCharge": 0.1}),
+        )
+        assert answer.status_code == 422
+        assert pointers(answer) == ["/parameters/minStateOfCharge"]
+
+
+class TestList:
+    async def test_holds_what_is_owned_and_what_is_granted_page_by_page(self, new_organisation):
+        owner, reader = await new_organisation(), await new_organisation()
+        own = [(await register_asset(reader, name=f"own {n}")).id for n in range(2)]
+        foreign = [await register_asset(owner, name=f"foreign {n}") for n in range(4)]
+        for asset, permission in zip(
+            foreign, ["Read:physical-assets", "Read:schedules", "Read:physical-assets"], strict=False
+        ):
+            await owner.admin.put(asset.path(f"/grants/{reader.id}"), json={"permissions": [permission]})
+        answer = await reader.viewer.get("/physical-assets?limit=1")
+        seen = [asset["id"] for asset in answer.json()]
+        while "link" in answer.headers:
+            answer = await reader.viewer.get(answer.headers["link"][1:].split(">")[0])
+            assert len(answer.json()) == 1
+            seen += [asset["id"] for asset in answer.json()]
+        assert seen == [*own, foreign[0].id, foreign[2].id]
+
+    async def test_can_be_narrowed_to_an_organisation_or_a_fleet(self, new_organisation):
+        owner = await new_organisation()
+        inside, _ = await register_asset(owner), await register_asset(owner)
+        fleet = await owner.admin.post(
+            "/fleets", json={"name": "North", "organisationID": str(owner.id), "physicalAssetIDs": [inside.id]}
+        )
+        listed = await owner.viewer.get("/physical-assets", params={"fleet-id": fleet.json()["id"]})
+        assert [asset["id"] for asset in listed.json()] == [inside.id]
+        none = await owner.viewer.get("/physical-assets", params={"organisation-id": str(uuid4())})
+        assert none.json() == []
+
+
+class TestChange:
+    async def test_touches_only_what_is_given_and_respects_if_match(self, new_organisation):
+        owner = await new_organisation()
+        asset = await register_asset(owner, commissionedOn="2025-01-01")
+        before = await owner.engineer.get(asset.path())
+        changed = await owner.engineer.patch(
+            asset.path(), json={"name": "Süd"}, headers={"If-Match": before.headers["etag"]}
+        )
+        assert changed.status_code == 200
+        assert changed.json() == {**before.json(), "name": "Süd"}
+        assert changed.headers["etag"] != before.headers["etag"]
+        late = await owner.engineer.patch(
+            asset.path(), json={"name": "West"}, headers={"If-Match": before.headers["etag"]}
+        )
+        assert late.status_code == 412
+        emptied = await owner.engineer.patch(asset.path(), json={"commissionedOn": None})
+        assert emptied.json()["commissionedOn"] is None
+
+    async def test_into_another_organisations_fleet_is_refused(self, new_organisation):
+        owner, other = await new_organisation(), await new_organisation()
+        asset = await register_asset(owner)
+        fleet = await other.admin.post(
+            "/fleets", json={"name": "Theirs", "organisationID": str(other.id), "physicalAssetIDs": []}
+        )
+        answer = await owner.admin.patch(asset.path(), json={"fleetID": fleet.json()["id"]})
+        assert answer.status_code == 422
+        assert pointers(answer) == ["/fleetID"]
+
+
+class TestParameters:
+    async def test_are_versions_of_which_the_one_in_force_holds(self, new_organisation):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        path = asset.path("/parameters")
+        for valid_from, power in [("2026-05-01T00:00:00Z", 5_000), ("2026-09-01T00:00:00Z", 7_000)]:
+            answer = await owner.engineer.put(
+                path, json={**PARAMETERS, "validFrom": valid_from, "ratedChargePower": power}
+            )
+            assert answer.status_code == 200
+            assert answer.json()["validFrom"] == valid_from
+        for at, power in [
+            ("2026-04-30T23:59:59Z", 10_000),
+            ("2026-05-01T02:00:00+02:00", 5_000),
+            ("2026-08-31T23:59:59Z", 5_000),
+            ("2030-01-01T00:00:00Z", 7_000),
+        ]:
+            assert (await owner.viewer.get(path, params={"at": at})).json()["ratedChargePower"] == power
+        history = (await owner.viewer.get(path + "/history")).json()
+        assert [entry["version"] for entry in history] == [3, 2, 1]
+        first = await owner.viewer.get(path + "/history", params={"limit": 2})
+        rest = await owner.viewer.get(first.headers["link"][1:].split(">")[0])
+        assert [entry["version"] for entry in first.json() + rest.json()] == [3, 2, 1]
+
+    async def test_from_the_same_moment_the_later_version_holds_and_the_earlier_stays_in_history(
+        self, new_organisation
+    ):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        path = asset.path("/parameters")
+        for power in (1_000, 2_000):
+            await owner.engineer.put(
+                path, json={**PARAMETERS, "validFrom": "2026-05-01T00:00:00Z", "ratedChargePower": power}
+            )
+        assert (await owner.viewer.get(path, params={"at": "2026-05-01T00:00:00Z"})).json()["ratedChargePower"] == 2_000
+        history = (await owner.viewer.get(path + "/history")).json()
+        assert [entry["ratedChargePower"] for entry in history] == [2_000, 1_000, 10_000]
+
+    async def test_hold_from_now_when_no_moment_is_given(self, new_organisation):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        put = await owner.engineer.put(asset.path("/parameters"), json={**PARAMETERS, "energyCapacity": 1})
+        assert abs(datetime.fromisoformat(put.json()["validFrom"]) - datetime.now(UTC)) < timedelta(minutes=1)
+        current = await owner.viewer.get(asset.path("/parameters"))
+        assert current.json()["energyCapacity"] == 1
+        assert (await owner.viewer.get(asset.path())).json()["parameters"] == current.json()
+
+    async def test_respect_if_match(self, new_organisation):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        path = asset.path("/parameters")
+        tag = (await owner.viewer.get(path)).headers["etag"]
+        assert (await owner.engineer.put(path, json=PARAMETERS, headers={"If-Match": tag})).status_code == 200
+        assert (await owner.engineer.put(path, json=PARAMETERS, headers={"If-Match": tag})).status_code == 412
+
+    @pytest.mark.parametrize("cursor", ["WzFd", "bm90anNvbg", "W10", "WzEwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDBd", "!!"])
+    async def test_history_refuses_a_cursor_it_did_not_give(self, new_organisation, cursor):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        answer = await owner.viewer.get(asset.path("/parameters/history"), params={"cursor": cursor})
+        assert answer.status_code == (200 if cursor == "WzFd" else 400)
