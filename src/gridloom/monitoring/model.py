@@ -1,0 +1,166 @@
+"""What monitoring speaks of: signals, points in columns, and why a point is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridloom.monitoring.codec import Times, Values
+
+SECOND_US: Final = 1_000_000
+MINUTE_US: Final = 60 * SECOND_US
+HOUR_US: Final = 60 * MINUTE_US
+
+EARLIEST_US: Final = 946_684_800 * SECOND_US
+"""2000-01-01: anything before is a clock that was never set, or seconds taken for milliseconds."""
+TOLERATED_AHEAD_US: Final = 24 * HOUR_US
+"""How far a point may lie ahead of the platform's clock."""
+
+MOST_POINTS: Final = 1_000_000
+MOST_SIGNALS: Final = 4096
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def microseconds(instant: datetime) -> int:
+    return (instant - _EPOCH) // timedelta(microseconds=1)
+
+
+def instant_of(time_us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=time_us)
+
+
+class SignalKind(StrEnum):
+    """A gauge goes up and down, a counter only up, a state holds until it changes."""
+
+    GAUGE = "GAUGE"
+    COUNTER = "COUNTER"
+    STATE = "STATE"
+
+
+@dataclass(frozen=True, slots=True)
+class SignalType:
+    unit: str
+    kind: SignalKind
+    description: str
+
+
+STANDARD_SIGNALS: Final[dict[str, SignalType]] = {
+    "state_of_charge": SignalType("%", SignalKind.GAUGE, "Energy stored as a share of the usable capacity"),
+    "active_power": SignalType("kW", SignalKind.GAUGE, "Power at the connection point, positive when discharging"),
+    "available_charge_power": SignalType("kW", SignalKind.GAUGE, "Power the asset could charge with now"),
+    "available_discharge_power": SignalType("kW", SignalKind.GAUGE, "Power the asset could discharge with now"),
+    "available_energy": SignalType("kWh", SignalKind.GAUGE, "Energy the asset could discharge now"),
+    "state_of_health": SignalType("%", SignalKind.GAUGE, "Usable capacity as a share of the capacity when new"),
+    "temperature": SignalType("°C", SignalKind.GAUGE, "Temperature of the cells"),
+    "cycles": SignalType("", SignalKind.COUNTER, "Full equivalent cycles since commissioning"),
+    "frequency": SignalType("Hz", SignalKind.GAUGE, "Frequency of the grid"),
+    "redispatch_active": SignalType("", SignalKind.STATE, "1 while the grid operator commands the asset, else 0"),
+}
+UNKNOWN_SIGNAL: Final = SignalType("", SignalKind.GAUGE, "")
+
+
+def signal_type(name: str) -> SignalType:
+    """A module's signal (`temperature.rack_3`) is of the type of the signal it details."""
+    return STANDARD_SIGNALS.get(name.partition(".")[0], UNKNOWN_SIGNAL)
+
+
+def is_power(name: str) -> bool:
+    """Whether the integral of the signal is energy that flowed, not energy that could have."""
+    stem = name.partition(".")[0]
+    return stem.endswith("power") and not stem.startswith("available_")
+
+
+class Reason(StrEnum):
+    """Why a point was refused."""
+
+    INVALID_SIGNAL = "INVALID_SIGNAL"
+    INVALID_TIME = "INVALID_TIME"
+    TIME_WITHOUT_OFFSET = "TIME_WITHOUT_OFFSET"
+    TIME_OUT_OF_RANGE = "TIME_OUT_OF_RANGE"
+    INVALID_VALUE = "INVALID_VALUE"
+    VALUE_NOT_FINITE = "VALUE_NOT_FINITE"
+    BAD_QUALITY = "BAD_QUALITY"
+    INVALID_QUALITY = "INVALID_QUALITY"
+    TOO_MANY_SIGNALS = "TOO_MANY_SIGNALS"
+
+
+REASONS: Final[dict[Reason, str]] = {
+    Reason.INVALID_SIGNAL: "a signal's name is 1 to 64 characters of a to z, 0 to 9, underscore and dot",
+    Reason.INVALID_TIME: "the time is not an RFC 3339 timestamp",
+    Reason.TIME_WITHOUT_OFFSET: "the time has no offset from UTC",
+    Reason.TIME_OUT_OF_RANGE: "the time is before the year 2000 or more than a day ahead",
+    Reason.INVALID_VALUE: "the value is not a number",
+    Reason.VALUE_NOT_FINITE: "the value is not finite",
+    Reason.BAD_QUALITY: "the sender itself calls the value bad",
+    Reason.INVALID_QUALITY: "the quality is none of GOOD, UNCERTAIN and BAD",
+    Reason.TOO_MANY_SIGNALS: f"an asset has at most {MOST_SIGNALS} signals",
+}
+
+
+@dataclass(slots=True)
+class Refusals:
+    """Refused points, counted by reason, with the first places of each so that the sender can find them."""
+
+    counts: dict[Reason, int] = field(default_factory=dict)
+    places: dict[Reason, list[str]] = field(default_factory=dict)
+
+    MOST_PLACES = 10
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    def add(self, reason: Reason, count: int, places: Sequence[str]) -> None:
+        if not count:
+            return
+        self.counts[reason] = self.counts.get(reason, 0) + count
+        known = self.places.setdefault(reason, [])
+        known.extend(places[: self.MOST_PLACES - len(known)])
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Points of one asset in columns: `codes[i]` says which of `names` has `values[i]` at `times[i]`."""
+
+    names: Sequence[str]
+    codes: NDArray[np.intp]
+    times: Times
+    values: Values
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What a request's body held: the points of each asset (None where the path names it) and what was refused."""
+
+    points: dict[UUID | None, Points]
+    count: int
+    refusals: Refusals
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One signal's points in the order of time, at most one at an instant."""
+
+    times: Times
+    values: Values
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def between(self, start_us: int, end_us: int) -> Series:
+        first, last = np.searchsorted(self.times, (start_us, end_us))
+        return Series(self.times[first:last], self.values[first:last])
+
+
+EMPTY: Final = Series(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))

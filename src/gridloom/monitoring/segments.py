@@ -1,0 +1,158 @@
+"""Segments: what one request brought for one asset and market day, in one body.
+
+A segment is written once and never changed. The one with the higher sequence wins where two hold the same signal and
+time, and every segment wins over the chunks, so a correction costs what a first write costs.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridloom.monitoring import codec
+from gridloom.monitoring.codec import Times, Values
+from gridloom.monitoring.market_days import day_number, day_numbers
+from gridloom.monitoring.model import EMPTY, Points, Series
+
+_HEADER = struct.Struct("<BHI")
+_OWN_TIMES, _SHARED_TIMES = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Points by signal, then time, no two alike: signal `signal_ids[i]` owns the next `counts[i]` of the points."""
+
+    signal_ids: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    times: Times
+    values: Values
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def series(self) -> Iterator[tuple[int, Series]]:
+        end = 0
+        for signal_id, count in zip(self.signal_ids.tolist(), self.counts.tolist(), strict=True):
+            start, end = end, end + count
+            yield signal_id, Series(self.times[start:end], self.values[start:end])
+
+
+def arrange(points: Points, signal_ids: NDArray[np.int64]) -> Columns:
+    """The points in order, the last of equal signal and time kept; `signal_ids[code]` is the id of the code's name."""
+    keys, times, values = signal_ids[points.codes], points.times, points.values
+    if not _ordered(keys, times):
+        # Senders write time by time; a stable sort by signal alone is then enough, and cheap on small integers.
+        order = np.argsort(keys.astype(np.uint16), kind="stable")
+        keys, times, values = keys[order], times[order], values[order]
+        if not _ordered(keys, times):
+            order = np.lexsort((times, keys))
+            keys, times, values = keys[order], times[order], values[order]
+            kept = np.ones(len(keys), dtype=bool)
+            kept[:-1] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1])
+            keys, times, values = keys[kept], times[kept], values[kept]
+    return _columns(keys, times, values)
+
+
+def by_day(columns: Columns) -> Iterator[tuple[int, Columns]]:
+    """The columns of each market day they touch."""
+    first, last = day_number(int(columns.times.min())), day_number(int(columns.times.max()))
+    if first == last:
+        yield first, columns
+        return
+    keys = np.repeat(columns.signal_ids, columns.counts)
+    days = day_numbers(columns.times)
+    order = np.argsort(days - first, kind="stable")
+    found, starts = np.unique(days[order], return_index=True)
+    for day, chosen in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
+        yield day, _columns(keys[chosen], columns.times[chosen], columns.values[chosen])
+
+
+def encode(columns: Columns) -> bytes:
+    ids, counts, times = columns.signal_ids, columns.counts, columns.times
+    shared = _shared_times(columns)
+    flag = _OWN_TIMES if shared is None else _SHARED_TIMES
+    head = _HEADER.pack(flag, len(ids), len(times)) + ids.astype("<u2").tobytes()
+    if shared is None:
+        return head + counts.astype("<u4").tobytes() + codec.encode(times, columns.values, cold=False)
+    return head + codec.encode(shared, columns.values, cold=False)
+
+
+def decode(body: bytes) -> Columns:
+    flag, signals, total = _HEADER.unpack_from(body)
+    ids = np.frombuffer(body, "<u2", signals, _HEADER.size).astype(np.int64)
+    start = _HEADER.size + 2 * signals
+    if flag == _SHARED_TIMES:
+        times, values = codec.decode(memoryview(body)[start:])
+        return Columns(ids, np.full(signals, total // signals), np.tile(times, signals), values)
+    counts = np.frombuffer(body, "<u4", signals, start).astype(np.int64)
+    times, values = codec.decode(memoryview(body)[start + 4 * signals :])
+    return Columns(ids, counts, times, values)
+
+
+def join(parts: Iterable[Columns]) -> Columns:
+    """Segments in the order of their sequence as one: the later wins."""
+    pieces = list(parts)
+    if len(pieces) == 1:
+        return pieces[0]
+    keys = np.concatenate([np.repeat(piece.signal_ids, piece.counts) for piece in pieces])
+    times = np.concatenate([piece.times for piece in pieces])
+    values = np.concatenate([piece.values for piece in pieces])
+    return arrange(Points((), keys, times, values), np.arange(int(keys.max(initial=0)) + 1))
+
+
+def overlay(layers: Iterable[Series]) -> Series:
+    """Layers of one signal from the oldest to the newest as one series: the newest wins."""
+    pieces = [layer for layer in layers if len(layer)]
+    if len(pieces) <= 1:
+        return pieces[0] if pieces else EMPTY
+    times = np.concatenate([piece.times for piece in pieces])
+    values = np.concatenate([piece.values for piece in pieces])
+    if bool((times[1:] > times[:-1]).all()):
+        return Series(times, values)
+    order = np.argsort(times, kind="stable")
+    times, values = times[order], values[order]
+    kept = np.ones(len(times), dtype=bool)
+    kept[:-1] = times[1:] != times[:-1]
+    return Series(times[kept], values[kept])
+
+
+def extent(columns: Columns) -> Mapping[int, tuple[int, int, float]]:
+    """Each signal's first time, last time and last value."""
+    ends = np.cumsum(columns.counts)
+    starts = ends - columns.counts
+    return dict(
+        zip(
+            columns.signal_ids.tolist(),
+            zip(
+                columns.times[starts].tolist(),
+                columns.times[ends - 1].tolist(),
+                columns.values[ends - 1].tolist(),
+                strict=True,
+            ),
+            strict=True,
+        )
+    )
+
+
+def _columns(keys: NDArray[np.int64], times: Times, values: Values) -> Columns:
+    changes = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    starts = np.concatenate(([0], changes))
+    return Columns(keys[starts], np.diff(np.append(starts, len(keys))), times, values)
+
+
+def _ordered(keys: NDArray[np.int64], times: Times) -> bool:
+    same = keys[1:] == keys[:-1]
+    return bool(((keys[1:] > keys[:-1]) | (same & (times[1:] > times[:-1]))).all())
+
+
+def _shared_times(columns: Columns) -> Times | None:
+    """The times that all signals have in common, where they do."""
+    signals, count = len(columns.counts), int(columns.counts[0])
+    if signals * count != len(columns) or not bool((columns.counts == count).all()):
+        return None
+    grid = columns.times.reshape(signals, count)
+    return grid[0] if bool((grid == grid[0]).all()) else None
