@@ -11,7 +11,9 @@ from hypothesis.extra import numpy as arrays
 from gridloom.monitoring import codec
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
-DECIMALS = st.integers(-(10**7), 10**7).flatmap(lambda number: st.sampled_from([number / 1, number / 10, number / 1000]))
+DECIMALS = st.integers(-(10**7), 10**7).flatmap(
+    lambda number: st.sampled_from([number / 1, number / 10, number / 1000])
+)
 TIMES = arrays.arrays(np.int64, st.integers(1, 400), elements=st.integers(0, 4_102_444_800_000_000))
 
 

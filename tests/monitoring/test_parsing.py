@@ -1,0 +1,297 @@
+"""Every format of a body gives the same points, and a bad point never takes a good one with it."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.kernel.problem import BadRequest, PayloadTooLarge
+from gridloom.monitoring import arrow_limits
+from gridloom.monitoring.columns import TooManyPoints
+from gridloom.monitoring.model import Reason, Received, microseconds
+from gridloom.monitoring.parsing import ARROW, CSV, JSON, NDJSON, parse
+
+LATEST = microseconds(datetime(2027, 1, 1, tzinfo=UTC))
+ASSETS = (UUID("019e4c1e-6f5e-7cc3-98c4-dc0c0c07398f"), UUID("019e4c1e-6f5e-7cc3-98c4-dc0c0c073990"))
+
+Row = tuple[str, str, float]
+ROWS: list[Row] = [
+    ("active_power", "2026-01-01T00:00:00Z", 1.5),
+    ("active_power", "2026-01-01T00:01:00Z", -2.0),
+    ("state_of_charge", "2026-01-01T01:00:00+01:00", 50.0),
+    ("temperature.rack_1", "2026-01-01T00:00:00.250Z", 21.0),
+]
+
+
+def columns_body(rows: list[Row]) -> bytes:
+    columns: dict[str, dict[str, list[object]]] = {}
+    for signal, time, value in rows:
+        column = columns.setdefault(signal, {"time": [], "value": []})
+        column["time"].append(time)
+        column["value"].append(value)
+    return json.dumps(columns).encode()
+
+
+def rows_body(rows: list[Row]) -> bytes:
+    return json.dumps([{"signal": signal, "time": time, "value": value} for signal, time, value in rows]).encode()
+
+
+def lines_body(rows: list[Row]) -> bytes:
+    lines = (json.dumps({"signal": signal, "time": time, "value": value}) for signal, time, value in rows)
+    return "\n".join(lines).encode() + b"\n"
+
+
+def csv_body(rows: list[Row]) -> bytes:
+    return "\r\n".join(["signal,time,value", *(f"{signal},{time},{value!r}" for signal, time, value in rows)]).encode()
+
+
+def arrow_stream(table: pa.Table, compression: str | None = None) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def arrow_body(rows: list[Row]) -> bytes:
+    signals, times, values = zip(*rows, strict=True)
+    return arrow_stream(pa.table({"signal": pa.array(signals).dictionary_encode(), "time": times, "value": values}))
+
+
+BODIES = {JSON: columns_body, "rows": rows_body, NDJSON: lines_body, CSV: csv_body, ARROW: arrow_body}
+
+
+def read(body: bytes, media_type: str = JSON, *, many: bool = False) -> Received:
+    return parse(body, media_type, many=many, latest_us=LATEST)
+
+
+def points_of(received: Received, asset: UUID | None = None) -> dict[tuple[str, int], float]:
+    points = received.points[asset]
+    names = [points.names[code] for code in points.codes]
+    return dict(zip(zip(names, points.times.tolist(), strict=True), points.values.tolist(), strict=True))
+
+
+def expected(rows: list[Row]) -> dict[tuple[str, int], float]:
+    return {(signal, microseconds(datetime.fromisoformat(time))): value for signal, time, value in rows}
+
+
+class TestABody:
+    @pytest.mark.parametrize("form", BODIES)
+    def test_gives_the_same_points_in_every_format(self, form: str) -> None:
+        received = read(BODIES[form](ROWS), form if "/" in form else JSON)
+        assert points_of(received) == expected(ROWS)
+        assert (received.count, received.refusals.total) == (4, 0)
+
+    @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+    def test_may_be_a_wide_table_in_which_nulls_are_no_points(self, compression: str | None) -> None:
+        times = pa.array([0, 60], pa.timestamp("s", "UTC")).cast(pa.timestamp("ms", "Europe/Berlin"))
+        table = pa.table({"time": times, "active_power": [1, None], "frequency": pa.array([50.0, 49.9], pa.float32())})
+        table = table.set_column(0, "time", pa.array([1_700_000_000, 1_700_000_060], pa.timestamp("s", "UTC")))
+        points = points_of(read(arrow_stream(table, compression), ARROW))
+        assert points == {
+            ("active_power", 1_700_000_000_000_000): 1.0,
+            ("frequency", 1_700_000_000_000_000): 50.0,
+            ("frequency", 1_700_000_060_000_000): float(np.float32(49.9)),
+        }
+
+    def test_may_be_a_wide_csv(self) -> None:
+        body = b"time,active_power,soc\n2026-01-01T00:00:00Z,1.5,\n2026-01-01T00:01:00Z,oops,3\n"
+        received = read(body, CSV)
+        assert received.refusals.places == {Reason.INVALID_VALUE: ["/1/active_power"]}
+        assert sorted(value for value in points_of(received).values()) == [1.5, 3.0]
+
+    @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+    def test_takes_timestamps_of_every_unit(self, unit: str) -> None:
+        times = pa.array([1_700_000_000], pa.timestamp("s", "UTC")).cast(pa.timestamp(unit, "UTC"))
+        received = read(arrow_stream(pa.table({"signal": ["x"], "time": times, "value": [1.0]})), ARROW)
+        assert points_of(received) == {("x", 1_700_000_000_000_000): 1.0}
+
+    def test_names_the_asset_of_each_point_where_there_are_many(self) -> None:
+        first, second = map(str, ASSETS)
+        column = {"time": ["2026-01-01T00:00:00Z"], "value": [1]}
+        nested = json.dumps({first: {"x": column}, second: {"y": column}}).encode()
+        row = {"time": "2026-01-01T00:00:00Z", "value": 1.0}
+        rows = json.dumps(
+            [{"physicalAssetID": first, "signal": "x"} | row, {"physicalAssetID": second, "signal": "y"} | row]
+        )
+        long = (
+            f"physicalAssetID,signal,time,value\n{first},x,2026-01-01T00:00:00Z,1\n{second},y,2026-01-01T00:00:00Z,1\n"
+        )
+        wide = f"time,physicalAssetID,x,y\n2026-01-01T00:00:00Z,{first},1,\n2026-01-01T00:00:00Z,{second},,1\n"
+        for body, media_type in ((nested, JSON), (rows.encode(), JSON), (long.encode(), CSV), (wide.encode(), CSV)):
+            received = read(body, media_type, many=True)
+            assert points_of(received, ASSETS[0]) == {("x", 1_767_225_600_000_000): 1.0}
+            assert points_of(received, ASSETS[1]) == {("y", 1_767_225_600_000_000): 1.0}
+
+    @pytest.mark.parametrize("body", [b"{}", b"[]"])
+    def test_may_be_empty(self, body: bytes) -> None:
+        assert read(body).count == 0
+
+    def test_keeps_the_sign_of_zero(self) -> None:
+        for form, body in BODIES.items():
+            received = read(body([("x", "2026-01-01T00:00:00Z", -0.0)]), form if "/" in form else JSON)
+            assert np.signbit(received.points[None].values).all()
+
+
+FAULTY: list[tuple[dict[str, object], Reason]] = [
+    ({"signal": "Active Power"}, Reason.INVALID_SIGNAL),
+    ({"signal": "x" * 65}, Reason.INVALID_SIGNAL),
+    ({"signal": ""}, Reason.INVALID_SIGNAL),
+    ({"signal": 7}, Reason.INVALID_SIGNAL),
+    ({"time": "yesterday"}, Reason.INVALID_TIME),
+    ({"time": 1767225600}, Reason.INVALID_TIME),
+    ({"time": None}, Reason.INVALID_TIME),
+    ({"time": "2026-01-01T00:00:00"}, Reason.TIME_WITHOUT_OFFSET),
+    ({"time": "1999-12-31T23:59:59Z"}, Reason.TIME_OUT_OF_RANGE),
+    ({"time": "2027-01-01T00:00:01Z"}, Reason.TIME_OUT_OF_RANGE),
+    ({"value": None}, Reason.INVALID_VALUE),
+    ({"value": "12"}, Reason.INVALID_VALUE),
+    ({"value": True}, Reason.INVALID_VALUE),
+    ({"value": [1]}, Reason.INVALID_VALUE),
+    ({"value": 10**400}, Reason.VALUE_NOT_FINITE),
+    ({"quality": "BAD"}, Reason.BAD_QUALITY),
+    ({"quality": "dreadful"}, Reason.INVALID_QUALITY),
+    ({"quality": None}, Reason.INVALID_QUALITY),
+]
+
+
+class TestABadPoint:
+    @pytest.mark.parametrize(("change", "reason"), FAULTY)
+    @pytest.mark.parametrize("lines", [False, True])
+    def test_is_refused_alone_with_its_reason_and_place(
+        self, change: dict[str, object], reason: Reason, lines: bool
+    ) -> None:
+        good = {"signal": "x", "time": "2026-01-01T00:00:00Z", "value": 1.0}
+        rows = [good, good | {"signal": "y"} | change]
+        body = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows)
+        received = read(body.encode(), NDJSON if lines else JSON)
+        assert points_of(received) == {("x", 1_767_225_600_000_000): 1.0}
+        assert received.refusals.counts == {reason: 1}
+        assert received.refusals.places[reason] == [f"/1/{next(iter(change))}"]
+
+    def test_is_found_in_columns(self) -> None:
+        body = {"x": {"time": ["2026-01-01T00:00:00Z", None], "value": [None, 2]}, "é": {"time": [], "value": []}}
+        received = read(json.dumps(body).encode())
+        assert received.refusals.places == {Reason.INVALID_VALUE: ["/x/value/0"], Reason.INVALID_TIME: ["/x/time/1"]}
+
+    @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+    def test_is_one_that_is_not_finite(self, value: float) -> None:
+        for form in (CSV, ARROW):
+            received = read(BODIES[form]([*ROWS, ("x", "2026-01-01T00:00:00Z", value)]), form)
+            assert received.refusals.counts == {Reason.VALUE_NOT_FINITE: 1}
+            assert points_of(received) == expected(ROWS)
+
+    def test_is_counted_beyond_the_places_that_are_told(self) -> None:
+        received = read(csv_body([("x", "never", 1.0)] * 500), CSV)
+        assert received.refusals.counts == {Reason.INVALID_TIME: 500}
+        assert received.refusals.places[Reason.INVALID_TIME] == [f"/{row}/time" for row in range(10)]
+
+    def test_of_a_null_in_a_long_table_has_no_value(self) -> None:
+        body = arrow_stream(
+            pa.table({"signal": ["x", None], "time": ["2026-01-01T00:00:00Z"] * 2, "value": [None, 1.0]})
+        )
+        assert read(body, ARROW).refusals.counts == {Reason.INVALID_VALUE: 1, Reason.INVALID_SIGNAL: 1}
+
+
+UNREADABLE: list[tuple[bytes, str]] = [
+    (b"", JSON),
+    (b"7", JSON),
+    (b"{", JSON),
+    (b'{"x": {"time": ["2026-01-01T00:00:00Z"], "value": [NaN]}}', JSON),
+    (b'{"x": {"time": ["2026-01-01T00:00:00Z"], "value": [1, 2]}}', JSON),
+    (b'{"x": {"time": ["2026-01-01T00:00:00Z"]}}', JSON),
+    (b'{"x": {"time": "2026-01-01T00:00:00Z", "value": [1]}}', JSON),
+    (b'{"x": {"time": [], "value": [], "unit": []}}', JSON),
+    (b'{"x": 1}', JSON),
+    (b"[1]", JSON),
+    (b'[{"signal": "x", "time": "2026-01-01T00:00:00Z"}]', JSON),
+    (b'[{"signal": "x", "time": "2026-01-01T00:00:00Z", "value": 1, "more": 1}]', JSON),
+    (b'["' + b"[" * 5000, JSON),
+    (b"[" * 100_000, JSON),
+    (b"\xff\xfe", JSON),
+    (b"not json\n", NDJSON),
+    (b"", CSV),
+    (b"signal,value\nx,1\n", CSV),
+    (b"signal,time,value,colour\nx,2026-01-01T00:00:00Z,1,red\n", CSV),
+    (b"time,time\n", CSV),
+    (b"time\n2026-01-01T00:00:00Z\n", CSV),
+    (b"signal,time,value\nx,2026-01-01T00:00:00Z\n", CSV),
+    (b"\xff\xfe,\n", CSV),
+    (b"", ARROW),
+    (b"nonsense that is no arrow", ARROW),
+    (arrow_body(ROWS)[:-60], ARROW),
+    (arrow_stream(pa.table({"signal": ["x"], "time": pa.array([0], pa.timestamp("us")), "value": [1.0]})), ARROW),
+    (arrow_stream(pa.table({"signal": ["x"], "time": [0], "value": [1.0]})), ARROW),
+    (arrow_stream(pa.table({"signal": [1], "time": ["2026-01-01T00:00:00Z"], "value": [1.0]})), ARROW),
+    (arrow_stream(pa.table({"signal": ["x"], "time": ["2026-01-01T00:00:00Z"], "value": [True]})), ARROW),
+]
+
+
+class TestAnUnreadableBody:
+    @pytest.mark.parametrize(("body", "media_type"), UNREADABLE)
+    def test_refuses_the_request(self, body: bytes, media_type: str) -> None:
+        with pytest.raises(BadRequest):
+            read(body, media_type)
+
+    @given(st.binary(max_size=300), st.sampled_from([JSON, NDJSON, CSV, ARROW]), st.booleans())
+    def test_never_stumbles(self, body: bytes, media_type: str, many: bool) -> None:
+        try:
+            read(body, media_type, many=many)
+        except BadRequest:
+            pass
+
+    @given(st.data())
+    def test_never_stumbles_over_a_damaged_arrow_stream(self, data: st.DataObject) -> None:
+        body = bytearray(
+            arrow_stream(
+                pa.table({"signal": ["x"] * 3, "time": ["2026-01-01T00:00:00Z"] * 3, "value": [1.0] * 3}), "zstd"
+            )
+        )
+        for _ in range(data.draw(st.integers(1, 3))):
+            body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+        try:
+            read(bytes(body), ARROW)
+        except (BadRequest, PayloadTooLarge):
+            pass
+
+    def test_names_the_asset_that_is_none(self) -> None:
+        with pytest.raises(BadRequest) as refusal:
+            read(b'[{"physicalAssetID": "7", "signal": "x", "time": "2026-01-01T00:00:00Z", "value": 1}]', many=True)
+        assert refusal.value.errors[0].pointer == "/0/physicalAssetID"
+
+
+class TestTooMuch:
+    def test_is_more_than_a_million_points(self) -> None:
+        table = pa.table(
+            {
+                "signal": pa.repeat("x", 1_000_001),
+                "time": pa.repeat("2026-01-01T00:00:00Z", 1_000_001),
+                "value": np.zeros(1_000_001),
+            }
+        )
+        with pytest.raises(TooManyPoints):
+            read(arrow_stream(table), ARROW)
+
+    def test_is_an_arrow_stream_that_unpacks_to_more_than_memory_should_hold(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        table = pa.table(
+            {
+                "signal": pa.repeat("x", 100_000),
+                "time": pa.repeat("2026-01-01T00:00:00Z", 100_000),
+                "value": np.zeros(100_000),
+            }
+        )
+        body = arrow_stream(table, "zstd")
+        assert len(body) < 1_000_000
+        read(body, ARROW)
+        monkeypatch.setattr(arrow_limits, "MOST_UNPACKED_BYTES", 2 << 20)
+        with pytest.raises(PayloadTooLarge):
+            read(body, ARROW)

@@ -1,0 +1,80 @@
+"""Timestamps by the column read as the standard library reads them one by one."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.monitoring import timestamps
+from gridloom.monitoring.model import microseconds
+
+ZONES = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+INSTANTS = st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=ZONES)
+
+
+def written(instant: datetime) -> str:
+    return instant.isoformat().replace("+00:00", "Z")
+
+
+class TestAColumn:
+    @given(st.lists(INSTANTS, min_size=1, max_size=30))
+    def test_reads_what_datetime_writes(self, instants: list[datetime]) -> None:
+        times, faults = timestamps.from_arrow(pa.array([written(instant) for instant in instants]))
+        assert faults.tolist() == [timestamps.FINE] * len(instants)
+        assert times.tolist() == [microseconds(instant) for instant in instants]
+
+    @given(st.lists(st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)), min_size=1, max_size=30))
+    def test_reads_an_array_as_it_stands_in_the_body(self, locals_: list[datetime]) -> None:
+        texts = [local.replace(microsecond=0).isoformat() + "Z" for local in locals_]
+        expected = [microseconds(local.replace(microsecond=0, tzinfo=UTC)) for local in locals_]
+        for body in (json.dumps(texts), json.dumps(texts, separators=(",", ":"))):
+            found = timestamps.from_json(body.encode())
+            assert found is not None
+            assert found[0].tolist() == expected
+            assert not found[1].any()
+
+    @given(st.lists(st.text(max_size=40), max_size=10))
+    def test_never_stumbles_over_any_text(self, texts: list[str]) -> None:
+        _, faults = timestamps.from_arrow(pa.array(texts, pa.string()))
+        assert len(faults) == len(texts)
+
+    @given(st.binary(max_size=60))
+    def test_never_stumbles_over_any_bytes_in_place_of_an_array(self, body: bytes) -> None:
+        timestamps.from_json(body)
+        timestamps.from_json(b'["' + body + b'"]')
+
+    def test_finds_the_bad_among_the_good(self) -> None:
+        texts = [
+            "2026-03-29T01:00:00Z",
+            "2026-02-29T00:00:00Z",
+            None,
+            "2024-02-29T00:00:00.5+01:00",
+            "2026-01-01T00:00:00",
+        ]
+        times, faults = timestamps.from_arrow(pa.array(texts))
+        assert faults.tolist() == [0, timestamps.MALFORMED, timestamps.MALFORMED, 0, timestamps.WITHOUT_OFFSET]
+        assert times[3] == microseconds(datetime(2024, 2, 28, 23, 0, 0, 500_000, tzinfo=UTC))
+
+    def test_reads_a_slice_of_an_array(self) -> None:
+        texts = pa.array(["nothing", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"])[1:]
+        times, faults = timestamps.from_arrow(texts)
+        assert not faults.any()
+        assert times[1] - times[0] == 1_000_000
+
+    @pytest.mark.parametrize(
+        "text",
+        ["2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-32T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z",
+         "2026-01-01T00:00:60Z", "0000-01-01T00:00:00Z", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00+24:00", "2026-01-01T00:00:00+01:60",
+         "2026/01/01T00:00:00Z", "2026-01-01T00:00:00.1234567890Z", "20260101T000000Z0000", "", "Z", "2026-01-01X00:00:00Z"],
+    )  # fmt: skip
+    def test_refuses(self, text: str) -> None:
+        assert timestamps.from_arrow(pa.array([text]))[1].tolist() == [timestamps.MALFORMED]
+
+    def test_cuts_off_what_is_finer_than_a_microsecond(self) -> None:
+        times, _ = timestamps.from_arrow(pa.array(["2026-01-01T00:00:00.123456789Z"]))
+        assert times[0] % 1_000_000 == 123_456
