@@ -1,0 +1,222 @@
+"""Whatever is written, rewritten and folded in whatever order reads back as a plain dictionary would."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from datetime import date, timedelta
+from typing import Any
+
+import asyncpg
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gridloom.database.pool import create_pool
+from gridloom.kernel.ids import uuid7
+from gridloom.monitoring import folding, store
+from gridloom.monitoring.ingest import ingest
+from gridloom.monitoring.market_days import DAY_US, date_of, day_number
+from gridloom.monitoring.model import MINUTE_US, MOST_SIGNALS, Points
+from gridloom.monitoring.reading import read, read_in_steps
+
+START = 1_774_738_800_000_000 - DAY_US
+"""Midnight in Berlin on 28 March 2026, the day before the clock changes."""
+END = START + 4 * DAY_US
+SIGNALS = ("active_power", "state_of_charge", "temperature.rack_1")
+NOW = timedelta()
+
+Stored = dict[tuple[str, int], float]
+
+
+@pytest.fixture(scope="module")
+async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool]:
+    pool = await create_pool(database_url, size=8)
+    yield pool
+    await pool.close()
+
+
+async def new_asset(pool: asyncpg.Pool) -> int:
+    organisation_id = uuid7()
+    await pool.execute("insert into organisation (id, name, kind) values ($1, 'Test', 'PARTICIPANT')", organisation_id)
+    key: int = await pool.fetchval(
+        "insert into asset (id, kind, organisation_id) values ($1, 'PHYSICAL', $2) returning key",
+        uuid7(),
+        organisation_id,
+    )
+    return key
+
+
+def points(rows: Any) -> Points:
+    names = list(dict.fromkeys(signal for signal, _, _ in rows))
+    return Points(
+        names,
+        np.array([names.index(signal) for signal, _, _ in rows], dtype=np.intp),
+        np.array([time for _, time, _ in rows], dtype=np.int64),
+        np.array([value for _, _, value in rows], dtype=np.float64),
+    )
+
+
+async def write(pool: asyncpg.Pool, asset_key: int, rows: Any) -> Any:
+    async with pool.acquire() as connection, connection.transaction():
+        return (await ingest(connection, {asset_key: points(rows)}))[asset_key]
+
+
+async def everything(pool: asyncpg.Pool, asset_key: int, start: int = START, end: int = END) -> Stored:
+    ids = await store.signal_ids(pool, asset_key)
+    found = await read(pool, asset_key, list(ids.values()), start, end)
+    return {
+        (name, time): value
+        for name, signal_id in ids.items()
+        for time, value in zip(found[signal_id].times.tolist(), found[signal_id].values.tolist(), strict=True)
+    }
+
+
+async def fold_day(pool: asyncpg.Pool, asset_key: int, day: date, *, join: bool = False) -> None:
+    async with pool.acquire() as connection, connection.transaction():
+        rows = await connection.fetch(
+            "select sequence from telemetry_segment where asset_key = $1 and day = $2 order by 1", asset_key, day
+        )
+        if not rows or not await store.try_fold_lock(connection, asset_key):
+            return
+        if join and len(rows) > 1:
+            await folding.join(connection, asset_key, day, rows[len(rows) // 2]["sequence"], rows[-1]["sequence"])
+        else:
+            await folding.fold(connection, asset_key, day, rows[-1]["sequence"])
+
+
+TIME = st.integers(0, 4 * 24 * 4 - 1).map(lambda quarter: START + quarter * 15 * MINUTE_US)
+VALUE = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-1000, 1000).map(lambda number: number / 10),
+    st.just(-0.0),
+)
+BATCH = st.lists(st.tuples(st.sampled_from(SIGNALS), TIME, VALUE), min_size=1, max_size=30)
+STEP = st.one_of(BATCH, st.tuples(st.integers(0, 3), st.booleans()))
+
+
+class TestTelemetry:
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(steps=st.lists(STEP, min_size=1, max_size=12))
+    async def test_reads_back_as_a_dictionary_would(self, pool: asyncpg.Pool, steps: list[Any]) -> None:
+        asset_key = await new_asset(pool)
+        expected: Stored = {}
+        for step in steps:
+            if isinstance(step, tuple):
+                day, join = step
+                await fold_day(pool, asset_key, date_of(day_number(START) + day), join=join)
+                continue
+            known = set(expected)
+            stored = await write(pool, asset_key, step)
+            expected.update({(signal, time): value for signal, time, value in step})
+            assert stored.written == len(set(expected) - known)
+            assert stored.overwritten == len(step) - stored.written
+        found = await everything(pool, asset_key)
+        assert found == expected
+        assert all(np.signbit(found[key]) == np.signbit(expected[key]) for key in expected)
+        await self._latest_is_that_of(pool, asset_key, expected)
+
+    async def _latest_is_that_of(self, pool: asyncpg.Pool, asset_key: int, expected: Stored) -> None:
+        head = await store.find_head(pool, asset_key)
+        if not expected:
+            return
+        assert head is not None
+        for name, signal_id in (await store.signal_ids(pool, asset_key)).items():
+            time, value = np.frombuffer(head.latest, [("time", "<i8"), ("value", "<f8")])[signal_id]
+            assert time == max(moment for signal, moment in expected if signal == name)
+            assert value == expected[name, int(time)]
+
+    async def test_of_a_long_span_comes_in_steps_that_miss_nothing(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        rows = [("x", START + number * 6 * 60 * MINUTE_US, float(number)) for number in range(400)]
+        await write(pool, asset_key, rows)
+        for day in range(0, 60, 2):
+            await fold_day(pool, asset_key, date_of(day_number(START) + day))
+        end = START + 120 * DAY_US
+        found = [series async for _, _, series in read_in_steps(pool, asset_key, 0, START, end)]
+        assert np.concatenate([series.values for series in found]).tolist() == [float(number) for number in range(400)]
+
+    async def test_holds_at_most_so_many_signals(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        stored = await write(pool, asset_key, [(f"s{number}", START, 1.0) for number in range(MOST_SIGNALS + 5)])
+        assert (stored.written, stored.refused) == (MOST_SIGNALS, 5)
+        again = await write(pool, asset_key, [("one.more", START, 1.0), ("s7", START, 2.0)])
+        assert (again.written, again.overwritten, again.refused) == (0, 1, 1)
+
+
+class TestFolding:
+    async def test_undone_at_any_moment_leaves_everything_as_it_was(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        rows = [(signal, START + minute * MINUTE_US, float(minute)) for signal in SIGNALS for minute in range(600)]
+        await write(pool, asset_key, rows)
+        await fold_day(pool, asset_key, date_of(day_number(START)))
+        await write(pool, asset_key, [(signal, time, value + 0.5) for signal, time, value in rows[::3]])
+        expected = await everything(pool, asset_key)
+        for pause in (0.0, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016):
+            connection = await asyncpg.connect(dsn=await self._address(pool))
+            pid = connection.get_server_pid()
+            task = asyncio.create_task(self._fold_on(connection, asset_key))
+            await asyncio.sleep(pause)
+            await pool.execute("select pg_terminate_backend($1)", pid)
+            await asyncio.gather(task, return_exceptions=True)
+            connection.terminate()
+            assert await everything(pool, asset_key) == expected
+
+    async def _address(self, pool: asyncpg.Pool) -> str:
+        return str(pool._connect_args[0])
+
+    async def _fold_on(self, connection: Any, asset_key: int) -> None:
+        async with connection.transaction():
+            await store.try_fold_lock(connection, asset_key)
+            await folding.fold(connection, asset_key, date_of(day_number(START)), 1_000_000)
+
+    async def test_is_done_by_one_replica_at_a_time(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        await write(pool, asset_key, [("x", START, 1.0)])
+        async with pool.acquire() as first, pool.acquire() as second, first.transaction(), second.transaction():
+            assert await store.try_fold_lock(first, asset_key)
+            assert not await store.try_fold_lock(second, asset_key)
+
+    async def test_plans_closed_days_at_once_and_open_ones_when_busy(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        await write(pool, asset_key, [("x", START, 1.0)])
+        waiting = [day for day in await folding.pending(pool, settle=NOW, most=10_000) if day.asset_key == asset_key]
+        assert [day.is_closed for day in waiting] == [True]
+        assert not [day for day in await folding.pending(pool, most=10_000) if day.asset_key == asset_key]
+
+    async def test_never_makes_a_reader_miss_what_was_committed_nor_a_writer_wait(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        committed: Stored = {}
+        generator = random.Random(6)
+        stop = asyncio.Event()
+        reads = 0
+
+        async def keep_writing() -> None:
+            for number in range(120):
+                rows = [
+                    (generator.choice(SIGNALS), START + generator.randrange(200) * MINUTE_US, float(number))
+                    for _ in range(20)
+                ]
+                await asyncio.wait_for(write(pool, asset_key, rows), 5)
+                committed.update({(signal, time): value for signal, time, value in rows})
+            stop.set()
+
+        async def keep_folding() -> None:
+            while not stop.is_set():
+                await fold_day(pool, asset_key, date_of(day_number(START)), join=generator.random() < 0.5)
+                await asyncio.sleep(0)
+
+        async def keep_reading() -> None:
+            nonlocal reads
+            while not stop.is_set():
+                before = dict(committed)
+                found = await everything(pool, asset_key)
+                # Values only grow, so what was committed before the read must be there or be newer.
+                assert all(found[key] >= value for key, value in before.items())
+                reads += 1
+
+        await asyncio.gather(keep_writing(), keep_folding(), keep_folding(), keep_reading(), keep_reading())
+        assert await everything(pool, asset_key) == committed
+        assert reads > 20
