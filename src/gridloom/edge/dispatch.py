@@ -18,6 +18,7 @@ import structlog
 from gridloom.database.pool import Database
 from gridloom.edge import reply
 from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
+from gridloom.edge.backpressure import BodyBudget, HeldBody
 from gridloom.edge.call import AuditHook, Call, Resources, quoted
 from gridloom.edge.caller import Caller
 from gridloom.edge.faults import problem_of
@@ -97,6 +98,7 @@ class Edge:
         self._limiter = limiter
         self.audit: AuditHook = _unaudited
         self._trusts_proxy = trusts_proxy
+        self.bodies = BodyBudget()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -197,13 +199,17 @@ class Edge:
             arguments["query"] = operation.read_query(_pairs(query_string))
         elif query_string:
             _refuse_query(query_string)
-        body = b""
-        if operation.body is not None:
-            call.content_type = _content_type(call, operation)
-            body = await _read_body(call, receive, operation.body_limit_bytes)
+        if operation.body is None:
+            return await self._run(call, arguments, b"")
+        call.content_type = _content_type(call, operation)
+        with self.bodies.hold() as held:
+            body = await _read_body(call, receive, operation.body_limit_bytes, held)
             arguments["body"] = operation.read_body(body) if operation.read_body is not None else body
-        if not operation.changes_state:
-            return self._reply(call, await operation.handler(call, **arguments))
+            return await self._run(call, arguments, body)
+
+    async def _run(self, call: Call, arguments: dict[str, Any], body: bytes) -> reply.Reply:
+        if not call.operation.changes_state:
+            return self._reply(call, await call.operation.handler(call, **arguments))
         return await self._change(call, arguments, body)
 
     async def _admit(self, call: Call, answer_headers: dict[str, str]) -> None:
@@ -339,10 +345,12 @@ def _content_type(call: Call, operation: Operation) -> str:
     return media_type
 
 
-async def _read_body(call: Call, receive: Receive, limit_bytes: int) -> bytes:
+async def _read_body(call: Call, receive: Receive, limit_bytes: int, held: HeldBody) -> bytes:
     announced = call.header("content-length")
-    if announced is not None and announced.isdigit() and int(announced) > limit_bytes:
-        raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
+    if announced is not None and announced.isdigit():
+        if int(announced) > limit_bytes:
+            raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
+        held.reach(int(announced))
     chunks: list[bytes] = []
     size = 0
     async with asyncio.timeout(BODY_TIMEOUT_S):
@@ -354,6 +362,7 @@ async def _read_body(call: Call, receive: Receive, limit_bytes: int) -> bytes:
             size += len(chunk)
             if size > limit_bytes:
                 raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
+            held.reach(size)
             chunks.append(chunk)
             if not message.get("more_body", False):
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
