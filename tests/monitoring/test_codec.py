@@ -63,9 +63,11 @@ class TestABody:
         assert len(codec.encode(minutes * 60_000_000, power_kw, cold=True)) < 1.5 * 1440
 
     def test_is_not_spoiled_by_negative_zeros(self) -> None:
-        values = np.round(np.sin(np.arange(1440) / 50), 1)
+        values = np.round(np.sin(np.arange(1440) / 50), 1).astype(np.float64)
         values[::100] = -0.0
         assert len(codec.encode(np.arange(1440, dtype=np.int64), values, cold=True)) < 1440
 
     def test_of_a_constant_is_tiny(self) -> None:
-        assert len(codec.encode(np.arange(1440, dtype=np.int64), np.full(1440, 49.98), cold=True)) < 64
+        assert (
+            len(codec.encode(np.arange(1440, dtype=np.int64), np.full(1440, 49.98, dtype=np.float64), cold=True)) < 64
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -242,10 +243,8 @@ class TestAnUnreadableBody:
 
     @given(st.binary(max_size=300), st.sampled_from([JSON, NDJSON, CSV, ARROW]), st.booleans())
     def test_never_stumbles(self, body: bytes, media_type: str, many: bool) -> None:
-        try:
+        with suppress(BadRequest):
             read(body, media_type, many=many)
-        except BadRequest:
-            pass
 
     @given(st.data())
     def test_never_stumbles_over_a_damaged_arrow_stream(self, data: st.DataObject) -> None:
@@ -256,10 +255,8 @@ class TestAnUnreadableBody:
         )
         for _ in range(data.draw(st.integers(1, 3))):
             body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
-        try:
+        with suppress(BadRequest, PayloadTooLarge):
             read(bytes(body), ARROW)
-        except (BadRequest, PayloadTooLarge):
-            pass
 
     def test_names_the_asset_that_is_none(self) -> None:
         with pytest.raises(BadRequest) as refusal:

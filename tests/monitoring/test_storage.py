@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gridloom.database.after_commit import transaction
 from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
 from gridloom.monitoring import folding, store
@@ -60,7 +61,7 @@ def points(rows: Any) -> Points:
 
 
 async def write(pool: asyncpg.Pool, asset_key: int, rows: Any) -> Any:
-    async with pool.acquire() as connection, connection.transaction():
+    async with transaction(pool) as connection:
         return (await ingest(connection, {asset_key: points(rows)}))[asset_key]
 
 
@@ -147,7 +148,9 @@ class TestTelemetry:
 
 
 class TestFolding:
-    async def test_undone_at_any_moment_leaves_everything_as_it_was(self, pool: asyncpg.Pool) -> None:
+    async def test_undone_at_any_moment_leaves_everything_as_it_was(
+        self, pool: asyncpg.Pool, database_url: str
+    ) -> None:
         asset_key = await new_asset(pool)
         rows = [(signal, START + minute * MINUTE_US, float(minute)) for signal in SIGNALS for minute in range(600)]
         await write(pool, asset_key, rows)
@@ -155,7 +158,7 @@ class TestFolding:
         await write(pool, asset_key, [(signal, time, value + 0.5) for signal, time, value in rows[::3]])
         expected = await everything(pool, asset_key)
         for pause in (0.0, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016):
-            connection = await asyncpg.connect(dsn=await self._address(pool))
+            connection = await asyncpg.connect(database_url)
             pid = connection.get_server_pid()
             task = asyncio.create_task(self._fold_on(connection, asset_key))
             await asyncio.sleep(pause)
@@ -163,9 +166,6 @@ class TestFolding:
             await asyncio.gather(task, return_exceptions=True)
             connection.terminate()
             assert await everything(pool, asset_key) == expected
-
-    async def _address(self, pool: asyncpg.Pool) -> str:
-        return str(pool._connect_args[0])
 
     async def _fold_on(self, connection: Any, asset_key: int) -> None:
         async with connection.transaction():

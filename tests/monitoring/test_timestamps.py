@@ -14,7 +14,7 @@ from gridloom.monitoring import timestamps
 from gridloom.monitoring.model import microseconds
 
 ZONES = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-INSTANTS = st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=ZONES)
+INSTANTS = st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=ZONES)  # noqa: DTZ001
 
 
 def written(instant: datetime) -> str:
@@ -28,7 +28,7 @@ class TestAColumn:
         assert faults.tolist() == [timestamps.FINE] * len(instants)
         assert times.tolist() == [microseconds(instant) for instant in instants]
 
-    @given(st.lists(st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)), min_size=1, max_size=30))
+    @given(st.lists(st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)), min_size=1, max_size=30))  # noqa: DTZ001
     def test_reads_an_array_as_it_stands_in_the_body(self, locals_: list[datetime]) -> None:
         texts = [local.replace(microsecond=0).isoformat() + "Z" for local in locals_]
         expected = [microseconds(local.replace(microsecond=0, tzinfo=UTC)) for local in locals_]
@@ -68,10 +68,25 @@ class TestAColumn:
 
     @pytest.mark.parametrize(
         "text",
-        ["2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-32T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z",
-         "2026-01-01T00:00:60Z", "0000-01-01T00:00:00Z", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00+24:00", "2026-01-01T00:00:00+01:60",
-         "2026/01/01T00:00:00Z", "2026-01-01T00:00:00.1234567890Z", "20260101T000000Z0000", "", "Z", "2026-01-01X00:00:00Z"],
-    )  # fmt: skip
+        [
+            "2026-13-01T00:00:00Z",
+            "2026-00-01T00:00:00Z",
+            "2026-01-32T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:60:00Z",
+            "2026-01-01T00:00:60Z",
+            "0000-01-01T00:00:00Z",
+            "2026-01-01T00:00:00.Z",
+            "2026-01-01T00:00:00+24:00",
+            "2026-01-01T00:00:00+01:60",
+            "2026/01/01T00:00:00Z",
+            "2026-01-01T00:00:00.1234567890Z",
+            "20260101T000000Z0000",
+            "",
+            "Z",
+            "2026-01-01X00:00:00Z",
+        ],
+    )
     def test_refuses(self, text: str) -> None:
         assert timestamps.from_arrow(pa.array([text]))[1].tolist() == [timestamps.MALFORMED]
 

@@ -81,11 +81,15 @@ def _reduced(values: Values, starts: NDArray[np.intp], aggregation: Aggregation)
     match aggregation:
         case Aggregation.AVG:
             # An average lies within its points: neither rounding nor the overflow of a sum may carry it out.
+            means: Values
             with np.errstate(over="ignore", invalid="ignore"):
                 means = np.add.reduceat(values, starts) / (ends - starts)
             if not np.isfinite(means).all():
                 means = np.add.reduceat(values / np.repeat(ends - starts, ends - starts), starts)
-            return np.clip(means, np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts))
+            means = np.minimum(
+                np.maximum(means, np.minimum.reduceat(values, starts)), np.maximum.reduceat(values, starts)
+            )
+            return means
         case Aggregation.MIN:
             return np.minimum.reduceat(values, starts)
         case Aggregation.MAX:
@@ -93,7 +97,8 @@ def _reduced(values: Values, starts: NDArray[np.intp], aggregation: Aggregation)
         case Aggregation.FIRST:
             return values[starts]
         case Aggregation.LAST:
-            return values[ends - 1]
+            lasts: Values = values[ends - 1]
+            return lasts
         case Aggregation.SUM:
             with np.errstate(over="ignore", invalid="ignore"):
                 return np.add.reduceat(values, starts)

@@ -143,7 +143,7 @@ def _decode_values(body: bytes | memoryview, start: int) -> Values:
         np.cumsum(_unzigzag(_from_planes(body, start, count - 1, width)), out=whole[1:])
         whole += first
         start += (count - 1) * width
-    values = whole / _POWERS_OF_TEN[exponent]
+    values: Values = whole / _POWERS_OF_TEN[exponent]
     if odd_count:
         positions = np.frombuffer(body, "<u4", odd_count, start)
         values[positions] = np.frombuffer(body, "<f8", odd_count, start + 4 * odd_count)
@@ -191,7 +191,7 @@ def _from_planes(body: bytes | memoryview, start: int, count: int, width: int) -
         numbers = np.zeros((count, 8), dtype=np.uint8)
         numbers[:, :width] = planes.T
         return numbers.view("<i8").reshape(count).astype(np.int64, copy=False)
-    joined = planes[0].astype(np.int64)
+    joined: NDArray[np.int64] = planes[0].astype(np.int64)
     for significance in range(1, width):
         joined |= planes[significance].astype(np.int64) << 8 * significance
     return joined

@@ -84,6 +84,8 @@ def settle(columns: Columns, latest_us: int) -> Received:
     if columns.time_faults.any():
         for time_fault, reason in _TIME_REASONS.items():
             columns.refuse(columns.time_faults == time_fault, reason)
+    # The platform's times are whole milliseconds; what is finer is cut off.
+    columns.times = columns.times - columns.times % 1000
     columns.refuse((columns.times < EARLIEST_US) | (columns.times > latest_us), Reason.TIME_OUT_OF_RANGE)
     columns.refuse(~np.isfinite(columns.values), Reason.VALUE_NOT_FINITE)
     refusals = Refusals()

@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from gridloom.database.after_commit import after_commit
 from gridloom.database.pool import Database
 from gridloom.monitoring import segments, store
 from gridloom.monitoring.market_days import date_of
@@ -108,9 +109,9 @@ async def _arranged(db: Database, head: store.Head, batch: Points, outcome: Stor
 async def _ids(db: Database, head: store.Head, batch: Points, outcome: Stored) -> NDArray[np.int64]:
     """The id of each of the batch's names, −1 for one too many; names that no point has stay unknown."""
     ids = _dictionaries.find(head.asset_key, head.born)
-    if len(ids) < head.signal_count:
+    if len(ids) != head.signal_count:
         ids = await store.signal_ids(db, head.asset_key)
-        _dictionaries.keep(head.asset_key, head.born, ids)
+        _remember(db, head, ids)
     unknown = [name for name in batch.names if name not in ids]
     if unknown:
         used = np.zeros(len(batch.names), dtype=bool)
@@ -122,9 +123,14 @@ async def _ids(db: Database, head: store.Head, batch: Points, outcome: Stored) -
     if new:
         await store.add_signals(db, head.asset_key, new)
         outcome.new_signals = list(new)
-        # Not remembered: should the transaction fail, these ids may become those of other names.
         ids = ids | new
+        _remember(db, head, ids)
     return np.array([ids.get(name, -1) for name in batch.names], dtype=np.int64)
+
+
+def _remember(db: Database, head: store.Head, ids: dict[str, int]) -> None:
+    """Only what is committed: ids that were rolled back may become those of other names."""
+    after_commit(db, lambda: _dictionaries.keep(head.asset_key, head.born, ids))
 
 
 async def _count_overwritten(db: Database, head: store.Head, columns: Columns) -> int:

@@ -84,11 +84,8 @@ def _unreadable(error: Exception) -> BadRequest:
 
 def _columns(body: bytes, *, many: bool) -> Columns:
     try:
-        if many:
-            assets = _asset_columns_decoder.decode(body)
-        else:
-            assets = {"": _columns_decoder.decode(body)}
-        pieces = [
+        assets = _asset_columns_decoder.decode(body) if many else {"": _columns_decoder.decode(body)}
+        pieces: list[_Piece] = [
             (asset, signal, *_times_of(column.time), np.array(column.value, dtype=np.float64), None)
             for asset, signals in assets.items()
             for signal, column in signals.items()

@@ -139,7 +139,7 @@ async def notify(db: Database, asset_keys: Sequence[int]) -> None:
     await db.execute("select pg_notify($1, key::text) from unnest($2::int[]) as key", CHANNEL, list(asset_keys))
 
 
-# --- reading: always hot and cold in one statement, or a point on its way from one to the other could be missed ---------
+# --- reading: hot and cold always in one statement, or a point on its way from one to the other could be missed
 
 
 async def find_head(db: Database, asset_key: int) -> Head | None:

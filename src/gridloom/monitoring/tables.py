@@ -31,7 +31,7 @@ def from_csv(body: bytes, *, many: bool) -> Columns:
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadRequest(f"The header of the CSV cannot be read: {error}.") from None
     _check_header(header, many=many)
-    texts = {"signal", "time", "quality", ASSET} if _LONG <= set(header) else {"time", ASSET}
+    texts = {"signal", "time", "quality", ASSET} if set(header) >= _LONG else {"time", ASSET}
     typed = {name: pa.string() if name in texts else pa.float64() for name in header}
     try:
         table = _read_csv(body, typed)
@@ -111,7 +111,7 @@ def _column(table: pa.Table, name: str) -> pa.Array:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _from_long(table: pa.Table) -> Columns:

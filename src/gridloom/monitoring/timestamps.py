@@ -99,7 +99,8 @@ def _matrix(data: Bytes, starts: NDArray[np.int64], length: int) -> Bytes:
     end = first + (count - 1) * step + length
     if step >= length and end <= len(data) and bool((np.diff(starts) == step).all()):
         return np.lib.stride_tricks.as_strided(data[first:], (count, length), (step, 1), writeable=False)
-    return data[starts[:, None] + np.arange(length)]
+    gathered: Bytes = data[starts[:, None] + np.arange(length)]
+    return gathered
 
 
 def _parse_shape(texts: Bytes, zulu: bool) -> tuple[Times, Faults]:
@@ -159,4 +160,5 @@ def _days_since_1970(year: Times, month: Times, day: Times) -> Times:
     year = year - (month <= 2)
     era, year_of_era = np.divmod(year, 400)
     day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+    days: Times = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+    return days

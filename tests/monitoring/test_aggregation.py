@@ -1,0 +1,146 @@
+"""Buckets by the column say what a loop over the points would say."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
+from gridloom.kernel.resolution import Resolution
+from gridloom.monitoring.aggregation import Aggregation, aggregate, energy, hold, summarise
+from gridloom.monitoring.market_days import date_of, day_numbers, day_start, day_starts, number_of
+from gridloom.monitoring.model import HOUR_US, MINUTE_US, Series, instant_of, microseconds
+
+START = microseconds(datetime(2026, 3, 28, 23, tzinfo=UTC))
+END = START + 23 * HOUR_US
+
+MINUTES = {Resolution.MINUTE: 1, Resolution.QUARTER_HOUR: 15, Resolution.HOUR: 60}
+SERIES = st.dictionaries(
+    st.integers(0, 23 * 60 * 4), st.integers(-1000, 1000).map(lambda number: number / 8), max_size=80
+)
+
+
+def series(points: dict[int, float], unit_us: int = 15_000_000) -> Series:
+    ordered = sorted(points)
+    times = np.array([START + unit * unit_us for unit in ordered], dtype=np.int64)
+    return Series(times, np.array([points[unit] for unit in ordered], dtype=np.float64))
+
+
+class TestMarketDays:
+    @given(st.datetimes(datetime(2000, 1, 1), datetime(2099, 12, 31), timezones=st.just(UTC)))  # noqa: DTZ001
+    def test_are_those_of_the_kernel(self, instant: datetime) -> None:
+        times = np.array([microseconds(instant)], dtype=np.int64)
+        day = int(day_numbers(times)[0])
+        assert date_of(day) == market_day_of(instant)
+        assert instant_of(day_start(day)) == market_day_window(date_of(day)).start
+
+    @pytest.mark.parametrize("day", [date(2026, 3, 29), date(2026, 10, 25), date(2026, 7, 1)])
+    def test_last_23_24_or_25_hours(self, day: date) -> None:
+        starts = day_starts(np.array([number_of(day), number_of(day) + 1], dtype=np.int64))
+        assert (starts[1] - starts[0]) // (15 * MINUTE_US) == period_count(day)
+
+
+class TestABucket:
+    @given(SERIES, st.sampled_from(list(MINUTES)), st.sampled_from(list(Aggregation)[:7]))
+    def test_says_what_a_loop_says(
+        self, points: dict[int, float], resolution: Resolution, aggregation: Aggregation
+    ) -> None:
+        found = aggregate(series(points), resolution, aggregation, START, END)
+        buckets: dict[int, list[float]] = defaultdict(list)
+        for unit in sorted(points):
+            time = START + unit * 15_000_000
+            if time < END:
+                buckets[time // (MINUTES[resolution] * MINUTE_US)].append(points[unit])
+        sayings: dict[Aggregation, Callable[[list[float]], float]] = {
+            Aggregation.AVG: lambda values: sum(values) / len(values),
+            Aggregation.MIN: min,
+            Aggregation.MAX: max,
+            Aggregation.FIRST: lambda values: values[0],
+            Aggregation.LAST: lambda values: values[-1],
+            Aggregation.SUM: sum,
+            Aggregation.COUNT: len,
+        }
+        say = sayings[aggregation]
+        assert found.times.tolist() == [number * MINUTES[resolution] * MINUTE_US for number in buckets]
+        assert found.values.tolist() == pytest.approx([say(values) for values in buckets.values()])
+
+    def test_of_a_day_is_a_market_day(self) -> None:
+        spring = series(dict.fromkeys(range(2 * 24 * 60), 1.0), MINUTE_US)
+        found = aggregate(spring, Resolution.DAY, Aggregation.COUNT, START, START + 2 * 24 * HOUR_US)
+        assert found.values.tolist() == [23 * 60, 24 * 60, 60]
+        assert found.times.tolist() == [START, START + 23 * HOUR_US, START + 47 * HOUR_US]
+
+    def test_without_points_is_not_there(self) -> None:
+        found = aggregate(series({0: 1.0, 240: 2.0}), Resolution.QUARTER_HOUR, Aggregation.AVG, START, END)
+        assert found.times.tolist() == [START, START + HOUR_US]
+
+    def test_of_huge_values_has_an_average_among_them(self) -> None:
+        found = aggregate(series({0: 1.7e308, 1: 1.7e308}), Resolution.HOUR, Aggregation.AVG, START, END)
+        assert found.values.tolist() == [1.7e308]
+
+    def test_of_the_raw_series_is_the_point_itself(self) -> None:
+        points = series({0: 1.0, 10: 2.0})
+        assert aggregate(points, Resolution.RAW, Aggregation.AVG, START + 1, END).values.tolist() == [2.0]
+
+
+class TestATimeWeightedAverage:
+    def test_weighs_each_value_by_how_long_it_held(self) -> None:
+        found = aggregate(
+            series({0: 10.0, 40: 40.0}), Resolution.QUARTER_HOUR, Aggregation.TIME_WEIGHTED_AVG, START, END
+        )
+        assert found.values.tolist() == pytest.approx([(10.0 * 10 + 40.0 * 5) / 15, 40.0])
+
+    def test_carries_a_value_into_the_span_but_not_over_a_silence(self) -> None:
+        points = Series(np.array([START - 5 * MINUTE_US], dtype=np.int64), np.array([7.0]))
+        found = aggregate(points, Resolution.MINUTE, Aggregation.TIME_WEIGHTED_AVG, START, END)
+        assert found.times.tolist() == [START + minute * MINUTE_US for minute in range(10)]
+        assert set(found.values.tolist()) == {7.0}
+
+    @given(SERIES, st.sampled_from([*MINUTES, Resolution.DAY]))
+    def test_adds_up_to_the_integral(self, points: dict[int, float], resolution: Resolution) -> None:
+        held = hold(series(points), START, END)
+        whole = float(np.sum(held.values * held.durations))
+        width = MINUTE_US
+        by_minute = aggregate(series(points), Resolution.MINUTE, Aggregation.TIME_WEIGHTED_AVG, START, END)
+        covered = np.zeros(len(by_minute))
+        for start, end in zip(held.starts.tolist(), held.ends.tolist(), strict=True):
+            covered += np.clip(np.minimum(by_minute.times + width, end) - np.maximum(by_minute.times, start), 0, None)
+        assert float(np.sum(by_minute.values * covered)) == pytest.approx(whole, abs=1e-3)
+        found = aggregate(series(points), resolution, Aggregation.TIME_WEIGHTED_AVG, START, END)
+        assert (np.diff(found.times) > 0).all()
+
+
+class TestEnergy:
+    def test_counts_discharging_as_positive_power(self) -> None:
+        power_kw = series({minute: 600.0 if minute < 30 else -300.0 for minute in range(60)}, MINUTE_US)
+        moved = energy(power_kw, START, START + HOUR_US)
+        assert (moved.discharged_kwh, moved.charged_kwh, moved.net_kwh) == pytest.approx((300.0, 150.0, 150.0))
+
+    def test_does_not_fill_a_silence(self) -> None:
+        assert energy(series({0: 1000.0}), START, END).discharged_kwh == pytest.approx(250.0)
+
+    def test_is_the_same_however_the_span_is_cut(self) -> None:
+        power_kw = series({minute: float(minute % 7 - 3) for minute in range(600)}, MINUTE_US)
+        middle = START + 217 * 1_000_000
+        parts = energy(power_kw, START, middle) + energy(power_kw, middle, END)
+        whole = energy(power_kw, START, END)
+        assert (parts.charged_kwh, parts.discharged_kwh) == pytest.approx((whole.charged_kwh, whole.discharged_kwh))
+
+
+class TestASummary:
+    def test_of_nothing_is_none(self) -> None:
+        assert summarise(series({})) is None
+
+    def test_of_parts_adds_up(self) -> None:
+        whole, left, right = (
+            summarise(series(points)) for points in ({0: 1.0, 1: 5.0, 2: 3.0}, {0: 1.0}, {1: 5.0, 2: 3.0})
+        )
+        assert left is not None
+        assert right is not None
+        assert left + right == whole
