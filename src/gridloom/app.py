@@ -29,9 +29,8 @@ from gridloom.physical_assets.grants import routes as grants
 from gridloom.physical_assets.health import routes as asset_health
 from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
-from gridloom.residents import Resident, deliver_webhooks, run_jobs, sequence_events, stream_events
+from gridloom.residents import Resident, run_jobs, sequence_events, stream_events
 from gridloom.settings import Settings
-from gridloom.webhooks import routes as webhooks
 
 ROOMS: tuple[ModuleType, ...] = (
     documentation,
@@ -40,7 +39,6 @@ ROOMS: tuple[ModuleType, ...] = (
     organisation_routes,
     audit_routes,
     events,
-    webhooks,
     physical_assets,
     physical_schedule,
     metadata,
@@ -51,7 +49,7 @@ ROOMS: tuple[ModuleType, ...] = (
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
-RESIDENTS: tuple[Resident, ...] = (identity.reside, sequence_events, stream_events, deliver_webhooks, run_jobs)
+RESIDENTS: tuple[Resident, ...] = (identity.reside, sequence_events, stream_events, run_jobs)
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
 
 

@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from uuid import UUID
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
@@ -52,6 +53,28 @@ def openapi() -> None:
     from gridloom.operate import interface_json
 
     sys.stdout.write(interface_json(_settings_for_documents()))
+
+
+@app.command(group="Running the platform")
+def invite(
+    email: str,
+    *,
+    role: Literal["ADMIN", "TRADER", "ENGINEER", "VIEWER"] = "ADMIN",
+    organisation: Annotated[UUID | None, Parameter(name="--organisation-id")] = None,
+) -> None:
+    """Invite somebody without signing in: the way back when no ADMIN can sign in any more.
+
+    Parameters
+    ----------
+    email: Where the invitation would go; the token is printed here.
+    role: What the new member may do.
+    organisation: The organisation to join; the operator's when left out.
+    """
+    from gridloom.operate import invite_member
+
+    invitation, token, name = invite_member(_settings(), email, role, organisation)
+    print(f"{email} may join {name} as {role} until {invitation.expires_at:%Y-%m-%d %H:%M} UTC with this token:\n")
+    print(token)
 
 
 @app.command(group="Running the platform")

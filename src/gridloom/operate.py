@@ -9,12 +9,22 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
+from uuid import UUID
 
 import asyncpg
 
+from gridloom.audit.model import NOBODY, Actor, NewEntry
+from gridloom.audit.store import insert_entry
 from gridloom.database.binaries import find_binaries
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
+from gridloom.database.pool import create_pool
+from gridloom.identity.model import Invitation
+from gridloom.identity.permissions import Role
+from gridloom.identity.store import organisations
+from gridloom.identity.store.invitations import insert_invitation
+from gridloom.identity.tokens import hash_of, new_invitation_token
+from gridloom.kernel.ids import InvitationID, uuid7
 from gridloom.serve import ServeRefused, database_of
 from gridloom.settings import Settings
 
@@ -39,6 +49,50 @@ def interface_json(settings: Settings) -> str:
 
     document = interface_document(create_edge(settings), settings)
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def invite_member(
+    settings: Settings, email: str, role: str, organisation_id: UUID | None
+) -> tuple[Invitation, str, str]:
+    """The invitation, its token and the organisation's name. Whoever can run this owns the database already."""
+
+    async def run(dsn: str) -> tuple[Invitation, str, str]:
+        async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
+            if organisation_id is None:  # the operator's is the oldest: the first start makes it
+                oldest = await organisations.list_organisations(connection, only=None, after=None, limit=1)
+                organisation = oldest[0] if oldest else None
+            else:
+                organisation = await organisations.read_organisation(connection, organisation_id)
+            if organisation is None:
+                raise ServeRefused("There is no such organisation in this database.")
+            token = new_invitation_token()
+            invitation = await insert_invitation(
+                connection,
+                invitation_id=InvitationID(uuid7()),
+                organisation_id=organisation.id,
+                email=email,
+                role=Role(role),
+                token_hash=hash_of(token),
+                invited_by=NOBODY,
+            )
+            await insert_entry(
+                connection,
+                NewEntry(
+                    actor=Actor("SYSTEM", name="command line"),
+                    action="inviteFromCommandLine",
+                    method="POST",
+                    resource=f"organisations/{organisation.id}/invitations",
+                    status=201,
+                    subject_organisation_id=organisation.id,
+                    address=None,
+                    request_id=None,
+                    details={"invitationID": str(invitation.id), "role": role},
+                ),
+            )
+            return invitation, token, organisation.name
+
+    with database_of(settings) as dsn:
+        return asyncio.run(run(dsn))
 
 
 def back_up(settings: Settings, file: Path) -> int:

@@ -36,8 +36,10 @@ from gridloom.settings import Settings, address_of
 log = structlog.get_logger()
 
 QUIET_S = 0.2  # between two looks at what should be alive
-STABLE_S = 5.0  # a worker that lived this long has not failed to start
-MOST_FAILED_STARTS = 5
+STABLE_S = 2.0  # a worker that lived this long has got to its work
+FREE_RESTARTS = 3  # in a row and at once; then with growing pauses
+MOST_FAILED_STARTS = 8  # before the service has ever been ready: then something is wrong with it
+LONGEST_PAUSE_S = 1.0
 OPEN_REQUESTS_A_WORKER = 4096
 
 
@@ -156,8 +158,10 @@ class Supervisor(MPServer):
         self.settings = settings
         self.postgres = postgres
         self.on_ready = on_ready
-        self.failed_starts = 0
+        self.short_lives: dict[int, int] = {}
+        self.restarts_due: dict[int, float] = {}
         self.is_ready = False
+        self.failure: str | None = None
 
     def run(self) -> None:
         # Loaded here once and shared by all workers through fork: they start at once and share their memory.
@@ -166,6 +170,8 @@ class Supervisor(MPServer):
         gc.collect()
         gc.freeze()
         self.serve(target_loader=partial(load_application, self.settings, os.getpid()), wrap_loader=False)
+        if self.failure is not None:
+            raise ServeRefused(self.failure)
 
     def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:
         while not self.interrupt_signal:
@@ -199,20 +205,21 @@ class Supervisor(MPServer):
             self.postgres.start()
 
     def _replace_dead_workers(self, spawn_target: Any, target_loader: Any) -> None:
-        dead = sorted(set(self.interrupt_children))
-        if not dead:
-            return
-        self.interrupt_children.clear()
         now = time.monotonic()
-        if all(now - self.wrks[index].birth < STABLE_S for index in dead):
-            self.failed_starts += 1
-            if self.failed_starts > MOST_FAILED_STARTS and not self.is_ready:
-                raise ServeRefused("The workers do not start; the messages above say why.")
-            time.sleep(min(0.05 * 2**self.failed_starts, 2.0) if self.failed_starts > 2 else 0)
-        else:
-            self.failed_starts = 0
-        log.error("workers_died", workers=[index + 1 for index in dead], action="replacing them")
-        self._respawn_workers(dead, spawn_target, target_loader)
+        for index in sorted(set(self.interrupt_children)):
+            short_lives = self.short_lives.get(index, 0) + 1 if now - self.wrks[index].birth < STABLE_S else 0
+            self.short_lives[index] = short_lives
+            if short_lives > MOST_FAILED_STARTS and not self.is_ready:
+                self.failure = "The workers do not start; the messages above say why."
+                self.interrupt_signal = True
+                return
+            pause_s = min(0.05 * 2 ** (short_lives - FREE_RESTARTS), LONGEST_PAUSE_S)
+            self.restarts_due[index] = now + (pause_s if short_lives > FREE_RESTARTS else 0)
+            log.error("worker_died", worker=index + 1, pid=self.wrks[index].inner.pid, action="replacing it")
+        self.interrupt_children.clear()
+        for index in [index for index, due in self.restarts_due.items() if due <= now]:
+            del self.restarts_due[index]
+            self._respawn_workers([index], spawn_target, target_loader)
 
 
 def _leave(*_: object) -> None:

@@ -141,12 +141,19 @@ class TestCommands:
         assert "up to date" in done.stdout
         assert json.loads(_gridloom(shared, "openapi").stdout)["openapi"] == "3.1.0"
 
+    def test_invite_lets_somebody_in_who_could_not_sign_in(self, shared: Service) -> None:
+        said = _gridloom(shared, "invite", "new@example.com", "--role", "VIEWER").stdout
+        person = {"username": "new-viewer", "password": "a long new password 8", "displayName": "New"}
+        status, _ = shared.call("POST", "/auth/public/invitations/accept", {"token": said.split()[-1], **person})
+        assert status == 201
+
     def test_backup_and_restore_carry_everything_over(self, shared: Service) -> None:
         with a_service() as other:
             file = str(other.home.parent / "backup")
             _gridloom(shared, "backup", file)
             _gridloom(other, "restore", file)
             other.start()
+            assert other.operator_token()
             again = _gridloom(other, "restore", file, check=False)
             assert again.returncode == 1
             assert "not empty" in again.stderr

@@ -1,1 +1,0 @@
-"""Addresses that are called when something happens: set up by an organisation, signed, retried, logged."""
