@@ -11,6 +11,7 @@ from gridloom.kernel.problem import TooManyRequests
 
 WINDOW_S = 60
 LEASES_PER_WINDOW = 50
+LARGEST_LEASE = 500  # what a worker that is killed takes along
 MOST_LEASES = 20_000
 
 
@@ -51,12 +52,17 @@ class RateLimiter:
         lease.left -= 1
 
     async def _lease(self, db: Database, key: str, limit: int, now: float) -> _Lease:
-        size = max(1, limit // LEASES_PER_WINDOW)
+        size = max(1, min(limit // LEASES_PER_WINDOW, LARGEST_LEASE))
         row = await db.fetchrow(
             "select granted, used, window_left_s from rate_limit_lease($1, $2, $3)", key, size, limit
         )
         assert row is not None
         lease = _Lease(row["granted"], limit - row["used"], now + row["window_left_s"])
+        current = self._leases.get(key)
+        if (
+            current is not None and abs(current.ends - lease.ends) < 1
+        ):  # requests that came together asked together: keep them all
+            lease.left += current.left
         self._leases[key] = lease
         self._leases.move_to_end(key)
         if len(self._leases) > MOST_LEASES:
