@@ -30,7 +30,9 @@ from gridloom.physical_assets.health import routes as asset_health
 from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
 from gridloom.residents import Resident, run_jobs, sequence_events, stream_events
+from gridloom.revenue import routes as revenue
 from gridloom.settings import Settings
+from gridloom.settlements import routes as settlements
 
 ROOMS: tuple[ModuleType, ...] = (
     documentation,
@@ -46,6 +48,8 @@ ROOMS: tuple[ModuleType, ...] = (
     asset_health,
     grants,
     fleets,
+    settlements,
+    revenue,
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 

@@ -1,0 +1,1 @@
+"""Revenue reporting: data points out of settled facts, for an asset, a portfolio or a fleet."""

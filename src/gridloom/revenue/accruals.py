@@ -1,0 +1,72 @@
+"""What accrues with time rather than by period: tolls over the year, auction prices over the delivery window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+
+import numpy as np
+
+from gridloom.revenue.formulas import FloatArray
+from gridloom.revenue.model import AuctionResult, Buckets, Rating, Span, Toll
+from gridloom.settlements.market_days import HOUR_S, day_edges_s, day_of_number, number_of_day
+
+TOLLING_MEASURES = ("tolling_revenue_eur", "tolling_price_weighted", "tolling_mw_h")
+AUCTION_MEASURES = ("vba_revenue_eur", "hurdle_price_weighted", "hurdle_mw_h")
+
+
+def tolling_sums(
+    tolls: Iterable[Toll], ratings: Mapping[int, Rating], weights: Mapping[int, float], buckets: Buckets
+) -> dict[str, FloatArray]:
+    """EUR/MW/year × rated MW × hours ÷ hours in that calendar year, in market time."""
+    sums = {name: np.zeros(len(buckets)) for name in TOLLING_MEASURES}
+    for toll in tolls:
+        for part, year_h in _calendar_years(toll.span):
+            starts, ends = _within(part, buckets)
+            rating = ratings[toll.asset_key]
+            power_mw_h = weights[toll.asset_key] * (rating.integral_mw_h(ends) - rating.integral_mw_h(starts))
+            sums["tolling_revenue_eur"] += toll.annual_price_eur_mw * power_mw_h / year_h
+            sums["tolling_price_weighted"] += toll.annual_price_eur_mw * power_mw_h
+            sums["tolling_mw_h"] += power_mw_h
+    return sums
+
+
+def auction_sums(
+    results: Iterable[AuctionResult], ratings: Mapping[int, Rating], weights: Mapping[int, float], buckets: Buckets
+) -> dict[str, FloatArray]:
+    """The price evenly over the delivery window; the hurdle price as a level, weighted by rated power."""
+    sums = {name: np.zeros(len(buckets)) for name in AUCTION_MEASURES}
+    for result in results:
+        starts, ends = _within(result.span, buckets)
+        weight = weights[result.asset_key]
+        duration_s = result.span.end_s - result.span.start_s
+        sums["vba_revenue_eur"] += weight * result.price_eur * ((ends - starts) / duration_s)
+        if result.hurdle_price_eur is None:
+            continue
+        rating = ratings[result.asset_key]
+        power_mw_h = weight * (rating.integral_mw_h(ends) - rating.integral_mw_h(starts))
+        sums["hurdle_price_weighted"] += result.hurdle_price_eur * power_mw_h
+        sums["hurdle_mw_h"] += power_mw_h
+    return sums
+
+
+def _within(span: Span, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
+    """The part of each bucket that lies within the span; empty ones start where they end."""
+    return np.clip(buckets.starts_s, span.start_s, span.end_s), np.clip(buckets.ends_s, span.start_s, span.end_s)
+
+
+def _calendar_years(span: Span) -> Iterator[tuple[Span, float]]:
+    """The parts of a span by calendar year in market time, and the hours of that year: 8760 or 8784."""
+    edges = day_edges_s()
+    first = np.searchsorted(edges, span.start_s, side="right") - 1
+    year = day_of_number(int(first)).year
+    while True:
+        start_s, end_s = _new_year_s(year), _new_year_s(year + 1)
+        if start_s >= span.end_s:
+            return
+        yield Span(max(span.start_s, start_s), min(span.end_s, end_s)), (end_s - start_s) / HOUR_S
+        year += 1
+
+
+def _new_year_s(year: int) -> float:
+    return float(day_edges_s()[number_of_day(date(year, 1, 1))])

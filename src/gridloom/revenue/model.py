@@ -1,0 +1,111 @@
+"""What a report is about: whose facts count, with which weight, over which rated power."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gridloom.revenue.formulas import FloatArray
+from gridloom.settlements.market_days import HOUR_S, IntArray
+
+LONGEST_REPORT_DAYS: Final = 3660
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open span of time in whole or fractional seconds since 1970."""
+
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """The mean of rated charge and discharge power of one asset, as steps in time; the first holds from ever.
+
+    life: outside it the power counts for nobody; None for an asset without an end.
+    """
+
+    starts_s: FloatArray
+    power_mw: FloatArray
+    life: Span | None = None
+
+    def integral_mw_h(self, instants_s: FloatArray) -> FloatArray:
+        """The integral of power from the first step to each instant, in MW·h."""
+        since = np.searchsorted(self.starts_s, instants_s, side="right") - 1
+        since = np.maximum(since, 0)
+        steps = np.diff(self.starts_s) * self.power_mw[:-1]
+        before = np.concatenate(([0.0], np.cumsum(steps)))
+        return (before[since] + (instants_s - self.starts_s[since]) * self.power_mw[since]) / HOUR_S
+
+    def mean_mw(self, starts_s: FloatArray, ends_s: FloatArray) -> FloatArray:
+        """The time-weighted mean over each bucket."""
+        if len(self.power_mw) == 1:
+            return np.full(len(starts_s), self.power_mw[0])
+        hours = (ends_s - starts_s) / HOUR_S
+        return (self.integral_mw_h(ends_s) - self.integral_mw_h(starts_s)) / hours
+
+    def is_alive(self, starts_s: FloatArray, ends_s: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Whether each bucket holds some of the asset's life."""
+        if self.life is None:
+            return np.ones(len(starts_s), dtype=np.bool_)
+        return (starts_s < self.life.end_s) & (ends_s > self.life.start_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """An asset whose facts count in a report.
+
+    weight: how much of them, the sum of its shares in what is reported.
+    holders: in how many of the reported assets they appear. Hours and prices are not divided, so they count so often.
+    """
+
+    asset_key: int
+    weight: float = 1.0
+    holders: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is reported on: the assets whose facts count, and those whose rated power divides the revenue."""
+
+    name: str
+    contributions: tuple[Contribution, ...]
+    rated_keys: tuple[int, ...]
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        return tuple(part.asset_key for part in self.contributions)
+
+
+@dataclass(frozen=True, slots=True)
+class Toll:
+    """A tolling contract."""
+
+    asset_key: int
+    span: Span
+    annual_price_eur_mw: float
+
+
+@dataclass(frozen=True, slots=True)
+class AuctionResult:
+    """What a virtual asset was won for, spread evenly over its delivery window."""
+
+    asset_key: int
+    span: Span
+    price_eur: float
+    hurdle_price_eur: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Consecutive or scattered buckets: their names and the parts of them that lie within the asked window."""
+
+    labels_s: IntArray
+    starts_s: FloatArray
+    ends_s: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.labels_s)

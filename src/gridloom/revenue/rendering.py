@@ -1,0 +1,92 @@
+"""A report on its way out: JSON by category, or a table with a column a category."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gridloom.edge import View
+from gridloom.edge.tabular import TIME, points_json
+from gridloom.revenue.categories import Category
+from gridloom.revenue.formulas import FloatArray
+from gridloom.revenue.reporting import Part, Report
+
+
+class DataPointMetaData(View):
+    """What a category is, as its values here are made."""
+
+    data_point_name: str
+    unit: str
+    resolution: str
+    aggregation: str
+    description: str
+
+
+def meta_data_of(category: Category, resolution: str) -> DataPointMetaData:
+    return DataPointMetaData(
+        data_point_name=category.name,
+        unit=category.unit,
+        resolution=resolution,
+        aggregation=category.kind.aggregation,
+        description=category.description,
+    )
+
+
+def schema_of(categories: Sequence[Category]) -> pa.Schema:
+    """`time`, then the categories, each with its unit; a value that does not exist is null."""
+    fields = [pa.field("time", TIME, nullable=False)]
+    fields += [pa.field(category.name, pa.float64(), metadata={"unit": category.unit}) for category in categories]
+    return pa.schema(fields)
+
+
+async def record_batches(report: Report, parts: AsyncIterator[Part]) -> AsyncIterator[pa.RecordBatch]:
+    schema = schema_of(report.categories)
+    async for part in parts:
+        yield await asyncio.to_thread(_record_batch, schema, report.categories, part)
+
+
+def _record_batch(schema: pa.Schema, categories: Sequence[Category], part: Part) -> pa.RecordBatch:
+    columns = [pa.array(part.buckets.labels_s * 1000, type=pa.int64()).cast(TIME)]
+    columns += [_column(category, part) for category in categories]
+    return pa.record_batch(columns, schema=schema)
+
+
+def _column(category: Category, part: Part) -> pa.Array:
+    values, shown = part.values(category), part.is_shown(category)
+    if category.formula.is_total and shown is None:
+        return pa.array(values)
+    missing = np.isnan(values)
+    return pa.array(values, mask=missing if shown is None else missing | ~shown)
+
+
+async def json_chunks(report: Report, parts: AsyncIterator[Part]) -> AsyncIterator[bytes]:
+    """`{"metaData": […], "data": {"<category>": [{"time", "value"}, …]}}`, category by category.
+
+    What is held meanwhile are the sums, a few numbers a bucket; points are made as they are sent.
+    """
+    found = [part async for part in parts]
+    meta_data = [meta_data_of(category, report.resolution.value) for category in report.categories]
+    opening = b'{"metaData":' + msgspec.json.encode(meta_data) + b',"data":{'
+    for number, category in enumerate(report.categories):
+        points = await asyncio.to_thread(_points, category, found)
+        separator = b"," if number else opening
+        yield separator + b'"' + category.name.encode() + b'":' + points
+    yield b"}}"
+
+
+def _points(category: Category, parts: Sequence[Part]) -> bytes:
+    times: list[NDArray[np.datetime64]] = []
+    values: list[FloatArray] = []
+    for part in parts:
+        shown = part.is_shown(category)
+        kept = slice(None) if shown is None else np.flatnonzero(shown)
+        times.append(part.buckets.labels_s[kept].astype("datetime64[s]"))
+        values.append(part.values(category)[kept])
+    if not times:
+        return b"[]"
+    return points_json(np.concatenate(times), np.concatenate(values))

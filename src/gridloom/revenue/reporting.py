@@ -1,0 +1,233 @@
+"""A report: the sums of a subject over a window at a resolution, part by part, now or as of an earlier moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.window import Window
+from gridloom.revenue import store
+from gridloom.revenue.accruals import auction_sums, tolling_sums
+from gridloom.revenue.categories import CATEGORIES, Category
+from gridloom.revenue.formulas import FloatArray
+from gridloom.revenue.grid import days_of, grid_of, parts_of
+from gridloom.revenue.model import AuctionResult, Buckets, Rating, Span, Subject, Toll
+from gridloom.revenue.raw import raw_sums
+from gridloom.revenue.summing import KeptDay, rated_power_mw, sum_over_assets
+from gridloom.settlements.market_days import IntArray, day_edges_s, day_of_number
+from gridloom.settlements.measures import KEPT_SOURCES, Source
+from gridloom.settlements.sheets import encode_sheet
+from gridloom.settlements.store import read_sheets
+
+ASSET_DAYS_AT_ONCE: Final = 8_000
+DAYS_AT_ONCE: Final = 375
+"""Bound what is in memory: the sheets of 8,000 asset-days, and a year of quarter-hours in all categories."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is asked."""
+
+    subject: Subject
+    window: Window
+    resolution: Resolution
+    categories: tuple[Category, ...]
+    as_of: datetime | None = None
+
+    @property
+    def span(self) -> Span:
+        return Span(self.window.start.timestamp(), self.window.end.timestamp())
+
+    @property
+    def sources(self) -> frozenset[Source]:
+        return frozenset().union(*(category.sources for category in self.categories))
+
+    @property
+    def kept_sources(self) -> tuple[Source, ...]:
+        return tuple(source for source in KEPT_SOURCES if source in self.sources)
+
+    @property
+    def measures(self) -> frozenset[str]:
+        return frozenset().union(*(category.formula.measures for category in self.categories))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Consecutive buckets of a report with their sums.
+
+    present: for `raw`, in which buckets each source has a fact; empty where every bucket counts.
+    """
+
+    buckets: Buckets
+    sums: dict[str, FloatArray]
+    present: dict[Source, np.ndarray[tuple[int], np.dtype[np.bool_]]]
+
+    def values(self, category: Category) -> FloatArray:
+        return category.formula.values(self.sums)
+
+    def is_shown(self, category: Category) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
+        """Which buckets have a point of this category; None for all."""
+        if not self.present:
+            return None
+        shown = np.zeros(len(self.buckets), dtype=np.bool_)
+        for source in category.sources:
+            shown |= self.present[source]
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What changes slowly and is read once for a report."""
+
+    ratings: dict[int, Rating]
+    rated: tuple[Rating, ...]
+    tolls: Sequence[Toll]
+    results: Sequence[AuctionResult]
+    weights: dict[int, float]
+
+
+def all_categories(names: Collection[str] = ()) -> tuple[Category, ...]:
+    """The named categories in the order of the table, or all of them."""
+    return tuple(category for name, category in CATEGORIES.items() if not names or name in names)
+
+
+async def report_parts(db: Database, report: Report) -> AsyncIterator[Part]:
+    """The report in parts of consecutive days. Each part is as of one moment; memory holds one part at a time."""
+    background = await _read_background(db, report)
+    numbers = days_of(report.span)
+    at_once = max(1, min(DAYS_AT_ONCE, ASSET_DAYS_AT_ONCE // max(1, len(report.subject.contributions))))
+    if report.resolution is Resolution.RAW:
+        async for part in _raw_parts(db, report, background, numbers, at_once):
+            yield part
+        return
+    if report.resolution is Resolution.DAY and report.as_of is None:
+        async for part in _daily_parts(db, report, background, numbers):
+            yield part
+        return
+    for days in parts_of(numbers, at_once):
+        yield await _part_from_sheets(db, report, background, days)
+
+
+async def _read_background(db: Database, report: Report) -> Background:
+    subject, sources = report.subject, report.sources
+    tolls: Sequence[Toll] = ()
+    results: Sequence[AuctionResult] = ()
+    window = report.window
+    if Source.TOLLING in sources:
+        tolls = await store.read_tolls(db, subject.keys, window.start, window.end, report.as_of)
+    if Source.AUCTION in sources:
+        results = await store.read_auction_results(db, subject.keys, window.start, window.end, report.as_of)
+    accruing = {toll.asset_key for toll in tolls} | {result.asset_key for result in results}
+    ratings = await store.read_ratings(db, accruing | set(subject.rated_keys))
+    rated = tuple(ratings[key] for key in subject.rated_keys if key in ratings)
+    weights = {part.asset_key: part.weight for part in subject.contributions}
+    return Background(ratings, rated, tolls, results, weights)
+
+
+async def _part_from_sheets(db: Database, report: Report, background: Background, days: IntArray) -> Part:
+    kept = await _kept_days(db, report, days)
+    return await asyncio.to_thread(_sum_sheets, report, background, days, kept)
+
+
+def _sum_sheets(report: Report, background: Background, days: IntArray, kept: Sequence[KeptDay]) -> Part:
+    grid = grid_of(days, report.resolution, report.span)
+    sums = sum_over_assets(grid, kept, report.subject.contributions, report.kept_sources)
+    return _part(report, background, grid.buckets, sums)
+
+
+def _part(report: Report, background: Background, buckets: Buckets, sums: dict[str, FloatArray]) -> Part:
+    """The kept sums completed by what accrues with time and by the rated power."""
+    needed = report.measures
+    if Source.TOLLING in report.sources:
+        sums |= tolling_sums(background.tolls, background.ratings, background.weights, buckets)
+    if Source.AUCTION in report.sources:
+        sums |= auction_sums(background.results, background.ratings, background.weights, buckets)
+    if "rated_power_mw" in needed:
+        sums["rated_power_mw"] = rated_power_mw(background.rated, buckets)
+    return Part(buckets, {name: values for name, values in sums.items() if name in needed}, {})
+
+
+async def _kept_days(db: Database, report: Report, days: IntArray) -> list[KeptDay]:
+    """The sheets as they are kept, or summed up anew from the facts that were known at an earlier moment."""
+    if not report.kept_sources:
+        return []
+    if report.as_of is None:
+        return await store.read_days(db, report.subject.keys, days, report.kept_sources)
+    keys = [key for key in report.subject.keys for _ in days]
+    dates = [day_of_number(int(number)) for number in days] * len(report.subject.keys)
+    found: dict[tuple[int, int], dict[Source, bytes]] = {}
+    for source in report.kept_sources:
+        sheets = await read_sheets(db, source, keys, dates, report.as_of)
+        for position, sheet in enumerate(sheets):
+            body = encode_sheet(source, sheet)
+            if body is not None:
+                place = (keys[position], int(days[position % len(days)]))
+                found.setdefault(place, {})[source] = body
+    return [KeptDay(key, number, bodies) for (key, number), bodies in found.items()]
+
+
+# --- daily: sums as they lie, but for the days that the window cuts -------------------------------------------------
+
+
+async def _daily_parts(db: Database, report: Report, background: Background, numbers: IntArray) -> AsyncIterator[Part]:
+    edges, span = day_edges_s(), report.span
+    first_cut = span.start_s > edges[numbers[0]]
+    last_cut = span.end_s < edges[numbers[-1] + 1]
+    if first_cut:
+        yield await _part_from_sheets(db, report, background, numbers[:1])
+    whole = numbers[int(first_cut) : len(numbers) - int(last_cut)]
+    if len(whole):
+        sums = await store.read_day_sums(db, report.subject.contributions, whole)
+        grid = grid_of(whole, Resolution.DAY, span)
+        yield _part(report, background, grid.buckets, sums)
+    if last_cut and (len(numbers) > 1 or not first_cut):
+        yield await _part_from_sheets(db, report, background, numbers[-1:])
+
+
+# --- raw: each fact's own period -------------------------------------------------------------------------------------
+
+
+async def _raw_parts(
+    db: Database, report: Report, background: Background, numbers: IntArray, at_once: int
+) -> AsyncIterator[Part]:
+    waiting_tolls, waiting_results = list(background.tolls), list(background.results)
+    for days in parts_of(numbers, at_once):
+        kept = await _kept_days(db, report, days)
+        is_last = int(days[-1]) == int(numbers[-1])
+        until_s = float("inf") if is_last else float(day_edges_s()[days[-1] + 1])
+        tolls = [toll for toll in waiting_tolls if toll.span.start_s < until_s]
+        results = [result for result in waiting_results if result.span.start_s < until_s]
+        waiting_tolls = [toll for toll in waiting_tolls if toll not in tolls]
+        waiting_results = [result for result in waiting_results if result not in results]
+        part = await asyncio.to_thread(_raw_part, report, background, days, kept, tolls, results)
+        if len(part.buckets):
+            yield part
+
+
+def _raw_part(
+    report: Report,
+    background: Background,
+    days: IntArray,
+    kept: Sequence[KeptDay],
+    tolls: Sequence[Toll],
+    results: Sequence[AuctionResult],
+) -> Part:
+    buckets, sums, present = raw_sums(
+        days,
+        report.span,
+        kept,
+        report.subject.contributions,
+        report.sources,
+        (tolls, results, background.ratings, background.weights),
+    )
+    needed = report.measures
+    if "rated_power_mw" in needed:
+        sums["rated_power_mw"] = rated_power_mw(background.rated, buckets)
+    return Part(buckets, {name: values for name, values in sums.items() if name in needed}, present)

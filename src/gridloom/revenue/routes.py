@@ -1,0 +1,303 @@
+"""Revenue reporting over HTTP: data points of four kinds of subjects, and revenue by bucket of a virtual asset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Final, Literal
+from uuid import UUID
+
+import numpy as np
+from msgspec import Meta
+
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Instant, QueryParameters, Stream, View, operation
+from gridloom.edge.tabular import stream_table
+from gridloom.edge.wire import parameter_refused
+from gridloom.identity.reach import asset_reach, organisation_reach
+from gridloom.kernel.problem import Forbidden, NotFound
+from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.window import Window
+from gridloom.revenue import store
+from gridloom.revenue.categories import CATEGORIES
+from gridloom.revenue.model import LONGEST_REPORT_DAYS, Contribution, Subject
+from gridloom.revenue.rendering import DataPointMetaData, json_chunks, record_batches, schema_of
+from gridloom.revenue.reporting import Part, Report, all_categories, report_parts
+from gridloom.settlements.market_days import day_edges_s, instant_of
+
+TAG: Final = "Revenue reporting"
+READ: Final = "Read:revenue"
+FORMATS: Final = (JSON, CSV, ARROW, PARQUET)
+MOST_BUCKETS: Final = 40_000
+
+ReportResolution = Annotated[
+    Literal["raw", "15-minute", "hourly", "daily"],
+    Meta(description="Each fact's own period, or delivery periods, market hours, market days"),
+]
+AsOf = Annotated[Instant | None, Meta(description="As it was known at this moment")]
+
+
+class DataPointQuery(QueryParameters):
+    start: Annotated[Instant, Meta(description="Where the report starts")]
+    end: Annotated[Instant, Meta(description="Where it ends")]
+    resolution: ReportResolution = "15-minute"
+    datapoints: Annotated[
+        tuple[str, ...] | None,
+        Meta(
+            description="Names of categories; all when left out",
+            extra_json_schema={"items": {"type": "string", "enum": list(CATEGORIES)}},
+        ),
+    ] = None
+    as_of: AsOf = None
+
+
+class DataPoint(View):
+    time: datetime
+    value: float | None
+
+
+class DataPoints(View):
+    """Every category's values in order of time; null where there is none, such as a price without volume."""
+
+    meta_data: list[DataPointMetaData]
+    data: dict[str, list[DataPoint]]
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/virtual-assets/{virtualAssetID}/data-points",
+    summary="Data points of a virtual asset",
+    tag=TAG,
+    access=READ,
+    produces=FORMATS,
+    answers=DataPoints,
+)
+async def read_virtual_asset_data_points(call: Call, virtual_asset_id: UUID, query: DataPointQuery) -> Stream:
+    """Buckets at the edges of the window hold the part of them that lies within it, so sums agree at any resolution."""
+    return await _answer(call, await _virtual_asset(call, virtual_asset_id), query)
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/portfolios/{portfolioID}/data-points",
+    summary="Data points of a portfolio",
+    tag=TAG,
+    access=READ,
+    produces=FORMATS,
+    answers=DataPoints,
+)
+async def read_portfolio_data_points(call: Call, portfolio_id: UUID, query: DataPointQuery) -> Stream:
+    """The figures of its virtual assets together, as if all their facts were one asset's."""
+    group = await store.read_portfolio(call.db, portfolio_id)
+    if group is None:
+        raise NotFound(f"There is no portfolio {portfolio_id}.")
+    await organisation_reach(call.db, call.caller, group.organisation_id)
+    parts = tuple(Contribution(key) for key in group.asset_keys)
+    return await _answer(call, Subject(f"portfolio-{portfolio_id}", parts, group.asset_keys), query)
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/fleets/{fleetID}/data-points",
+    summary="Data points of a fleet",
+    tag=TAG,
+    access=READ,
+    produces=FORMATS,
+    answers=DataPoints,
+)
+async def read_fleet_data_points(call: Call, fleet_id: UUID, query: DataPointQuery) -> Stream:
+    """The figures of its physical assets together: their own facts, and their shares in the virtual ones they back."""
+    group = await store.read_fleet(call.db, fleet_id)
+    if group is None:
+        raise NotFound(f"There is no fleet {fleet_id}.")
+    if group.organisation_id != call.caller.organisation_id and not await store.are_granted(
+        call.db, group.asset_keys, call.caller.organisation_id, READ
+    ):
+        raise Forbidden(f"Your organisation has no grant of {READ} on every asset of the fleet {fleet_id}.")
+    parts = await store.read_backed(call.db, group.asset_keys)
+    return await _answer(call, Subject(f"fleet-{fleet_id}", parts, group.asset_keys), query)
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/physical-assets/{physicalAssetID}/data-points",
+    summary="Data points of a physical asset",
+    tag=TAG,
+    access=READ,
+    produces=FORMATS,
+    answers=DataPoints,
+)
+async def read_physical_asset_data_points(call: Call, physical_asset_id: UUID, query: DataPointQuery) -> Stream:
+    """Its own facts, and its share in those of the virtual assets that it backs.
+
+    A share of a fact is that share of its energy, capacity and euros; prices and hours stay as they are.
+    """
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
+    parts = await store.read_backed(call.db, [reach.key])
+    return await _answer(call, Subject(f"physical-asset-{physical_asset_id}", parts, (reach.key,)), query)
+
+
+async def _virtual_asset(call: Call, virtual_asset_id: UUID) -> Subject:
+    reach = await asset_reach(call.db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
+    return Subject(f"virtual-asset-{virtual_asset_id}", (Contribution(reach.key),), (reach.key,))
+
+
+async def _answer(call: Call, subject: Subject, query: DataPointQuery) -> Stream:
+    names = query.datapoints or ()
+    unknown = [name for name in names if name not in CATEGORIES]
+    if unknown:
+        raise parameter_refused("query", "datapoints", f"{', '.join(unknown[:10])[:500]} is no category")
+    report = Report(
+        subject=subject,
+        window=_window(query.start, query.end),
+        resolution=Resolution(query.resolution),
+        categories=all_categories(names),
+        as_of=query.as_of,
+    )
+    parts = report_parts(call.pool, report)
+    if call.accepts == JSON:
+        return Stream(json_chunks(report, parts), JSON)
+    schema = schema_of(report.categories)
+    name = f"{subject.name}-{query.resolution}"
+    return stream_table(call.accepts, schema, record_batches(report, parts), file_name=name)
+
+
+def _window(start: datetime, end: datetime) -> Window:
+    edges = day_edges_s()
+    if start >= end:
+        raise parameter_refused("query", "end", "is not after start")
+    if start < instant_of(edges[0]):
+        raise parameter_refused("query", "start", "is before the year 2000")
+    if end > instant_of(edges[-1]):
+        raise parameter_refused("query", "end", "is after the year 2099")
+    if (end - start).days > LONGEST_REPORT_DAYS:
+        raise parameter_refused("query", "end", f"is more than {LONGEST_REPORT_DAYS} days after start")
+    return Window(start, end)
+
+
+# --- revenue by bucket -----------------------------------------------------------------------------------------------
+
+
+class BucketQuery(QueryParameters):
+    start: Annotated[Instant, Meta(description="Where the report starts")]
+    end: Annotated[Instant, Meta(description="Where it ends")]
+    resolution: Annotated[
+        Literal["15-minute", "hourly", "daily"], Meta(description="Delivery periods, market hours or market days")
+    ] = "daily"
+    as_of: AsOf = None
+
+
+class RevenueBucket(View):
+    """The part of a bucket that lies within the window; `figures` are the categories that its revenue is made of."""
+
+    start: datetime
+    end: datetime
+    revenue: Annotated[float, Meta(description="EUR")]
+    figures: dict[str, float | None]
+
+
+class RevenueBuckets(View):
+    virtual_asset_id: UUID
+    start: datetime
+    end: datetime
+    resolution: str
+    revenue: Annotated[float, Meta(description="EUR over the whole window")]
+    buckets: list[RevenueBucket]
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/{virtualAssetID}/wholesale",
+    summary="Wholesale revenue by bucket",
+    tag=TAG,
+    access=READ,
+)
+async def read_wholesale_revenue(call: Call, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
+    """Proceeds of what was sold minus the cost of what was bought, with volumes and average prices."""
+    figures = (
+        "buy_volume_wholesale",
+        "sell_volume_wholesale",
+        "net_volume_wholesale",
+        "net_off_volume_wholesale",
+        "buy_vwap_wholesale",
+        "sell_vwap_wholesale",
+    )
+    return await _buckets(call, virtual_asset_id, query, ("revenue_wholesale",), figures)
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/{virtualAssetID}/ancillary",
+    summary="Ancillary revenue by bucket",
+    tag=TAG,
+    access=READ,
+)
+async def read_ancillary_revenue(call: Call, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
+    """FCR and aFRR capacity, and aFRR energy in both directions."""
+    revenues = ("revenue_fcr", "revenue_afrr_capacity", "revenue_afrr_energy")
+    figures = (*revenues, "revenue_afrr_energy_pos", "revenue_afrr_energy_neg", "capacity_fcr", "settlement_price_fcr")
+    return await _buckets(call, virtual_asset_id, query, revenues, figures)
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/{virtualAssetID}/tolling",
+    summary="Tolling revenue by bucket",
+    tag=TAG,
+    access=READ,
+)
+async def read_tolling_revenue(call: Call, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
+    """The toll as it accrues over the calendar year, with its annual price."""
+    return await _buckets(call, virtual_asset_id, query, ("revenue_tolling",), ("annual_price_tolling",))
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/{virtualAssetID}/virtual-battery-auction",
+    summary="Auction revenue by bucket",
+    tag=TAG,
+    access=READ,
+)
+async def read_virtual_battery_auction_revenue(
+    call: Call, virtual_asset_id: UUID, query: BucketQuery
+) -> RevenueBuckets:
+    """The price for which the asset was won, spread evenly over its delivery window, with the hurdle price."""
+    return await _buckets(call, virtual_asset_id, query, ("revenue_vba",), ("hurdle_price_vba",))
+
+
+async def _buckets(
+    call: Call, virtual_asset_id: UUID, query: BucketQuery, revenues: Sequence[str], figures: Sequence[str]
+) -> RevenueBuckets:
+    report = Report(
+        subject=await _virtual_asset(call, virtual_asset_id),
+        window=_window(query.start, query.end),
+        resolution=Resolution(query.resolution),
+        categories=all_categories((*revenues, *figures)),
+        as_of=query.as_of,
+    )
+    step_s = {Resolution.QUARTER_HOUR: 900, Resolution.HOUR: 3600}.get(report.resolution, 82_800)
+    if report.window.duration.total_seconds() / step_s > MOST_BUCKETS:
+        raise parameter_refused("query", "end", f"leads to more than {MOST_BUCKETS} buckets; ask for data points")
+    buckets = [bucket async for part in report_parts(call.pool, report) for bucket in _shown(part, revenues, figures)]
+    return RevenueBuckets(
+        virtual_asset_id=virtual_asset_id,
+        start=report.window.start,
+        end=report.window.end,
+        resolution=query.resolution,
+        revenue=float(np.sum([bucket.revenue for bucket in buckets])),
+        buckets=buckets,
+    )
+
+
+def _shown(part: Part, revenues: Sequence[str], figures: Sequence[str]) -> list[RevenueBucket]:
+    revenue = np.sum([part.values(CATEGORIES[name]) for name in revenues], axis=0).tolist()
+    columns = {name: part.values(CATEGORIES[name]).tolist() for name in figures}
+    buckets = part.buckets
+    return [
+        RevenueBucket(
+            start=instant_of(buckets.starts_s[n]),
+            end=instant_of(buckets.ends_s[n]),
+            revenue=revenue[n],
+            figures={name: None if values[n] != values[n] else values[n] for name, values in columns.items()},
+        )
+        for n in range(len(buckets))
+    ]

@@ -1,0 +1,213 @@
+"""Bulk bodies into rows: a JSON array, NDJSON, CSV or Parquet, every faulty row named."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any, Final, get_type_hints
+from uuid import UUID
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gridloom.edge import CSV, JSON, NDJSON, PARQUET
+from gridloom.edge.wire import escape, refused
+from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
+from gridloom.settlements.model import FactKind, Row
+
+MOST_ROWS: Final = 100_000
+MOST_ERRORS: Final = 100
+MOST_DECODED_BYTES: Final = 512 * 1024 * 1024
+BULK_FORMATS: Final = (JSON, NDJSON, CSV, PARQUET)
+
+
+def decode_rows(kind: FactKind, body: bytes, media_type: str) -> Sequence[Row]:
+    """The rows of a bulk request; all its faults, up to a hundred, in one refusal."""
+    rows = _READERS[media_type](kind.row, body)
+    if not rows:
+        raise BadRequest("At least one row is needed and none was sent.", errors=[FieldError("", "no rows")])
+    _refuse_too_many(len(rows))
+    return rows
+
+
+def refuse_rows(errors: Sequence[FieldError], total: int) -> BadRequest:
+    """One refusal for all the faults of a request."""
+    more = f" and {total - len(errors)} more" if total > len(errors) else ""
+    first = errors[0]
+    return BadRequest(f"Nothing was recorded. {first.pointer}: {first.detail}{more}", errors=errors)
+
+
+def _refuse_too_many(count: int) -> None:
+    if count > MOST_ROWS:
+        raise PayloadTooLarge(f"A request holds up to {MOST_ROWS} rows, and this one {count}.")
+
+
+# --- JSON ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _array_decoder(row: type[Row]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
+
+
+@cache
+def _row_decoder(row: type[Row]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(row)
+
+
+def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
+    try:
+        return _array_decoder(row).decode(body)  # type: ignore[no-any-return]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        parts = msgspec.json.decode(body, type=list[msgspec.Raw])
+    except msgspec.ValidationError as fault:
+        raise refused(str(fault)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise BadRequest(f"The body is not JSON: {fault}.", errors=[FieldError("", "not JSON")]) from None
+    _refuse_too_many(len(parts))
+    return _each(parts, _row_decoder(row).decode)
+
+
+def _read_ndjson(row: type[Row], body: bytes) -> Sequence[Row]:
+    try:
+        return _row_decoder(row).decode_lines(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        lines = [line for line in body.split(b"\n") if line.strip()]
+        _refuse_too_many(len(lines))
+        return _each(lines, _row_decoder(row).decode)
+
+
+# --- CSV and Parquet -----------------------------------------------------------------------------------------------
+
+
+def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadRequest("The body is not CSV in UTF-8.", errors=[FieldError("", "not UTF-8")]) from None
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        names = next(lines, [])
+        _check_names(row, names)
+        cells = [line for line in lines if line]
+    except csv.Error as fault:
+        raise BadRequest(f"The body is not CSV: {fault}.", errors=[FieldError("", str(fault))]) from None
+    _refuse_too_many(len(cells))
+    readers = _text_readers(row)
+    columns = [(name, readers[name]) for name in names]
+    return _each(cells, lambda line: _convert(row, _named(columns, line)))
+
+
+def _named(columns: Sequence[tuple[str, Callable[[str], Any]]], line: Sequence[str]) -> dict[str, Any]:
+    if len(line) != len(columns):
+        raise ValueError(f"has {len(line)} fields where the header has {len(columns)}")
+    return {name: read(text) for (name, read), text in zip(columns, line, strict=True) if text != ""}
+
+
+def _number(text: str) -> Any:
+    """A number where the text is one; else the text itself, which its field then refuses."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) and "_" not in text else text
+
+
+@cache
+def _text_readers(row: type[Row]) -> dict[str, Callable[[str], Any]]:
+    hints = get_type_hints(row)
+    return {
+        field.encode_name: _number if "float" in str(hints[field.name]) else str
+        for field in msgspec.structs.fields(row)
+    }
+
+
+def _read_parquet(row: type[Row], body: bytes) -> Sequence[Row]:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(body))
+        facts = file.metadata
+        _refuse_too_many(facts.num_rows)
+        size = sum(facts.row_group(number).total_byte_size for number in range(facts.num_row_groups))
+        if size > MOST_DECODED_BYTES:
+            raise PayloadTooLarge(f"The file unfolds to {size} bytes, and the limit is {MOST_DECODED_BYTES}.")
+        _check_names(row, file.schema_arrow.names)
+        records = _without_nanoseconds(file.read()).to_pylist()
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as fault:
+        raise BadRequest(f"The body is not Parquet: {fault}.", errors=[FieldError("", "not Parquet")]) from None
+    return _each(records, lambda record: _convert(row, {name: _plain(cell) for name, cell in record.items()}))
+
+
+def _without_nanoseconds(table: pa.Table) -> pa.Table:
+    """Microseconds are what Python's moments hold."""
+    fields = [
+        pa.field(field.name, pa.timestamp("us", tz=field.type.tz)) if pa.types.is_timestamp(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields), safe=False)
+
+
+def _plain(cell: Any) -> Any:
+    if isinstance(cell, Decimal):
+        return float(cell)
+    if isinstance(cell, UUID):
+        return str(cell)
+    if isinstance(cell, date) and not isinstance(cell, datetime):
+        return cell.isoformat()
+    return cell
+
+
+def _check_names(row: type[Row], names: Sequence[str]) -> None:
+    known = {field.encode_name: field.required for field in msgspec.structs.fields(row)}
+    errors = [FieldError(f"/0/{escape(name)}", "is not a field of this request") for name in names if name not in known]
+    errors += [FieldError(f"/0/{name}", "is missing") for name, needed in known.items() if needed and name not in names]
+    errors += [FieldError(f"/0/{escape(name)}", "is given twice") for name in {n for n in names if names.count(n) > 1}]
+    if errors:
+        raise refuse_rows(errors[:MOST_ERRORS], len(errors))
+
+
+def _convert(row: type[Row], record: dict[str, Any]) -> Row:
+    return msgspec.convert({name: cell for name, cell in record.items() if cell is not None}, row)
+
+
+# --- row by row, where something is wrong --------------------------------------------------------------------------
+
+
+def _each(parts: Iterable[Any], read: Callable[[Any], Row]) -> Sequence[Row]:
+    rows: list[Row] = []
+    errors: list[FieldError] = []
+    faults = 0
+    for position, part in enumerate(parts):
+        try:
+            rows.append(read(part))
+        except (ValueError, UnicodeDecodeError, RecursionError) as fault:
+            faults += 1
+            if len(errors) < MOST_ERRORS:
+                errors.append(_located(position, fault))
+    if errors:
+        raise refuse_rows(errors, faults)
+    return rows
+
+
+def _located(position: int, fault: Exception) -> FieldError:
+    if isinstance(fault, msgspec.ValidationError):
+        found = refused(str(fault)).errors[0]
+        return FieldError(f"/{position}{found.pointer}", found.detail)
+    if isinstance(fault, msgspec.DecodeError):
+        return FieldError(f"/{position}", f"is not JSON: {fault}")
+    return FieldError(f"/{position}", str(fault))
+
+
+_READERS: Final[dict[str, Callable[[type[Row], bytes], Sequence[Row]]]] = {
+    JSON: _read_json,
+    NDJSON: _read_ndjson,
+    CSV: _read_csv,
+    PARQUET: _read_parquet,
+}

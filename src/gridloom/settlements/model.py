@@ -1,0 +1,314 @@
+"""The six kinds of settled facts: their rows on the wire and how each is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from gridloom.settlements.measures import Source
+
+MOST_VOLUME_MWH: Final = 1_000_000.0
+MOST_CAPACITY_MW: Final = 100_000.0
+MOST_PRICE_EUR: Final = 1_000_000.0
+MOST_ANNUAL_PRICE_EUR_MW: Final = 100_000_000.0
+
+Moment = Annotated[datetime, Meta(tz=True)]
+PeriodStart = Annotated[
+    datetime, Meta(tz=True, description="Start of the delivery period", examples=["2026-03-29T00:00:00Z"])
+]
+Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
+AssetID = Annotated[
+    str,
+    Meta(
+        description="A virtual or a physical asset",
+        examples=["0198f0a4-5b6c-7d8e-9f00-112233445566"],
+        extra_json_schema={"format": "uuid"},
+    ),
+]
+Volume = Annotated[
+    float, Meta(ge=0, le=MOST_VOLUME_MWH, description="MWh, kept to the hundredth of a watt-hour", examples=[2.5])
+]
+Price = Annotated[
+    float,
+    Meta(ge=-MOST_PRICE_EUR, le=MOST_PRICE_EUR, description="EUR/MWh, at most 2 decimals", examples=[84.31]),
+]
+CapacityPrice = Annotated[
+    float,
+    Meta(
+        ge=-MOST_PRICE_EUR,
+        le=MOST_PRICE_EUR,
+        description="EUR/MW per hour, at most 6 decimals: prices per block are divided by the block's 3, 4 or 5 hours",
+        examples=[22.286667],
+    ),
+]
+Capacity = Annotated[float, Meta(ge=0, le=MOST_CAPACITY_MW, description="MW", examples=[10.0])]
+DeliveryHours = Annotated[
+    float, Meta(ge=0, le=5, description="h, at most the block's true length, which is the default", examples=[4.0])
+]
+DeliveryDay = Annotated[date, Meta(description="Market day", examples=["2026-03-29"])]
+
+
+def _wire_name(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join("ID" if word == "id" else word.capitalize() for word in rest)
+
+
+class Row(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True, rename=_wire_name, gc=False):
+    """One settled fact on the wire. What a field's type cannot say is checked over whole columns (see `rules`)."""
+
+    asset_id: AssetID
+
+
+class WholesaleTrade(Row, frozen=True):
+    """A trade of one delivery period; key: asset and trade."""
+
+    trade_id: Identifier
+    time: PeriodStart
+    side: Literal["BUY", "SELL"]
+    volume: Volume
+    price: Price
+    market: Literal["DAY_AHEAD", "INTRADAY_AUCTION", "INTRADAY_CONTINUOUS", "OTC"]
+    executed_at: Moment | UnsetType | None = UNSET
+
+
+class FCRAward(Row, frozen=True):
+    """Accepted FCR capacity in a block; key: asset, day and product."""
+
+    delivery_day: DeliveryDay
+    product: Annotated[str, Meta(max_length=32, examples=["NEGPOS_00_04"])]
+    capacity: Capacity
+    settlement_price: CapacityPrice
+    delivery_hours: DeliveryHours | UnsetType | None = UNSET
+
+
+class AFRRCapacityAward(Row, frozen=True):
+    """Accepted aFRR capacity in a block and direction; key: asset, day and product."""
+
+    delivery_day: DeliveryDay
+    product: Annotated[str, Meta(max_length=32, examples=["POS_00_04"])]
+    capacity: Capacity
+    price: CapacityPrice
+    delivery_hours: DeliveryHours | UnsetType | None = UNSET
+
+
+class AFRRActivation(Row, frozen=True):
+    """Activated aFRR energy of one period and direction; key: asset, time and direction."""
+
+    time: PeriodStart
+    direction: Literal["POS", "NEG"]
+    volume: Volume
+    price: Annotated[
+        float,
+        Meta(
+            ge=-MOST_PRICE_EUR,
+            le=MOST_PRICE_EUR,
+            description="EUR/MWh, at most 2 decimals; positive is paid to the provider",
+            examples=[112.5],
+        ),
+    ]
+
+
+class NetOff(Row, frozen=True):
+    """Energy netted within the portfolio in one period; key: asset and time."""
+
+    time: PeriodStart
+    volume: Annotated[float, Meta(ge=-MOST_VOLUME_MWH, le=MOST_VOLUME_MWH, description="MWh", examples=[0.75])]
+
+
+class TollingContract(Row, frozen=True):
+    """A toll on the asset's rated power; key: asset and contract."""
+
+    contract_id: Identifier
+    start: Moment
+    end: Moment
+    annual_price: Annotated[
+        float,
+        Meta(ge=0, le=MOST_ANNUAL_PRICE_EUR_MW, description="EUR/MW/year, at most 2 decimals", examples=[120000.0]),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a fact's table and the array that carries it to PostgreSQL.
+
+    form: `int`, `text`, `day` (a date), `moment` (seconds since 1970; NaN is null) or `decimal` (hundred-millionths).
+    """
+
+    name: str
+    form: Literal["int", "text", "day", "moment", "decimal"]
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactKind:
+    """One kind of fact: its path, its rows, its table and the natural key by which a row is known again."""
+
+    path: str
+    row: type[Row]
+    table: str
+    source: Source
+    key: tuple[Column, ...]
+    values: tuple[Column, ...]
+    day: str
+    """The SQL for the market day that a row touches, its columns prefixed by `f.`; null for what touches no day."""
+    start: str
+    end: str
+    """The SQL for the time that a row is about."""
+    order: tuple[str, ...]
+    """The columns after the asset by which lists are sorted."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.key, *self.values)
+
+
+_ASSET = Column("asset_key", "int", "asset_id")
+_PERIOD = Column("period", "moment", "time")
+_DAY_OF_PERIOD = "(f.period at time zone 'Europe/Berlin')::date"
+_PERIOD_END = "f.period + interval '15 minutes'"
+_BLOCK_EDGE = "((f.delivery_day + make_interval(hours => {0}::int)) at time zone 'Europe/Berlin')"
+_BLOCK_START = _BLOCK_EDGE.format("substring(f.product from '_([0-9]{2})_')")
+_BLOCK_END = _BLOCK_EDGE.format("substring(f.product from '_([0-9]{2})$')")
+_BLOCK_KEY = (_ASSET, Column("delivery_day", "day", "delivery_day"), Column("product", "text", "product"))
+
+WHOLESALE_TRADES: Final = FactKind(
+    path="wholesale-trades",
+    row=WholesaleTrade,
+    table="wholesale_trade",
+    source=Source.WHOLESALE,
+    key=(_ASSET, Column("trade_id", "text", "trade_id")),
+    values=(
+        _PERIOD,
+        Column("side", "text", "side"),
+        Column("volume_mwh", "decimal", "volume"),
+        Column("price_eur_mwh", "decimal", "price"),
+        Column("market", "text", "market"),
+        Column("executed_at", "moment", "executed_at"),
+    ),
+    day=_DAY_OF_PERIOD,
+    start="f.period",
+    end=_PERIOD_END,
+    order=("period", "trade_id"),
+)
+FCR_AWARDS: Final = FactKind(
+    path="fcr",
+    row=FCRAward,
+    table="fcr_award",
+    source=Source.FCR,
+    key=_BLOCK_KEY,
+    values=(
+        Column("capacity_mw", "decimal", "capacity"),
+        Column("price_eur_mw_h", "decimal", "settlement_price"),
+        Column("delivery_h", "decimal", "delivery_hours"),
+    ),
+    day="f.delivery_day",
+    start=_BLOCK_START,
+    end=_BLOCK_END,
+    order=("delivery_day", "product"),
+)
+AFRR_CAPACITY_AWARDS: Final = FactKind(
+    path="afrr-capacity",
+    row=AFRRCapacityAward,
+    table="afrr_capacity_award",
+    source=Source.AFRR_CAPACITY,
+    key=_BLOCK_KEY,
+    values=(
+        Column("capacity_mw", "decimal", "capacity"),
+        Column("price_eur_mw_h", "decimal", "price"),
+        Column("delivery_h", "decimal", "delivery_hours"),
+    ),
+    day="f.delivery_day",
+    start=_BLOCK_START,
+    end=_BLOCK_END,
+    order=("delivery_day", "product"),
+)
+AFRR_ACTIVATIONS: Final = FactKind(
+    path="afrr-energy",
+    row=AFRRActivation,
+    table="afrr_activation",
+    source=Source.AFRR_ENERGY,
+    key=(_ASSET, _PERIOD, Column("direction", "text", "direction")),
+    values=(Column("volume_mwh", "decimal", "volume"), Column("price_eur_mwh", "decimal", "price")),
+    day=_DAY_OF_PERIOD,
+    start="f.period",
+    end=_PERIOD_END,
+    order=("period", "direction"),
+)
+NET_OFFS: Final = FactKind(
+    path="net-off",
+    row=NetOff,
+    table="net_off",
+    source=Source.NET_OFF,
+    key=(_ASSET, _PERIOD),
+    values=(Column("volume_mwh", "decimal", "volume"),),
+    day=_DAY_OF_PERIOD,
+    start="f.period",
+    end=_PERIOD_END,
+    order=("period",),
+)
+TOLLING_CONTRACTS: Final = FactKind(
+    path="tolling-contracts",
+    row=TollingContract,
+    table="tolling_contract",
+    source=Source.TOLLING,
+    key=(_ASSET, Column("contract_id", "text", "contract_id")),
+    values=(
+        Column("start_at", "moment", "start"),
+        Column("end_at", "moment", "end"),
+        Column("annual_price_eur_mw", "decimal", "annual_price"),
+    ),
+    day="null::date",
+    start="f.start_at",
+    end="f.end_at",
+    order=("contract_id",),
+)
+
+FACT_KINDS: Final = (
+    WHOLESALE_TRADES,
+    FCR_AWARDS,
+    AFRR_CAPACITY_AWARDS,
+    AFRR_ACTIVATIONS,
+    NET_OFFS,
+    TOLLING_CONTRACTS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Checked rows as columns, one per natural key, ready for PostgreSQL."""
+
+    kind: FactKind
+    columns: dict[str, Any]
+    """By column name: lists or arrays of equal length."""
+    received: int
+    repeated: int
+    """Rows whose key comes again later in the batch with the very same values."""
+    superseded: int
+    """Rows whose key comes again later in the batch with other values."""
+    asset_keys: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """An asset's market day that a batch has changed; the day is None for what spreads over a contract's time."""
+
+    asset_key: int
+    day: date | None
+    start: datetime
+    end: datetime
+    """The time whose figures change: from the first of the facts' periods to the end of the last."""
+    written: int
+    replaced: int
+
+
+class Counts(msgspec.Struct, kw_only=True, frozen=True):
+    """What became of the rows of a request."""
+
+    received: int
+    inserted: int
+    replaced: int
+    unchanged: int

@@ -1,0 +1,63 @@
+"""Recording settled facts: correct them by their natural keys, keep what was known, and sum up the days they touch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.settlements import store
+from gridloom.settlements.measures import KEPT_SOURCES, Source
+from gridloom.settlements.model import Counts, FactKind, Row, Touched
+from gridloom.settlements.rules import batch_of, columns_of
+from gridloom.settlements.sheets import day_sums, encode_sheet
+
+DAYS_AT_ONCE: Final = 4_000
+"""Asset-days summed up in one go: bounds the memory of a batch that touches many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    counts: Counts
+    touched: tuple[Touched, ...]
+
+
+async def record_settlements(db: Database, kind: FactKind, rows: Sequence[Row], *, by: UUID) -> Recorded:
+    """Record rows in the caller's transaction, all or nothing."""
+    columns = await asyncio.to_thread(columns_of, kind, rows)
+    return await record_columns(db, kind, columns, by=by)
+
+
+async def record_columns(db: Database, kind: FactKind, columns: dict[str, object], *, by: UUID) -> Recorded:
+    """The same for rows that are checked already (see `rules.columns_of`)."""
+    ids: list[UUID] = columns["asset_id"]  # type: ignore[assignment]
+    batch = batch_of(kind, columns, await store.asset_keys(db, list(set(ids))))
+    await store.lock_assets(db, batch.asset_keys)
+    touched = await store.merge(db, batch, by)
+    if kind.source in KEPT_SOURCES:
+        await sum_up(db, kind.source, touched)
+    replaced = sum(change.replaced for change in touched)
+    inserted = sum(change.written for change in touched) - replaced
+    counts = Counts(
+        received=batch.received,
+        inserted=inserted,
+        replaced=replaced + batch.superseded,
+        unchanged=batch.received - inserted - replaced - batch.superseded,
+    )
+    return Recorded(counts, tuple(touched))
+
+
+async def sum_up(db: Database, source: Source, touched: Sequence[Touched]) -> None:
+    """Sum up the touched days anew from their facts; their assets must be locked."""
+    places = [(change.asset_key, change.day) for change in touched if change.day is not None]
+    for first in range(0, len(places), DAYS_AT_ONCE):
+        part = places[first : first + DAYS_AT_ONCE]
+        keys: list[int] = [key for key, _ in part]
+        days: list[date] = [day for _, day in part]
+        sheets = await store.read_sheets(db, source, keys, days)
+        encoded = [encode_sheet(source, sheet) for sheet in sheets]
+        await store.keep_sheets(db, source, keys, days, encoded, day_sums(sheets))

@@ -1,0 +1,223 @@
+"""Recording settlements in bulk and listing them, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta
+
+from gridloom.edge import BULK_BODY_LIMIT, JSON, Call, Instant, Page, Paging, operation
+from gridloom.edge.wire import parameter_refused
+from gridloom.events.outbox import record_event
+from gridloom.identity.reach import asset_reach
+from gridloom.kernel.problem import NotFound, Problem
+from gridloom.settlements import store
+from gridloom.settlements.decoding import BULK_FORMATS, MOST_ROWS, decode_rows
+from gridloom.settlements.model import (
+    AFRR_ACTIVATIONS,
+    AFRR_CAPACITY_AWARDS,
+    FCR_AWARDS,
+    NET_OFFS,
+    TOLLING_CONTRACTS,
+    WHOLESALE_TRADES,
+    Counts,
+    FactKind,
+)
+from gridloom.settlements.recording import Recorded, record_columns
+from gridloom.settlements.rules import DeliveryBeyondBlock, UnknownSettledAsset, columns_of
+from gridloom.settlements.views import (
+    AFRR_CAPACITY_LISTING,
+    AFRR_ENERGY_LISTING,
+    FCR_LISTING,
+    NET_OFF_LISTING,
+    TOLLING_LISTING,
+    WHOLESALE_LISTING,
+    Listing,
+    RecordedAFRRActivation,
+    RecordedAFRRCapacityAward,
+    RecordedFCRAward,
+    RecordedNetOff,
+    RecordedTollingContract,
+    RecordedWholesaleTrade,
+    V,
+)
+
+TAG = "Settlements"
+
+H = TypeVar("H", bound=Callable[..., Awaitable[Counts]])
+
+
+def _bulk(kind: FactKind, summary: str, problems: tuple[type[Problem], ...] = ()) -> Callable[[H], H]:
+    """The declaration that the six kinds share: raw bytes, decoded and checked before the transaction starts."""
+    return operation(
+        "POST",
+        f"/settlements/{kind.path}",
+        summary=summary,
+        tag=TAG,
+        access="Create:settlements",
+        problems=(UnknownSettledAsset, *problems),
+        consumes=BULK_FORMATS,
+        body_limit_bytes=BULK_BODY_LIMIT,
+        defers_transaction=True,
+        body_schema=_rows_schema(kind),
+        body_schema_for=(JSON,),
+    )
+
+
+def _rows_schema(kind: FactKind) -> dict[str, Any]:
+    _, components = msgspec.json.schema_components([kind.row], ref_template="#/components/schemas/{name}")
+    return {"type": "array", "minItems": 1, "maxItems": MOST_ROWS, "items": components[kind.row.__name__]}
+
+
+async def _record(call: Call, kind: FactKind, body: bytes) -> Counts:
+    rows = await asyncio.to_thread(decode_rows, kind, body, call.content_type)
+    columns = await asyncio.to_thread(columns_of, kind, rows)
+    db = await call.begin()
+    recorded = await record_columns(db, kind, columns, by=call.caller.id)
+    await _announce(call, recorded)
+    counts = recorded.counts
+    call.audit_details.update(msgspec.to_builtins(counts))
+    return counts
+
+
+async def _announce(call: Call, recorded: Recorded) -> None:
+    """One event for each asset whose figures changed."""
+    by_asset: dict[int, list[Any]] = {}
+    for change in recorded.touched:
+        by_asset.setdefault(change.asset_key, []).append(change)
+    owners = await store.owners(call.db, list(by_asset))
+    for key, changes in by_asset.items():
+        id, kind, organisation_id = owners[key]
+        await record_event(
+            call.db,
+            type="data-points.updated",
+            organisation_id=organisation_id,
+            subject=f"{kind.lower()}-assets/{id}",
+            permission="Read:revenue",
+            asset_key=key,
+            data={"start": min(change.start for change in changes), "end": max(change.end for change in changes)},
+        )
+
+
+@_bulk(WHOLESALE_TRADES, "Record wholesale trades")
+async def record_wholesale_trades(call: Call, body: bytes) -> Counts:
+    """Known again by asset and trade: the same row changes nothing, another one corrects it, also its period.
+
+    A trade that did not happen is corrected to volume 0. All rows are recorded or none.
+    """
+    return await _record(call, WHOLESALE_TRADES, body)
+
+
+@_bulk(FCR_AWARDS, "Record FCR awards", (DeliveryBeyondBlock,))
+async def record_fcr(call: Call, body: bytes) -> Counts:
+    """Known again by asset, delivery day and product. Prices are per hour; results are published per block.
+
+    All rows are recorded or none.
+    """
+    return await _record(call, FCR_AWARDS, body)
+
+
+@_bulk(AFRR_CAPACITY_AWARDS, "Record aFRR capacity awards", (DeliveryBeyondBlock,))
+async def record_afrr_capacity(call: Call, body: bytes) -> Counts:
+    """Known again by asset, delivery day and product. All rows are recorded or none."""
+    return await _record(call, AFRR_CAPACITY_AWARDS, body)
+
+
+@_bulk(AFRR_ACTIVATIONS, "Record activated aFRR energy")
+async def record_afrr_energy(call: Call, body: bytes) -> Counts:
+    """Known again by asset, period and direction. A positive price is paid to the provider, in both directions.
+
+    All rows are recorded or none.
+    """
+    return await _record(call, AFRR_ACTIVATIONS, body)
+
+
+@_bulk(NET_OFFS, "Record netted volumes")
+async def record_net_off(call: Call, body: bytes) -> Counts:
+    """Known again by asset and period. All rows are recorded or none."""
+    return await _record(call, NET_OFFS, body)
+
+
+@_bulk(TOLLING_CONTRACTS, "Record tolling contracts")
+async def record_tolling_contracts(call: Call, body: bytes) -> Counts:
+    """Known again by asset and contract. Tolls on one asset add up. All rows are recorded or none."""
+    return await _record(call, TOLLING_CONTRACTS, body)
+
+
+# --- lists ---------------------------------------------------------------------------------------------------------
+
+
+class SettlementQuery(Paging):
+    asset_id: Annotated[UUID | None, Meta(description="Only this asset's")] = None
+    start: Annotated[Instant | None, Meta(description="Only what ends after this moment")] = None
+    end: Annotated[Instant | None, Meta(description="Only what starts before this moment")] = None
+    as_of: Annotated[Instant | None, Meta(description="As it was known at this moment")] = None
+    versions: Annotated[bool, Meta(description="Also what corrections have replaced, oldest version first")] = False
+
+
+async def _list(call: Call, query: SettlementQuery, listing: Listing[V]) -> Page[V]:
+    if query.start is not None and query.end is not None and query.start >= query.end:
+        raise parameter_refused("query", "end", "is not after start")
+    if query.versions and query.as_of is not None:
+        raise parameter_refused("query", "as-of", "cannot be combined with versions")
+    wanted = store.Filter(
+        organisation_id=None if call.caller.is_operator or query.asset_id else call.caller.organisation_id,
+        asset_key=await _asset_key(call, query.asset_id) if query.asset_id is not None else None,
+        start=query.start,
+        end=query.end,
+        all_versions=query.versions,
+        as_of=query.as_of,
+    )
+    rows = await store.list_facts(call.db, listing.kind, wanted, query.after(listing.place), query.limit + 1)
+    page = query.page(rows, listing.place_of)
+    return Page([listing.show(row) for row in page.items], page.next_cursor)
+
+
+async def _asset_key(call: Call, asset_id: UUID) -> int:
+    """The operator settles for everyone and sees what it recorded; others see what they may read."""
+    if not call.caller.is_operator:
+        return (await asset_reach(call.db, call.caller, asset_id, "Read:revenue", kind=None)).key
+    keys = await store.asset_keys(call.db, [asset_id])
+    if asset_id not in keys:
+        raise NotFound(f"There is no asset {asset_id}.")
+    return keys[asset_id]
+
+
+@operation("GET", "/settlements/wholesale-trades", summary="List wholesale trades", tag=TAG, access="Read:revenue")
+async def list_wholesale_trades(call: Call, query: SettlementQuery) -> Page[RecordedWholesaleTrade]:
+    """By asset, period and trade."""
+    return await _list(call, query, WHOLESALE_LISTING)
+
+
+@operation("GET", "/settlements/fcr", summary="List FCR awards", tag=TAG, access="Read:revenue")
+async def list_fcr(call: Call, query: SettlementQuery) -> Page[RecordedFCRAward]:
+    """By asset, delivery day and product."""
+    return await _list(call, query, FCR_LISTING)
+
+
+@operation("GET", "/settlements/afrr-capacity", summary="List aFRR capacity awards", tag=TAG, access="Read:revenue")
+async def list_afrr_capacity(call: Call, query: SettlementQuery) -> Page[RecordedAFRRCapacityAward]:
+    """By asset, delivery day and product."""
+    return await _list(call, query, AFRR_CAPACITY_LISTING)
+
+
+@operation("GET", "/settlements/afrr-energy", summary="List activated aFRR energy", tag=TAG, access="Read:revenue")
+async def list_afrr_energy(call: Call, query: SettlementQuery) -> Page[RecordedAFRRActivation]:
+    """By asset, period and direction."""
+    return await _list(call, query, AFRR_ENERGY_LISTING)
+
+
+@operation("GET", "/settlements/net-off", summary="List netted volumes", tag=TAG, access="Read:revenue")
+async def list_net_off(call: Call, query: SettlementQuery) -> Page[RecordedNetOff]:
+    """By asset and period."""
+    return await _list(call, query, NET_OFF_LISTING)
+
+
+@operation("GET", "/settlements/tolling-contracts", summary="List tolling contracts", tag=TAG, access="Read:revenue")
+async def list_tolling_contracts(call: Call, query: SettlementQuery) -> Page[RecordedTollingContract]:
+    """By asset and contract."""
+    return await _list(call, query, TOLLING_LISTING)

@@ -1,0 +1,255 @@
+"""What makes rows of settled facts right, judged over whole columns; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+from msgspec import UNSET
+from numpy.typing import NDArray
+
+from gridloom.kernel.problem import FieldError, Problem
+from gridloom.settlements.decoding import MOST_ERRORS, refuse_rows
+from gridloom.settlements.market_days import (
+    FIRST_DAY,
+    HOUR_S,
+    LAST_DAY,
+    PERIOD_S,
+    block_period_counts,
+    day_edges_s,
+    number_of_day,
+)
+from gridloom.settlements.measures import BLOCKS_A_DAY
+from gridloom.settlements.model import (
+    AFRR_CAPACITY_AWARDS,
+    FCR_AWARDS,
+    TOLLING_CONTRACTS,
+    Batch,
+    Column,
+    FactKind,
+    Row,
+)
+
+SCALE: Final = 100_000_000
+"""Decimals travel as whole hundred-millionths."""
+
+DECIMALS: Final[Mapping[str, int]] = {
+    "price_eur_mwh": 2,
+    "annual_price_eur_mw": 2,
+    "price_eur_mw_h": 6,
+}
+"""The finest step of what a market sets; anything finer is refused, not rounded."""
+
+_BLOCK_OF: Final = {
+    f"{direction}_{4 * block:02}_{4 * block + 4:02}": (direction, block)
+    for direction in ("NEGPOS", "POS", "NEG")
+    for block in range(BLOCKS_A_DAY)
+}
+
+
+class UnknownSettledAsset(Problem):
+    """A settlement names an asset that does not exist. `errors` points at each such row; nothing was recorded."""
+
+    status = 422
+    title = "A settlement names an unknown asset"
+
+
+class DeliveryBeyondBlock(Problem):
+    """An award claims more delivery hours than its block has on that day.
+
+    A block lasts four hours on the wall clock; `00_04` lasts three on the day that loses an hour and five on the day
+    that gains one. `errors` points at each such row; nothing was recorded.
+    """
+
+    status = 422
+    title = "The delivery hours exceed the block"
+
+
+class Faults:
+    """The faults found so far, the first hundred of them with their place."""
+
+    def __init__(self) -> None:
+        self.errors: list[FieldError] = []
+        self.total = 0
+
+    def add(self, positions: Sequence[int] | NDArray[np.intp], field: str, detail: str) -> None:
+        self.total += len(positions)
+        for position in positions[: max(0, MOST_ERRORS - len(self.errors))]:
+            self.errors.append(FieldError(f"/{int(position)}/{field}", detail))
+
+    def raise_malformed(self) -> None:
+        if self.errors:
+            raise refuse_rows(self.errors, self.total)
+
+
+def columns_of(kind: FactKind, rows: Sequence[Row]) -> dict[str, Any]:
+    """The rows as columns named as in the table, asset ids under `asset_id`; a 400 or 422 names every faulty row."""
+    faults = Faults()
+    columns: dict[str, Any] = {"asset_id": _asset_ids(rows, faults)}
+    for column in kind.columns[1:]:
+        cells = [getattr(row, column.field) for row in rows]
+        columns[column.name] = _READ[column.form](column, _wire(kind, column), cells, faults)
+    if "period" in columns:
+        _check_period_starts(columns["period"], faults)
+    if kind is TOLLING_CONTRACTS:
+        faults.add(np.flatnonzero(columns["start_at"] >= columns["end_at"]), "end", "is not after the start")
+    if kind in (FCR_AWARDS, AFRR_CAPACITY_AWARDS):
+        _check_products(kind, columns, faults)
+    faults.raise_malformed()
+    if kind in (FCR_AWARDS, AFRR_CAPACITY_AWARDS):
+        _settle_delivery_hours(columns)
+    return columns
+
+
+def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, int]) -> Batch:
+    """One row per natural key, as if the rows had come one after the other: the last one counts."""
+    columns = dict(columns)
+    ids: list[UUID] = columns.pop("asset_id")
+    unknown = [position for position, id in enumerate(ids) if id not in asset_keys]
+    if unknown:
+        faults = Faults()
+        faults.add(unknown, "assetID", "names no asset")
+        raise UnknownSettledAsset(
+            f"Nothing was recorded: {len(unknown)} rows name an unknown asset, the first {ids[unknown[0]]}.",
+            errors=faults.errors,
+        )
+    columns["asset_key"] = [asset_keys[id] for id in ids]
+    last = {key: position for position, key in enumerate(_tuples(kind.key, columns))}
+    keys = tuple(sorted(set(columns["asset_key"])))
+    if len(last) == len(ids):
+        return Batch(kind, columns, len(ids), 0, 0, keys)
+    values = list(_tuples(kind.values, columns))
+    repeated = superseded = 0
+    for position, key in enumerate(_tuples(kind.key, columns)):
+        if last[key] == position:
+            continue
+        if values[position] == values[last[key]]:
+            repeated += 1
+        else:
+            superseded += 1
+    kept = np.array(sorted(last.values()))
+    columns = {name: _taken(cells, kept) for name, cells in columns.items()}
+    return Batch(kind, columns, len(ids), repeated, superseded, keys)
+
+
+def _tuples(which: Sequence[Column], columns: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    # NaN is not equal to itself; None is.
+    parts = [_comparable(columns[column.name]) for column in which]
+    return zip(*parts, strict=True)
+
+
+def _comparable(cells: Any) -> list[Any]:
+    if not isinstance(cells, np.ndarray):
+        return list(cells)
+    if cells.dtype.kind == "f":
+        return [None if cell != cell else cell for cell in cells.tolist()]
+    return list(cells.tolist())
+
+
+def _taken(cells: Any, kept: NDArray[np.intp]) -> Any:
+    return cells[kept] if isinstance(cells, np.ndarray) else [cells[position] for position in kept]
+
+
+# --- reading columns -----------------------------------------------------------------------------------------------
+
+
+def _asset_ids(rows: Sequence[Row], faults: Faults) -> list[UUID | None]:
+    texts = [row.asset_id for row in rows]
+    parsed: dict[str, UUID | None] = {}
+    for text in set(texts):
+        try:
+            parsed[text] = UUID(text) if len(text) == 36 else None
+        except ValueError:
+            parsed[text] = None
+    if None in parsed.values():
+        wrong = [position for position, text in enumerate(texts) if parsed[text] is None]
+        faults.add(wrong, "assetID", "is not a UUID")
+    return [parsed[text] for text in texts]
+
+
+def _wire(kind: FactKind, column: Column) -> str:
+    return str(kind.row.__struct_encode_fields__[kind.row.__struct_fields__.index(column.field)])
+
+
+def _read_text(column: Column, wire: str, cells: list[Any], faults: Faults) -> list[str]:
+    wrong = [position for position, text in enumerate(cells) if "\0" in text]
+    if wrong:
+        faults.add(wrong, wire, "contains U+0000")
+    return cells
+
+
+def _read_moments(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.float64]:
+    """Seconds since 1970; NaN for a moment that was left out."""
+    seconds = np.array([np.nan if cell is None or cell is UNSET else cell.timestamp() for cell in cells])
+    edges = day_edges_s()
+    outside = np.flatnonzero((seconds < edges[0]) | (seconds >= edges[-1]))
+    if len(outside):
+        faults.add(outside, wire, f"is not between the years {FIRST_DAY.year} and {LAST_DAY.year}")
+    return np.floor(seconds * 1000.0 + 1e-3) / 1000.0
+
+
+def _read_days(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.int64]:
+    """Numbers of market days."""
+    outside = [position for position, day in enumerate(cells) if not FIRST_DAY <= day <= LAST_DAY]
+    if outside:
+        faults.add(outside, wire, f"is not between the years {FIRST_DAY.year} and {LAST_DAY.year}")
+    first = FIRST_DAY.toordinal()
+    return np.array([day.toordinal() - first for day in cells], dtype=np.int64)
+
+
+def _read_decimals(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.float64]:
+    numbers = np.array([np.nan if cell is None or cell is UNSET else cell for cell in cells], dtype=np.float64)
+    if column.name != "delivery_h":
+        faults.add(np.flatnonzero(~np.isfinite(numbers)), wire, "is not a number")
+    if column.name in DECIMALS:
+        step = 10.0 ** DECIMALS[column.name]
+        with np.errstate(invalid="ignore"):
+            # Exact: a decimal of so few digits is the double nearest to it, and so is this quotient.
+            finer = np.flatnonzero(np.rint(numbers * step) / step != numbers)
+        if len(finer):
+            faults.add(finer, wire, f"has more than {DECIMALS[column.name]} decimals")
+    return numbers
+
+
+def hundred_millionths(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.rint(numbers * SCALE).astype(np.int64)
+
+
+_READ: Final = {"text": _read_text, "moment": _read_moments, "day": _read_days, "decimal": _read_decimals}
+
+
+# --- rules ---------------------------------------------------------------------------------------------------------
+
+
+def _check_period_starts(seconds: NDArray[np.float64], faults: Faults) -> None:
+    off = np.flatnonzero(np.mod(seconds, PERIOD_S) != 0)
+    if len(off):
+        faults.add(off, "time", "is not the start of a 15-minute period")
+
+
+def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: Faults) -> None:
+    directions = ("NEGPOS",) if kind is FCR_AWARDS else ("POS", "NEG")
+    known = [name for name, (direction, _) in _BLOCK_OF.items() if direction in directions]
+    wrong = [position for position, product in enumerate(columns["product"]) if product not in known]
+    if wrong:
+        faults.add(wrong, "product", f"is not one of {', '.join(known)}")
+
+
+def _settle_delivery_hours(columns: dict[str, Any]) -> None:
+    """The block's true length where no hours are given; never more than that."""
+    numbers = np.clip(columns["delivery_day"], 0, number_of_day(LAST_DAY))
+    blocks = np.array([_BLOCK_OF[product][1] for product in columns["product"]])
+    lengths_h = block_period_counts(numbers)[np.arange(len(numbers)), blocks] * (PERIOD_S / HOUR_S)
+    given = columns["delivery_h"]
+    beyond = np.flatnonzero(given > lengths_h)
+    if len(beyond):
+        faults = Faults()
+        faults.add(beyond, "deliveryHours", "exceeds the block's length")
+        first = int(beyond[0])
+        raise DeliveryBeyondBlock(
+            f"Nothing was recorded: row {first} has {given[first]:g} hours in a block of {lengths_h[first]:g}.",
+            errors=faults.errors,
+        )
+    columns["delivery_h"] = np.where(np.isnan(given), lengths_h, given)

@@ -1,0 +1,217 @@
+"""The SQL of each kind of fact, composed once from its table of columns; no caller's text ever enters it."""
+# ruff: noqa: S608 — every name below stands in model.py
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from gridloom.settlements.measures import BLOCK_SOURCES, MEASURES, Source
+from gridloom.settlements.model import Column, FactKind
+
+_STAGED: Final = {"int": "int", "text": "text", "day": "int", "moment": "float8", "decimal": "bigint"}
+_VALUE: Final = {
+    "int": "u.{0}",
+    "text": "u.{0}",
+    "day": "date '2000-01-01' + u.{0}",
+    "moment": "to_timestamp(nullif(u.{0}, 'NaN'))",
+    "decimal": "u.{0} * 0.00000001",
+}
+
+
+def staging_table(kind: FactKind) -> str:
+    return f"staged_{kind.table}"
+
+
+@cache
+def stage_statement(kind: FactKind) -> str:
+    columns = ", ".join(f"{column.name} {_STAGED[column.form]} not null" for column in kind.columns)
+    return f"create temporary table {staging_table(kind)} ({columns}) on commit drop"
+
+
+@cache
+def merge_statement(kind: FactKind) -> str:
+    """Record a batch: archive the rows that change, write the new and the changed ones, say which days that touches.
+
+    One statement, hence one snapshot; no conflict can arise because the batch's assets are locked before, and plain
+    inserts cost half of those that must expect one. Reads what was copied into the staging table. Parameter: who.
+    """
+    names = ", ".join(column.name for column in kind.columns)
+    keys = ", ".join(column.name for column in kind.key)
+    staged = ", ".join(f"{_cast(column)} as {column.name}" for column in kind.columns)
+    kept = ", ".join(f"t.{column.name}" for column in kind.columns)
+    olds = ", ".join(f"t.{column.name}" for column in kind.values)
+    news = ", ".join(f"s.{column.name}" for column in kind.values)
+    sets = ", ".join(f"{column.name} = s.{column.name}" for column in kind.values)
+    same = " and ".join(f"t.{column.name} = s.{column.name}" for column in kind.key)
+    by = "$1::uuid"
+    return f"""
+        with moment as materialized (select date_trunc('milliseconds', platform_now()) as now),
+        staged as materialized (select {staged} from pg_temp.{staging_table(kind)} u),
+        changing as materialized (
+          select s.*, t.asset_key is not null as is_known
+          from staged s left join {kind.table} t using ({keys})
+          where t.asset_key is null or ({olds}) is distinct from ({news})),
+        archived as (
+          insert into {kind.table}_superseded as f ({names}, recorded_at, recorded_by, superseded_at, superseded_by)
+          select {kept}, t.recorded_at, t.recorded_by, moment.now, {by}
+          from moment, changing s join {kind.table} t on {same} where s.is_known
+          returning f.asset_key, {kind.day} as day, {kind.start} as start_at, {kind.end} as end_at),
+        replaced as (
+          update {kind.table} t set {sets}, recorded_at = moment.now, recorded_by = {by}
+          from moment, changing s where s.is_known and {same}),
+        inserted as (
+          insert into {kind.table} ({names}, recorded_at, recorded_by)
+          select {names}, moment.now, {by} from changing, moment where not is_known order by {keys}),
+        change as (
+          select f.asset_key, {kind.day} as day, {kind.start} as start_at, {kind.end} as end_at,
+            1 as written, 0 as replaced
+          from changing f
+          union all
+          select asset_key, day, start_at, end_at, 0, 1 from archived)
+        select asset_key, day, min(start_at) as start_at, max(end_at) as end_at,
+          sum(written)::int as written, sum(replaced)::int as replaced
+        from change group by asset_key, day order by asset_key, day
+    """
+
+
+def _cast(column: Column) -> str:
+    return _VALUE[column.form].format(column.name)
+
+
+LOCK_ASSETS: Final = """
+    insert into settled_asset as a (asset_key)
+    select key from unnest($1::int[]) as asked(key) order by key
+    on conflict (asset_key) do update set revision = a.revision + 1
+"""
+"""Insert-or-touch takes the lock, in the order of the keys, so that two batches never wait for each other in a ring."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """How the facts of a source add up: the place in the day, and one exact sum a measure."""
+
+    table: str
+    place: str
+    sums: tuple[str, ...]
+
+
+_PERIOD_PLACE: Final = "(extract(epoch from f.period)::bigint - asked.start_s) / 900"
+_BLOCK_PLACE: Final = "(substring(f.product from '_([0-9]{2})_')::int / 4)"
+
+_SUMMARIES: Final = {
+    Source.WHOLESALE: _Summary(
+        "wholesale_trade",
+        _PERIOD_PLACE,
+        (
+            "coalesce(sum(f.volume_mwh) filter (where f.side = 'BUY'), 0)",
+            "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.side = 'BUY'), 0)",
+            "coalesce(sum(f.volume_mwh) filter (where f.side = 'SELL'), 0)",
+            "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.side = 'SELL'), 0)",
+        ),
+    ),
+    Source.NET_OFF: _Summary("net_off", _PERIOD_PLACE, ("sum(f.volume_mwh)",)),
+    Source.FCR: _Summary(
+        "fcr_award",
+        _BLOCK_PLACE,
+        (
+            "sum(f.capacity_mw * f.price_eur_mw_h * f.delivery_h)",
+            "sum(f.capacity_mw * f.delivery_h)",
+            "sum(f.price_eur_mw_h * f.delivery_h)",
+            "sum(f.delivery_h)",
+        ),
+    ),
+    Source.AFRR_CAPACITY: _Summary(
+        "afrr_capacity_award", _BLOCK_PLACE, ("sum(f.capacity_mw * f.price_eur_mw_h * f.delivery_h)",)
+    ),
+    Source.AFRR_ENERGY: _Summary(
+        "afrr_activation",
+        _PERIOD_PLACE,
+        (
+            "coalesce(sum(f.volume_mwh) filter (where f.direction = 'POS'), 0)",
+            "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.direction = 'POS'), 0)",
+            "coalesce(sum(f.volume_mwh) filter (where f.direction = 'NEG'), 0)",
+            "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.direction = 'NEG'), 0)",
+        ),
+    ),
+}
+
+
+@cache
+def summary_statement(source: Source, *, as_of: bool = False) -> str:
+    """The sums of asset-days from their facts: for each one the places and measures as fixed-width binary records.
+
+    Parameters: arrays of asset keys, days, and the days' starts and ends in seconds since 1970; then the moment as of
+    which. Summed as numeric, rounded to a double once.
+    """
+    summary = _SUMMARIES[source]
+    table = summary.table
+    if as_of:
+        table = (
+            f"(select * from {table}_version where recorded_at <= $5 and (superseded_at is null or superseded_at > $5))"
+        )
+    within = "f.period >= to_timestamp(asked.start_s) and f.period < to_timestamp(asked.end_s)"
+    if source in BLOCK_SOURCES:
+        within = "f.delivery_day = asked.day"
+    sums = ", ".join(f"({term})::float8 as m{n}" for n, term in enumerate(summary.sums))
+    record = " || ".join(["int4send(place::int)", *(f"float8send(m{n})" for n in range(len(summary.sums)))])
+    return f"""
+        select number::int - 1 as number, string_agg({record}, ''::bytea) as records
+        from (
+          select asked.number, {summary.place} as place, {sums}
+          from unnest($1::int[], $2::date[], $3::bigint[], $4::bigint[]) with ordinality
+            as asked(asset_key, day, start_s, end_s, number)
+          join {table} f on f.asset_key = asked.asset_key and {within}
+          group by asked.number, 2
+        ) summed
+        group by number
+    """
+
+
+@cache
+def keep_sheets_statement(source: Source) -> str:
+    """Parameters: arrays of asset keys, days and sheets."""
+    return f"""
+        insert into settled_periods as t (asset_key, day, {source.value})
+        select * from unnest($1::int[], $2::date[], $3::bytea[])
+        on conflict (asset_key, day) do update set {source.value} = excluded.{source.value}
+    """
+
+
+@cache
+def keep_sums_statement(source: Source) -> str:
+    """Parameters: arrays of asset keys and days, then one array a measure."""
+    names = [measure.name for measure in MEASURES if measure.source is source]
+    arrays = ", ".join(f"${n}::float8[]" for n in range(3, 3 + len(names)))
+    sets = ", ".join(f"{name} = excluded.{name}" for name in names)
+    return f"""
+        insert into settled_day as t (asset_key, day, {", ".join(names)})
+        select * from unnest($1::int[], $2::date[], {arrays})
+        on conflict (asset_key, day) do update set {sets}
+    """
+
+
+@cache
+def list_statement(kind: FactKind) -> str:
+    """Facts in the order of their asset and time or key, each with the public id of its asset.
+
+    Parameters: whose assets (null: everyone's), which asset (null: all), start, end, whether all versions, as of when
+    (null: now), the most rows, then the place after which to go on.
+    """
+    order = ", ".join(f"f.{name}" for name in ("asset_key", *kind.order, "recorded_at"))
+    place = ", ".join(f"${n}" for n in range(8, 10 + len(kind.order)))
+    return f"""
+        select f.*, a.id as asset_id
+        from {kind.table}_version f join asset a on a.key = f.asset_key
+        where ($1::uuid is null or a.organisation_id = $1)
+          and ($2::int is null or f.asset_key = $2)
+          and ($3::timestamptz is null or {kind.end} > $3)
+          and ($4::timestamptz is null or {kind.start} < $4)
+          and case when $5::boolean then true
+                   when $6::timestamptz is null then f.superseded_at is null
+                   else f.recorded_at <= $6 and (f.superseded_at is null or f.superseded_at > $6) end
+          and ($8::int is null or ({order}) > ({place}))
+        order by {order}
+        limit $7
+    """

@@ -1,0 +1,151 @@
+"""Settled facts and their sums in PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.settlements.copying import FLOAT8, INT4, INT8, TEXT, copy_bytes
+from gridloom.settlements.market_days import IntArray, day_edges_s, number_of_day
+from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, Source
+from gridloom.settlements.model import Batch, FactKind, Touched
+from gridloom.settlements.rules import hundred_millionths
+from gridloom.settlements.sheets import FloatArray, scatter
+from gridloom.settlements.statements import (
+    LOCK_ASSETS,
+    keep_sheets_statement,
+    keep_sums_statement,
+    list_statement,
+    merge_statement,
+    stage_statement,
+    staging_table,
+    summary_statement,
+)
+
+
+async def asset_keys(db: Database, ids: Sequence[UUID]) -> Mapping[UUID, int]:
+    rows = await db.fetch("select id, key from asset where id = any($1::uuid[])", ids)
+    return {row["id"]: row["key"] for row in rows}
+
+
+async def owners(db: Database, keys: Sequence[int]) -> Mapping[int, tuple[UUID, str, UUID]]:
+    """By asset key: its public id, its kind and whose it is."""
+    rows = await db.fetch("select key, id, kind, organisation_id from asset where key = any($1::int[])", list(keys))
+    return {row["key"]: (row["id"], row["kind"], row["organisation_id"]) for row in rows}
+
+
+async def lock_assets(db: Database, keys: Sequence[int]) -> None:
+    """From here to the end of the transaction nobody else records settlements of these assets."""
+    await db.execute(LOCK_ASSETS, list(keys))
+
+
+async def merge(db: Database, batch: Batch, by: UUID) -> list[Touched]:
+    """Write the batch into its table and answer what that has changed; its assets must be locked."""
+    content = await asyncio.to_thread(_staged, batch)
+    await db.execute(stage_statement(batch.kind))
+    await db.copy_to_table(staging_table(batch.kind), schema_name="pg_temp", source=_Pieces(content), format="binary")
+    rows = await db.fetch(merge_statement(batch.kind), by)
+    await db.execute(f"drop table pg_temp.{staging_table(batch.kind)}")
+    return [Touched(*row) for row in rows]
+
+
+_FORMS: Final = {"int": INT4, "text": TEXT, "day": INT4, "moment": FLOAT8, "decimal": INT8}
+
+
+def _staged(batch: Batch) -> bytes:
+    columns = []
+    for column in batch.kind.columns:
+        cells = batch.columns[column.name]
+        columns.append((_FORMS[column.form], hundred_millionths(cells) if column.form == "decimal" else cells))
+    return copy_bytes(columns)
+
+
+class _Pieces:
+    """Bytes as the driver takes them: in pieces, from an asynchronous iterator."""
+
+    SIZE = 1 << 20
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._place = 0
+
+    def __aiter__(self) -> _Pieces:
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece = self._content[self._place : self._place + self.SIZE]
+        if not piece:
+            raise StopAsyncIteration
+        self._place += self.SIZE
+        return piece
+
+
+async def read_sheets(
+    db: Database, source: Source, keys: Sequence[int], days: Sequence[date], as_of: datetime | None = None
+) -> list[FloatArray]:
+    """The sheets of these asset-days, summed up from the facts themselves."""
+    numbers = np.array([number_of_day(day) for day in days], dtype=np.int64)
+    edges = day_edges_s()
+    starts, ends = edges[numbers], edges[numbers + 1]
+    parameters: list[Any] = [list(keys), list(days), starts.tolist(), ends.tolist()]
+    if as_of is not None:
+        parameters.append(as_of)
+    rows = await db.fetch(summary_statement(source, as_of=as_of is not None), *parameters)
+    found = {row["number"]: row["records"] for row in rows}
+    widths = _widths(source, starts, ends)
+    return [scatter(source, found.get(position, b""), width) for position, width in enumerate(widths)]
+
+
+def _widths(source: Source, starts: IntArray, ends: IntArray) -> list[int]:
+    if source in BLOCK_SOURCES:
+        return [BLOCKS_A_DAY] * len(starts)
+    return ((ends - starts) // 900).tolist()  # type: ignore[no-any-return]
+
+
+async def keep_sheets(
+    db: Database,
+    source: Source,
+    keys: Sequence[int],
+    days: Sequence[date],
+    sheets: Sequence[bytes | None],
+    sums: FloatArray,
+) -> None:
+    """Put the sheets and the day's sums in the place of those kept before."""
+    await db.execute(keep_sheets_statement(source), list(keys), list(days), list(sheets))
+    await db.execute(keep_sums_statement(source), list(keys), list(days), *sums.T.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which facts a list shows; organisation_id None is everyone's."""
+
+    organisation_id: UUID | None
+    asset_key: int | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    all_versions: bool = False
+    as_of: datetime | None = None
+
+
+async def list_facts(
+    db: Database, kind: FactKind, wanted: Filter, after: Sequence[Any] | None, limit: int
+) -> Sequence[Any]:
+    place = list(after) if after is not None else [None] * (len(kind.order) + 2)
+    return await db.fetch(
+        list_statement(kind),
+        wanted.organisation_id,
+        wanted.asset_key,
+        wanted.start,
+        wanted.end,
+        wanted.all_versions,
+        wanted.as_of,
+        limit,
+        *place,
+    )

@@ -1,0 +1,141 @@
+"""Bulk bodies: four formats, the same rows, every fault named."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gridloom.edge import CSV, JSON, NDJSON, PARQUET
+from gridloom.kernel.problem import BadRequest, PayloadTooLarge
+from gridloom.settlements import decoding
+from gridloom.settlements.decoding import decode_rows
+from gridloom.settlements.model import FCR_AWARDS, WHOLESALE_TRADES, FactKind
+
+ASSET = "0198f0a4-5b6c-7d8e-9f00-112233445566"
+TRADE = {
+    "tradeID": "T1",
+    "assetID": ASSET,
+    "time": "2026-03-29T00:00:00Z",
+    "side": "BUY",
+    "volume": 2.5,
+    "price": -12.34,
+    "market": "DAY_AHEAD",
+}
+AWARD = {
+    "assetID": ASSET,
+    "deliveryDay": "2026-03-29",
+    "product": "NEGPOS_00_04",
+    "capacity": 10,
+    "settlementPrice": 22.286667,
+}
+
+
+def as_json(rows: list[dict[str, Any]]) -> bytes:
+    return json.dumps(rows).encode()
+
+
+def as_ndjson(rows: list[dict[str, Any]]) -> bytes:
+    return b"\n".join(json.dumps(row).encode() for row in rows) + b"\n"
+
+
+def as_csv(rows: list[dict[str, Any]]) -> bytes:
+    names = list(rows[0])
+    lines = [",".join(names), *(",".join(str(row.get(name, "")) for name in names) for row in rows)]
+    return "\r\n".join(lines).encode()
+
+
+def as_parquet(rows: list[dict[str, Any]]) -> bytes:
+    sink = io.BytesIO()
+    names = list({name: None for row in rows for name in row})
+    pq.write_table(pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows]), sink)
+    return sink.getvalue()
+
+
+FORMATS = [(JSON, as_json), (NDJSON, as_ndjson), (CSV, as_csv), (PARQUET, as_parquet)]
+
+
+def refusal(kind: FactKind, body: bytes, media_type: str = JSON) -> BadRequest:
+    with pytest.raises(BadRequest) as caught:
+        decode_rows(kind, body, media_type)
+    return caught.value
+
+
+class TestEveryFormat:
+    @pytest.mark.parametrize(("media_type", "write"), FORMATS)
+    def test_gives_the_same_rows(self, media_type: str, write: Any) -> None:
+        rows = [TRADE, {**TRADE, "tradeID": "T2", "side": "SELL", "executedAt": "2026-03-28T12:00:00+01:00"}]
+        if media_type == CSV:
+            rows = [{**row, "executedAt": row.get("executedAt", "")} for row in rows]
+        found = decode_rows(WHOLESALE_TRADES, write(rows), media_type)
+        given = [{name: cell for name, cell in row.items() if cell != ""} for row in rows]
+        expected = decode_rows(WHOLESALE_TRADES, as_json(given), JSON)
+        assert [msgspec.to_builtins(row) for row in found] == [msgspec.to_builtins(row) for row in expected]
+
+    @pytest.mark.parametrize(("media_type", "write"), FORMATS)
+    def test_names_every_faulty_row(self, media_type: str, write: Any) -> None:
+        rows = [AWARD, {**AWARD, "capacity": -1}, AWARD, {**AWARD, "deliveryDay": "2026-02-30"}]
+        pointers = [error.pointer for error in refusal(FCR_AWARDS, write(rows), media_type).errors]
+        assert pointers == ["/1/capacity", "/3/deliveryDay"]
+
+    @pytest.mark.parametrize(("media_type", "write"), FORMATS)
+    def test_refuses_what_is_not_a_field(self, media_type: str, write: Any) -> None:
+        errors = refusal(FCR_AWARDS, write([{**AWARD, "colour": "red"}]), media_type).errors
+        assert [error.pointer for error in errors] == ["/0/colour"]
+
+    @pytest.mark.parametrize(("media_type", "write"), FORMATS)
+    def test_refuses_a_moment_without_an_offset(self, media_type: str, write: Any) -> None:
+        assert refusal(WHOLESALE_TRADES, write([{**TRADE, "time": "2026-03-29T00:00:00"}]), media_type).errors
+
+    @pytest.mark.parametrize("media_type", [JSON, NDJSON, CSV, PARQUET])
+    @pytest.mark.parametrize(
+        "body", [b"", b"\x00\xff\xfe", b"{", b"nonsense", b"[1,2]", b"PAR1PAR1", b"[[[[[[", b'"a"']
+    )
+    def test_refuses_bytes_that_are_something_else(self, media_type: str, body: bytes) -> None:
+        refusal(WHOLESALE_TRADES, body, media_type)
+
+    @pytest.mark.parametrize(("media_type", "write"), FORMATS)
+    def test_takes_so_many_rows_and_no_more(self, monkeypatch: pytest.MonkeyPatch, media_type: str, write: Any) -> None:
+        monkeypatch.setattr(decoding, "MOST_ROWS", 3)
+        assert len(decode_rows(FCR_AWARDS, write([AWARD] * 3), media_type)) == 3
+        with pytest.raises(PayloadTooLarge):
+            decode_rows(FCR_AWARDS, write([AWARD] * 4), media_type)
+
+
+class TestCSV:
+    def test_may_start_with_a_byte_order_mark_and_hold_empty_lines(self) -> None:
+        assert len(decode_rows(FCR_AWARDS, b"\xef\xbb\xbf" + as_csv([AWARD]) + b"\r\n\r\n", CSV)) == 1
+
+    @pytest.mark.parametrize("text", ["nan", "inf", "1_000", "0x10", "", "ten"])
+    def test_takes_only_plain_numbers(self, text: str) -> None:
+        assert refusal(FCR_AWARDS, as_csv([{**AWARD, "capacity": text}]), CSV).errors[0].pointer == "/0/capacity"
+
+    def test_refuses_a_row_of_another_width(self) -> None:
+        assert refusal(FCR_AWARDS, as_csv([AWARD]) + b",1,2", CSV).errors[0].pointer == "/0"
+
+    def test_refuses_epoch_seconds(self) -> None:
+        assert refusal(WHOLESALE_TRADES, as_csv([{**TRADE, "time": "1774738800"}]), CSV).errors[0].pointer == "/0/time"
+
+
+class TestParquet:
+    def test_may_hold_moments_days_and_decimals(self) -> None:
+        trade = {**TRADE, "time": datetime(2026, 3, 29, tzinfo=UTC), "price": Decimal("1.25")}
+        sink = io.BytesIO()
+        schema = pa.schema(
+            [
+                (name, pa.timestamp("ns", tz="UTC") if name == "time" else pa.infer_type([value]))
+                for name, value in trade.items()
+            ]
+        )
+        pq.write_table(pa.Table.from_pylist([trade], schema=schema), sink)
+        found = decode_rows(WHOLESALE_TRADES, sink.getvalue(), PARQUET)
+        assert msgspec.to_builtins(found[0])["price"] == 1.25
+        award = {**AWARD, "deliveryDay": date(2026, 3, 29)}
+        assert len(decode_rows(FCR_AWARDS, as_parquet([award]), PARQUET)) == 1

@@ -1,0 +1,142 @@
+"""Recording on the real database: natural keys, corrections, history, and sums that no race can break."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from tests.revenue.world import World
+
+from gridloom.settlements.measures import MEASURES, Source
+from gridloom.settlements.model import FCR_AWARDS, NET_OFFS, WHOLESALE_TRADES, FCRAward, NetOff, WholesaleTrade
+from gridloom.settlements.sheets import decode_sheet
+from gridloom.settlements.store import read_sheets
+
+MIDNIGHT = datetime(2026, 3, 28, 23, tzinfo=UTC)
+
+
+def trade(asset: UUID, trade_id: str = "T1", **changes: Any) -> WholesaleTrade:
+    fields: dict[str, Any] = {
+        "asset_id": str(asset),
+        "trade_id": trade_id,
+        "time": MIDNIGHT,
+        "side": "SELL",
+        "volume": 2.0,
+        "price": 50.0,
+        "market": "DAY_AHEAD",
+    }
+    return WholesaleTrade(**(fields | changes))
+
+
+async def kept_days(world: World, asset: UUID) -> dict[date, dict[str, float]]:
+    rows = await world.pool.fetch("select * from settled_day where asset_key = $1", await world.key_of(asset))
+    return {row["day"]: {measure.name: row[measure.name] for measure in MEASURES} for row in rows}
+
+
+class TestTheSameRow:
+    async def test_changes_nothing(self, world: World) -> None:
+        asset = await world.bare_asset()
+        first = (await world.record(WHOLESALE_TRADES, [trade(asset), trade(asset, "T2")])).counts
+        again = await world.record(WHOLESALE_TRADES, [trade(asset), trade(asset, "T2"), trade(asset, "T3")])
+        assert (first.received, first.inserted, first.replaced, first.unchanged) == (2, 2, 0, 0)
+        counts = again.counts
+        assert (counts.received, counts.inserted, counts.replaced, counts.unchanged) == (3, 1, 0, 2)
+        assert [change.day for change in again.touched] == [date(2026, 3, 29)]
+        assert await world.pool.fetchval("select count(*) from wholesale_trade_superseded where trade_id = 'T2'") == 0
+
+    async def test_twice_in_one_request_is_one_fact(self, world: World) -> None:
+        asset = await world.bare_asset()
+        counts = (await world.record(WHOLESALE_TRADES, [trade(asset), trade(asset), trade(asset, price=1.0)])).counts
+        assert (counts.received, counts.inserted, counts.replaced, counts.unchanged) == (3, 1, 2, 0)
+        assert (await kept_days(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 2.0
+
+
+class TestCorrection:
+    async def test_replaces_the_row_and_keeps_the_old_one(self, world: World) -> None:
+        asset = await world.bare_asset()
+        await world.record(WHOLESALE_TRADES, [trade(asset)])
+        counts = (await world.record(WHOLESALE_TRADES, [trade(asset, price=60.0)])).counts
+        assert (counts.inserted, counts.replaced, counts.unchanged) == (0, 1, 0)
+        rows = await world.pool.fetch(
+            "select * from wholesale_trade_version where asset_key = $1 order by recorded_at, superseded_at",
+            await world.key_of(asset),
+        )
+        assert [float(row["price_eur_mwh"]) for row in rows] == [50.0, 60.0]
+        assert rows[0]["superseded_at"] == rows[1]["recorded_at"]
+        assert rows[0]["superseded_by"] == world.by
+        assert rows[1]["superseded_at"] is None
+
+    async def test_moves_a_trade_to_another_day_out_of_the_old_one(self, world: World) -> None:
+        asset = await world.bare_asset()
+        await world.record(WHOLESALE_TRADES, [trade(asset)])
+        recorded = await world.record(WHOLESALE_TRADES, [trade(asset, time=MIDNIGHT + timedelta(days=3))])
+        assert len(recorded.touched) == 2
+        days = await kept_days(world, asset)
+        assert days[date(2026, 3, 29)]["sell_volume_mwh"] == 0.0
+        assert days[date(2026, 4, 1)]["sell_volume_mwh"] == 2.0
+
+
+class TestKeptSheets:
+    async def test_hold_a_block_at_its_place_and_periods_at_theirs(self, world: World) -> None:
+        asset = await world.bare_asset()
+        award = FCRAward(
+            asset_id=str(asset),
+            delivery_day=date(2026, 3, 29),
+            product="NEGPOS_04_08",
+            capacity=3.0,
+            settlement_price=5.525,
+        )
+        await world.record(FCR_AWARDS, [award])
+        await world.record(NET_OFFS, [NetOff(asset_id=str(asset), time=MIDNIGHT + timedelta(hours=22.75), volume=-1.5)])
+        row = await world.pool.fetchrow("select * from settled_periods where asset_key = $1", await world.key_of(asset))
+        assert row is not None
+        blocks = decode_sheet(Source.FCR, row["fcr"])
+        assert blocks.shape == (4, 6)
+        assert blocks[:, 1].tolist() == pytest.approx([66.3, 12.0, 22.1, 4.0])
+        assert decode_sheet(Source.NET_OFF, row["net_off"]).tolist() == [[0.0] * 91 + [-1.5]]
+        assert row["wholesale"] is None
+
+
+class TestConcurrentSettlements:
+    async def test_lose_no_update(self, world: World) -> None:
+        """Eight writers correct and move the same trades of the same assets, all at once."""
+        assets = [await world.bare_asset() for _ in range(3)]
+        dice = random.Random(7)
+
+        async def write(writer: int) -> None:
+            for _ in range(12):
+                rows = [
+                    trade(
+                        dice.choice(assets),
+                        f"T{dice.randrange(8)}",
+                        time=MIDNIGHT + timedelta(minutes=15 * dice.randrange(4 * 96)),
+                        volume=dice.randrange(1, 100) / 4,
+                        price=dice.randrange(-100, 1000) / 4,
+                        side=dice.choice(["BUY", "SELL"]),
+                    )
+                    for _ in range(6)
+                ]
+                await world.record(WHOLESALE_TRADES, rows)
+
+        await asyncio.gather(*(write(writer) for writer in range(8)))
+        for asset in assets:
+            days = await kept_days(world, asset)
+            key = await world.key_of(asset)
+            sheets = await read_sheets(world.pool, Source.WHOLESALE, [key] * len(days), list(days))
+            for (day, kept), sheet in zip(days.items(), sheets, strict=True):
+                names = [measure.name for measure in MEASURES if measure.source is Source.WHOLESALE]
+                assert [kept[name] for name in names] == pytest.approx(sheet.sum(axis=1).tolist()), day
+                body = await world.pool.fetchval(
+                    "select wholesale from settled_periods where asset_key = $1 and day = $2", key, day
+                )
+                assert np.array_equal(sheet, decode_sheet(Source.WHOLESALE, body) if body else np.zeros_like(sheet))
+            volume = await world.pool.fetchval(
+                "select sum(volume_mwh)::float8 from wholesale_trade where asset_key = $1", key
+            )
+            total = sum(kept["buy_volume_mwh"] + kept["sell_volume_mwh"] for kept in days.values())
+            assert total == pytest.approx(volume)

@@ -1,0 +1,160 @@
+"""Rules that are judged over whole columns."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.kernel.market_time import block_window, market_day_of, period_count
+from gridloom.kernel.problem import BadRequest
+from gridloom.settlements.market_days import (
+    block_period_counts,
+    day_numbers_at,
+    day_of_number,
+    number_of_day,
+    period_counts,
+)
+from gridloom.settlements.model import (
+    AFRR_CAPACITY_AWARDS,
+    FCR_AWARDS,
+    TOLLING_CONTRACTS,
+    WHOLESALE_TRADES,
+    AFRRCapacityAward,
+    FCRAward,
+    TollingContract,
+    WholesaleTrade,
+)
+from gridloom.settlements.rules import (
+    DeliveryBeyondBlock,
+    UnknownSettledAsset,
+    batch_of,
+    columns_of,
+    hundred_millionths,
+)
+
+ASSET = UUID("0198f0a4-5b6c-7d8e-9f00-112233445566")
+
+
+def trade(**changes: Any) -> WholesaleTrade:
+    fields: dict[str, Any] = {
+        "asset_id": str(ASSET),
+        "trade_id": "T1",
+        "time": datetime(2026, 3, 29, tzinfo=UTC),
+        "side": "BUY",
+        "volume": 1.0,
+        "price": 10.0,
+        "market": "OTC",
+    }
+    return WholesaleTrade(**(fields | changes))
+
+
+def award(**changes: Any) -> FCRAward:
+    fields: dict[str, Any] = {
+        "asset_id": str(ASSET),
+        "delivery_day": date(2026, 3, 29),
+        "product": "NEGPOS_00_04",
+        "capacity": 1.0,
+        "settlement_price": 10.0,
+    }
+    return FCRAward(**(fields | changes))
+
+
+def pointers(kind: Any, rows: list[Any]) -> list[str]:
+    with pytest.raises(BadRequest) as caught:
+        columns_of(kind, rows)
+    return [error.pointer for error in caught.value.errors]
+
+
+class TestTrade:
+    def test_starts_with_a_delivery_period(self) -> None:
+        late = trade(time=datetime(2026, 3, 29, 0, 7, tzinfo=UTC))
+        assert pointers(WHOLESALE_TRADES, [trade(), late]) == ["/1/time"]
+
+    def test_is_priced_in_cents(self) -> None:
+        columns_of(WHOLESALE_TRADES, [trade(price=66.86), trade(price=-500.0), trade(price=0.29)])
+        assert pointers(WHOLESALE_TRADES, [trade(price=0.1 + 0.2), trade(price=1.005)]) == ["/0/price", "/1/price"]
+
+    def test_names_an_asset_by_a_uuid(self) -> None:
+        assert pointers(WHOLESALE_TRADES, [trade(asset_id="x"), trade(asset_id="0" * 36)]) == [
+            "/0/assetID",
+            "/1/assetID",
+        ]
+
+    def test_lies_within_the_calendar(self) -> None:
+        assert pointers(WHOLESALE_TRADES, [trade(time=datetime(1, 1, 1, tzinfo=UTC))]) == ["/0/time"]
+
+    def test_names_no_nul(self) -> None:
+        assert pointers(WHOLESALE_TRADES, [trade(trade_id="a\0")]) == ["/0/tradeID"]
+
+    @given(st.integers(-100_000_000, 100_000_000))
+    def test_keeps_every_cent(self, cents: int) -> None:
+        price = float(f"{'-' if cents < 0 else ''}{abs(cents) // 100}.{abs(cents) % 100:02}")
+        if abs(price) <= 1_000_000:
+            columns = columns_of(WHOLESALE_TRADES, [trade(price=price)])
+            assert hundred_millionths(columns["price_eur_mwh"]).tolist() == [cents * 1_000_000]
+
+
+class TestAward:
+    def test_knows_the_products_of_its_kind(self) -> None:
+        assert pointers(FCR_AWARDS, [award(product="POS_00_04"), award(product="NEGPOS_01_05")]) == [
+            "/0/product",
+            "/1/product",
+        ]
+        capacity = AFRRCapacityAward(
+            asset_id=str(ASSET), delivery_day=date(2026, 3, 29), product="NEG_20_24", capacity=1, price=1
+        )
+        columns_of(AFRR_CAPACITY_AWARDS, [capacity])
+
+    @pytest.mark.parametrize(
+        ("day", "hours"), [(date(2026, 3, 29), 3.0), (date(2025, 10, 26), 5.0), (date(2026, 7, 1), 4.0)]
+    )
+    def test_lasts_as_long_as_its_block(self, day: date, hours: float) -> None:
+        assert columns_of(FCR_AWARDS, [award(delivery_day=day)])["delivery_h"].tolist() == [hours]
+        with pytest.raises(DeliveryBeyondBlock) as caught:
+            columns_of(FCR_AWARDS, [award(delivery_day=day), award(delivery_day=day, delivery_hours=hours + 0.25)])
+        assert [error.pointer for error in caught.value.errors] == ["/1/deliveryHours"]
+
+    def test_is_priced_to_the_millionth(self) -> None:
+        columns_of(FCR_AWARDS, [award(settlement_price=22.286667)])
+        assert pointers(FCR_AWARDS, [award(settlement_price=22.2866667)]) == ["/0/settlementPrice"]
+
+
+class TestToll:
+    def test_ends_after_its_start(self) -> None:
+        moment = datetime(2026, 1, 1, tzinfo=UTC)
+        row = TollingContract(asset_id=str(ASSET), contract_id="c", start=moment, end=moment, annual_price=1.0)
+        assert pointers(TOLLING_CONTRACTS, [row]) == ["/0/end"]
+
+
+class TestBatch:
+    def test_counts_the_last_of_rows_with_the_same_key(self) -> None:
+        rows = [trade(price=1.0), trade(price=2.0), trade(price=3.0), trade(price=3.0), trade(trade_id="T2")]
+        batch = batch_of(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
+        assert batch.columns["price_eur_mwh"].tolist() == [3.0, 10.0]
+        assert (batch.received, batch.repeated, batch.superseded) == (5, 1, 2)
+
+    def test_names_the_rows_of_unknown_assets(self) -> None:
+        other = UUID(int=1)
+        columns = columns_of(WHOLESALE_TRADES, [trade(), trade(asset_id=str(other))])
+        with pytest.raises(UnknownSettledAsset) as caught:
+            batch_of(WHOLESALE_TRADES, columns, {ASSET: 7})
+        assert [error.pointer for error in caught.value.errors] == ["/1/assetID"]
+
+
+class TestMarketCalendar:
+    @given(st.integers(0, 36_000 * 86_400))
+    def test_agrees_with_the_kernel(self, seconds: int) -> None:
+        instant = datetime(2000, 1, 2, tzinfo=UTC) + timedelta(seconds=seconds)
+        number = day_numbers_at(np.array([int(instant.timestamp())]))
+        day = market_day_of(instant)
+        assert day_of_number(number[0]) == day
+        assert number[0] == number_of_day(day)
+        assert period_counts(number)[0] == period_count(day)
+        blocks = [block_window(day, hour, hour + 4).duration // timedelta(minutes=15) for hour in range(0, 24, 4)]
+        assert block_period_counts(number)[0].tolist() == blocks
