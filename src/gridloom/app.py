@@ -29,10 +29,11 @@ from gridloom.physical_assets.grants import routes as grants
 from gridloom.physical_assets.health import routes as asset_health
 from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
-from gridloom.residents import Resident, run_jobs, sequence_events, stream_events
+from gridloom.residents import Resident, deliver_webhooks, run_jobs, sequence_events, stream_events
 from gridloom.revenue import routes as revenue
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
+from gridloom.webhooks import routes as webhooks
 
 ROOMS: tuple[ModuleType, ...] = (
     documentation,
@@ -41,6 +42,7 @@ ROOMS: tuple[ModuleType, ...] = (
     organisation_routes,
     audit_routes,
     events,
+    webhooks,
     physical_assets,
     physical_schedule,
     metadata,
@@ -53,7 +55,7 @@ ROOMS: tuple[ModuleType, ...] = (
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
-RESIDENTS: tuple[Resident, ...] = (identity.reside, sequence_events, stream_events, run_jobs)
+RESIDENTS: tuple[Resident, ...] = (identity.reside, sequence_events, stream_events, deliver_webhooks, run_jobs)
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 
 import asyncpg
 
@@ -17,11 +18,19 @@ from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
 from gridloom.jobs import JobRunner
 from gridloom.jobs import store as job_store
 from gridloom.settings import Settings
+from gridloom.webhooks import retention as _webhook_retention  # noqa: F401  # declares a job
+from gridloom.webhooks import store as webhook_store
+from gridloom.webhooks.addresses import AddressRules
+from gridloom.webhooks.calling import Caller
+from gridloom.webhooks.dispatcher import Dispatcher
+from gridloom.webhooks.signing import Seal
 
 Resident = Callable[[Edge, Settings], AbstractAsyncContextManager[None]]
 
 LATE_S = 60.0
 """A job that has waited this long for a runner means that the runners cannot keep up."""
+SHOWN_FOR = timedelta(days=7)
+"""How long readiness mentions a webhook that was disabled because it could not be delivered."""
 
 
 @asynccontextmanager
@@ -69,3 +78,28 @@ async def stream_events(edge: Edge, settings: Settings) -> AsyncIterator[None]:
     listener.subscribe(RIGHTS_CHANGED, lambda _payload: hub.rights_changed())
     edge.resources.add(hub)
     yield
+
+
+@asynccontextmanager
+async def deliver_webhooks(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    rules, seal = AddressRules(is_sandbox=settings.environment == "sandbox"), Seal(settings.secrets_key)
+    for resource in (rules, seal):
+        edge.resources.add(resource)
+    caller = Caller(rules)
+    dispatcher = Dispatcher(edge.pool, caller, seal)
+    dispatcher.attach(edge.resources[Listener])
+
+    async def check_webhooks(pool: asyncpg.Pool) -> Check:
+        if not dispatcher.alive():
+            return Check(name="webhooks", status="DOWN", detail="the dispatcher has stopped")
+        disabled = await webhook_store.disabled_since(pool, SHOWN_FOR)
+        detail = f"{len(disabled)} disabled in the last week after failing for three days"
+        return Check(name="webhooks", status="DEGRADED" if disabled else "OK", detail=detail)
+
+    edge.resources[HealthChecks].checks.append(check_webhooks)
+    await dispatcher.start()
+    try:
+        yield
+    finally:
+        await dispatcher.stop()
+        await caller.close()

@@ -34,6 +34,7 @@ class Settings:
     public_rate_limit_per_minute: int = 60_000
     metrics_token: str | None = field(default=None, repr=False)
     metrics_port: int | None = None
+    secrets_key: str | None = field(default=None, repr=False)
     cors_origins: tuple[str, ...] = ()
     trusts_proxy: bool = False
     smtp_url: str | None = field(default=None, repr=False)
@@ -142,6 +143,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole(1, 1_000_000_000)),
     "GRIDLOOM_METRICS_TOKEN": ("metrics_token", _text),
     "GRIDLOOM_METRICS_PORT": ("metrics_port", _whole(1, 65535)),
+    "GRIDLOOM_SECRETS_KEY": ("secrets_key", _text),
     "GRIDLOOM_CORS_ORIGINS": ("cors_origins", _origins),
     "GRIDLOOM_TRUST_PROXY": ("trusts_proxy", _switch),
     "GRIDLOOM_SMTP_URL": ("smtp_url", _address("smtp", "smtps")),

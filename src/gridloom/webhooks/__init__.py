@@ -1,0 +1,1 @@
+"""Addresses that are called when something happens: set up by an organisation, signed, retried, logged."""

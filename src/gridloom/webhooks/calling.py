@@ -1,0 +1,102 @@
+"""One HTTP call to a receiver: to the address that was checked and no other, with an end to everything."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpcore2
+
+from gridloom.kernel.problem import Problem
+from gridloom.webhooks.addresses import AddressRules
+
+CONNECT_S = 5.0
+WHOLE_CALL_S = 15.0
+LONGEST_ANSWER = 64 * 1024
+KEPT_OF_ANSWER = 4 * 1024
+MOST_KEPT_HEADERS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Either a status with the beginning of the answer, or why there was none."""
+
+    took_ms: int
+    status: int | None = None
+    headers: Mapping[str, str] | None = None
+    body: str | None = None
+    error: str | None = None
+
+
+class CheckedNetwork(httpcore2.AsyncNetworkBackend):
+    """Resolves a name once, checks what it found, and connects to exactly that.
+
+    The check stands where the socket is opened, so no other name, redirect or second answer of a name server can lead
+    past it. The certificate is still checked against the name.
+    """
+
+    def __init__(self, rules: AddressRules) -> None:
+        self._rules = rules
+        self._network = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  # the signature is httpcore's
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        address = await self._rules.resolve(host, port)
+        return await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
+
+
+class Caller:
+    def __init__(self, rules: AddressRules, *, whole_call_s: float = WHOLE_CALL_S) -> None:
+        self._whole_call_s = whole_call_s
+        # A connection is never shared between organisations' calls that come later: each call opens its own.
+        self._pool = httpcore2.AsyncConnectionPool(
+            max_connections=200, max_keepalive_connections=0, retries=0, network_backend=CheckedNetwork(rules)
+        )
+
+    async def close(self) -> None:
+        await self._pool.aclose()
+
+    async def post(self, url: str, headers: Mapping[str, str], body: str) -> Outcome:
+        began = time.perf_counter()
+
+        def took_ms() -> int:
+            return round((time.perf_counter() - began) * 1000)
+
+        try:
+            async with asyncio.timeout(self._whole_call_s):
+                status, answer_headers, answer = await self._post(url, headers, body.encode())
+        except TimeoutError:
+            return Outcome(took_ms(), error=f"no answer within {self._whole_call_s:g} s")
+        except Problem as refusal:
+            return Outcome(took_ms(), error=refusal.detail)
+        except Exception as error:  # noqa: BLE001  # whatever a receiver or its name server provokes is a failed attempt
+            told = f"{type(error).__name__}: {error}".replace("\x00", "�")
+            return Outcome(took_ms(), error=told[:500])
+        kept = answer[:KEPT_OF_ANSWER].decode("utf-8", "replace").replace("\x00", "�")
+        return Outcome(took_ms(), status=status, headers=answer_headers, body=kept)
+
+    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+        sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+        timeouts = {"connect": CONNECT_S, "read": self._whole_call_s, "write": self._whole_call_s, "pool": CONNECT_S}
+        async with self._pool.stream(
+            "POST", url, headers=sent, content=body, extensions={"timeout": timeouts}
+        ) as answer:
+            read = b""
+            async for chunk in answer.aiter_stream():
+                read += chunk
+                if len(read) > LONGEST_ANSWER:
+                    break
+            kept = {
+                name.decode("latin-1").lower().replace("\x00", ""): value.decode("latin-1").replace("\x00", "")[:500]
+                for name, value in answer.headers[:MOST_KEPT_HEADERS]
+            }
+            return answer.status, kept, read

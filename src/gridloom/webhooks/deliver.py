@@ -1,0 +1,68 @@
+"""One attempt at one delivery: sign, call, and note what came of it."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter
+
+from gridloom.database.after_commit import transaction
+from gridloom.events.outbox import record_event
+from gridloom.webhooks import delivery_store
+from gridloom.webhooks.calling import Caller, Outcome
+from gridloom.webhooks.delivery_store import Claimed
+from gridloom.webhooks.model import DeliveryState
+from gridloom.webhooks.rules import GONE, is_accepted, next_attempt
+from gridloom.webhooks.signing import Seal, SecretUnreadable, signed_headers
+
+if TYPE_CHECKING:
+    from gridloom.database.pool import Database, Pool
+
+ATTEMPTS = Counter(
+    "gridloom_webhook_attempts_total", "Calls to receivers of webhooks, by what came of them", ["outcome"]
+)
+
+
+async def deliver(pool: Pool, caller: Caller, seal: Seal, claimed: Claimed) -> None:
+    headers = {"content-type": "application/json", "user-agent": "Gridloom-Webhooks"}
+    try:
+        secrets = [seal.open(secret) for secret in claimed.secrets]
+    except SecretUnreadable as error:
+        outcome = Outcome(0, error=str(error))
+    else:
+        headers |= signed_headers(claimed.event_id, claimed.now, claimed.body, secrets)
+        outcome = await caller.post(claimed.url, headers, claimed.body)
+    async with transaction(pool) as db:
+        await _note(db, claimed, headers, outcome)
+
+
+async def _note(db: Database, claimed: Claimed, headers: dict[str, str], outcome: Outcome) -> None:
+    if not await delivery_store.is_ours(db, claimed):
+        return
+    await delivery_store.note_attempt(db, claimed, headers, outcome)
+    if outcome.status is not None and is_accepted(outcome.status):
+        ATTEMPTS.labels("delivered").inc()
+        await delivery_store.end(db, claimed, DeliveryState.DELIVERED)
+        return
+    due = None
+    if outcome.status != GONE:
+        spread = random.uniform(-1, 1)  # noqa: S311  # no secret depends on it
+        due = next_attempt(await delivery_store.now(db), claimed.attempt, claimed.give_up_at, spread)
+    if due is not None:
+        ATTEMPTS.labels("failed").inc()
+        await delivery_store.postpone(db, claimed, due)
+        return
+    ATTEMPTS.labels("given up").inc()
+    await delivery_store.end(db, claimed, DeliveryState.FAILED)
+    reason = outcome.error or f"the receiver answered {outcome.status}"
+    if await delivery_store.disable(db, claimed, reason):
+        await record_event(
+            db,
+            type="webhook.disabled",
+            organisation_id=claimed.organisation_id,
+            subject=f"webhooks/{claimed.webhook_id}",
+            permission="Manage:organisation",
+            asset_key=None,
+            data={"webhookID": claimed.webhook_id, "url": claimed.url, "reason": reason},
+        )

@@ -1,0 +1,250 @@
+"""The SQL of delivering: from the order of events to deliveries, and from each attempt to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from gridloom.edge import to_json
+from gridloom.events.model import Event
+from gridloom.kernel.ids import uuid7
+from gridloom.webhooks.calling import Outcome
+
+if TYPE_CHECKING:
+    import asyncpg
+
+    from gridloom.database.pool import Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A delivery that is ours until its lease ends."""
+
+    organisation_id: UUID
+    id: UUID
+    webhook_id: UUID
+    event_id: UUID
+    body: str
+    attempt: int
+    give_up_at: datetime
+    now: datetime
+    url: str
+    secrets: tuple[bytes, ...]
+
+
+async def make_deliveries(db: Database, most_webhooks: int, most_events: int, tried_for: timedelta) -> int:
+    """Put what has happened into the hands of the webhooks that want it; how many webhooks moved on.
+
+    Runs in one transaction: a webhook's place moves together with the deliveries it stands for, and its row is
+    locked, so that each event becomes exactly one delivery however many replicas do this and wherever one dies.
+    """
+    webhooks = await db.fetch(
+        """
+        select w.organisation_id, w.id, w.types, w.permissions, w.position
+        from webhook w join event_head h using (organisation_id)
+        where w.enabled and w.position < h.last_sequence
+        order by w.organisation_id, w.id
+        limit $1
+        for update of w skip locked
+        """,
+        most_webhooks,
+    )
+    for webhook in webhooks:
+        await _make_deliveries_of(db, webhook, most_events, tried_for)
+    return len(webhooks)
+
+
+async def _make_deliveries_of(db: Database, webhook: asyncpg.Record, most: int, tried_for: timedelta) -> None:
+    rows = await db.fetch(
+        """
+        select sequence, id, type, time, origin_id, subject, data::text as data,
+               (type = any($3::text[]) or cardinality($3::text[]) = 0) and permission = any($4::text[])
+                 and event_is_open(organisation_id, origin_id, asset_key, permission) as is_wanted
+        from event
+        where organisation_id = $1 and sequence > $2
+        order by sequence
+        limit $5
+        """,
+        webhook["organisation_id"], webhook["position"], webhook["types"], webhook["permissions"], most,
+    )  # fmt: skip
+    wanted = [row for row in rows if row["is_wanted"]]
+    if wanted:
+        await db.executemany(
+            """
+            insert into webhook_delivery (organisation_id, id, webhook_id, sequence, event_id, type, body, give_up_at)
+            values ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + $8::interval)
+            """,
+            [
+                (
+                    webhook["organisation_id"], uuid7(), webhook["id"], row["sequence"], row["id"], row["type"],
+                    _body(row), tried_for,
+                )
+                for row in wanted
+            ],
+        )  # fmt: skip
+    await db.execute(
+        """
+        update webhook set position = coalesce($3, (select last_sequence from event_head where organisation_id = $1))
+        where organisation_id = $1 and id = $2
+        """,
+        webhook["organisation_id"], webhook["id"], rows[-1]["sequence"] if rows else None,
+    )  # fmt: skip
+
+
+def _body(row: asyncpg.Record) -> str:
+    """The same object that a stream shows."""
+    return to_json(
+        Event(
+            id=row["id"],
+            type=row["type"],
+            time=row["time"],
+            organisation_id=row["origin_id"],
+            subject=row["subject"],
+            data=msgspec.json.decode(row["data"]),
+        )
+    ).decode()
+
+
+async def claim_due(db: Database, most: int, busy: Sequence[UUID], lease: timedelta) -> list[Claimed]:
+    """Take deliveries that are due, at most so many, leaving out webhooks that are busy enough here.
+
+    A due time in the future is the lease: if we die, the delivery is due again when it ends.
+    """
+    rows = await db.fetch(
+        """
+        update webhook_delivery d
+        set due = clock_timestamp() + $3::interval, attempts = d.attempts + 1
+        from (
+          select d.organisation_id, d.id from webhook_delivery d join webhook w
+            on w.organisation_id = d.organisation_id and w.id = d.webhook_id and w.enabled
+          where d.state = 'PENDING' and d.due <= clock_timestamp() and d.webhook_id <> all($2::uuid[])
+          order by d.due, d.id
+          limit $1
+          for update of d skip locked
+        ) as due, webhook w
+        where d.organisation_id = due.organisation_id and d.id = due.id
+          and w.organisation_id = d.organisation_id and w.id = d.webhook_id
+        returning d.organisation_id, d.id, d.webhook_id, d.event_id, d.body, d.attempts, d.give_up_at, w.url,
+                  clock_timestamp() as now, w.secret,
+                  case when w.previous_secret_until > clock_timestamp() then w.previous_secret end as previous_secret
+        """,
+        most, list(busy), lease,
+    )  # fmt: skip
+    return [
+        Claimed(
+            organisation_id=row["organisation_id"],
+            id=row["id"],
+            webhook_id=row["webhook_id"],
+            event_id=row["event_id"],
+            body=row["body"],
+            attempt=row["attempts"],
+            give_up_at=row["give_up_at"],
+            now=row["now"],
+            url=row["url"],
+            secrets=tuple(secret for secret in (row["secret"], row["previous_secret"]) if secret is not None),
+        )
+        for row in sorted(rows, key=lambda row: row["id"])
+    ]
+
+
+async def seconds_to_next(db: Database) -> float | None:
+    seconds = await db.fetchval(
+        """
+        select extract(epoch from d.due - clock_timestamp())::float8
+        from webhook_delivery d join webhook w
+          on w.organisation_id = d.organisation_id and w.id = d.webhook_id and w.enabled
+        where d.state = 'PENDING'
+        order by d.due
+        limit 1
+        """
+    )
+    return None if seconds is None else float(seconds)
+
+
+async def note_attempt(db: Database, claimed: Claimed, headers: Mapping[str, str], outcome: Outcome) -> None:
+    """Numbers go on counting over a webhook's being enabled again, and over attempts whose end was never noted."""
+    await db.execute(
+        """
+        insert into webhook_attempt (organisation_id, delivery_id, number, started_at, took_ms, url, request_headers,
+                                     status, answer_headers, answer_body, error)
+        select $1, $2, 1 + coalesce(max(number), 0), $3, $4, $5, $6, $7, $8, $9, $10
+        from webhook_attempt where organisation_id = $1 and delivery_id = $2
+        """,
+        claimed.organisation_id, claimed.id, claimed.now, outcome.took_ms, claimed.url, dict(headers), outcome.status,
+        outcome.headers, outcome.body, outcome.error,
+    )  # fmt: skip
+
+
+async def is_ours(db: Database, claimed: Claimed) -> bool:
+    """Lock the delivery, if it is still this attempt's: it may have been lost, tried again or removed meanwhile."""
+    return (
+        await db.fetchval(
+            """
+            select true from webhook_delivery
+            where organisation_id = $1 and id = $2 and attempts = $3 and state = 'PENDING'
+            for update
+            """,
+            claimed.organisation_id, claimed.id, claimed.attempt,
+        )
+        is not None
+    )  # fmt: skip
+
+
+async def end(db: Database, claimed: Claimed, state: str) -> None:
+    await db.execute(
+        """
+        update webhook_delivery set state = $3, ended_at = clock_timestamp() where organisation_id = $1 and id = $2
+        """,
+        claimed.organisation_id, claimed.id, state,
+    )  # fmt: skip
+
+
+async def postpone(db: Database, claimed: Claimed, due: datetime) -> None:
+    await db.execute(
+        "update webhook_delivery set due = $3 where organisation_id = $1 and id = $2",
+        claimed.organisation_id, claimed.id, due,
+    )  # fmt: skip
+
+
+async def disable(db: Database, claimed: Claimed, reason: str) -> bool:
+    """Call this webhook no more; False if it is disabled already."""
+    return (
+        await db.fetchval(
+            """
+            update webhook
+            set enabled = false, disabled_at = clock_timestamp(), disabled_because = $3, version = version + 1,
+                updated_at = clock_timestamp()
+            where organisation_id = $1 and id = $2 and enabled
+            returning true
+            """,
+            claimed.organisation_id, claimed.webhook_id, reason,
+        )
+        is not None
+    )  # fmt: skip
+
+
+async def now(db: Database) -> datetime:
+    moment: datetime = await db.fetchval("select clock_timestamp()")
+    return moment
+
+
+async def forget_deliveries(db: Database, older_than: timedelta, most: int) -> int:
+    """Forget up to `most` ended deliveries of that age with their attempts; how many."""
+    return len(
+        await db.fetch(
+            """
+            delete from webhook_delivery
+            where (organisation_id, id) in (
+              select organisation_id, id from webhook_delivery
+              where created_at < clock_timestamp() - $1::interval and state <> 'PENDING'
+              order by created_at limit $2)
+            returning 1
+            """,
+            older_than, most,
+        )
+    )  # fmt: skip

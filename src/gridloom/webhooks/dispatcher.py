@@ -1,0 +1,114 @@
+"""The dispatcher inside each worker process: turns events into deliveries and makes the calls that are due."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import asyncpg
+import structlog
+
+from gridloom.database.after_commit import transaction
+from gridloom.events.store import CHANNEL as EVENTS
+from gridloom.webhooks import delivery_store
+from gridloom.webhooks.calling import WHOLE_CALL_S, Caller
+from gridloom.webhooks.deliver import deliver
+from gridloom.webhooks.rules import TRIED_FOR
+from gridloom.webhooks.signing import Seal
+from gridloom.webhooks.store import CHANNEL as WISHES
+
+if TYPE_CHECKING:
+    from gridloom.database.listen import Listener
+    from gridloom.database.pool import Pool
+    from gridloom.webhooks.delivery_store import Claimed
+
+log = structlog.get_logger()
+
+AT_ONCE = 32
+AT_ONCE_TO_ONE = 4
+"""Calls to one webhook at a time, so that a slow receiver holds up nobody else."""
+WEBHOOKS_AT_ONCE, EVENTS_AT_ONCE = 50, 200
+LEASE = timedelta(seconds=4 * WHOLE_CALL_S)
+LOOK_EVERY_S = 30.0
+LOOK_AGAIN_S = 1.0
+
+
+class Dispatcher:
+    """Any number of these share the work; what one takes, the others leave until its lease ends."""
+
+    def __init__(self, pool: Pool, caller: Caller, seal: Seal) -> None:
+        self._pool = pool
+        self._caller = caller
+        self._seal = seal
+        self._wake = asyncio.Event()
+        self._calls: dict[asyncio.Task[None], UUID] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def attach(self, listener: Listener) -> None:
+        for channel in (EVENTS, WISHES):
+            listener.subscribe(channel, lambda _payload: self._wake.set())
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._keep_delivering(), name="webhook dispatcher")
+
+    async def stop(self, grace_s: float = 5.0) -> None:
+        """Calls that do not end in time are made again by another replica: at least once is the promise."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        if self._calls:
+            _, late = await asyncio.wait(self._calls, timeout=grace_s)
+            for call in late:
+                call.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def alive(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    async def _keep_delivering(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                pause_s = await self._look()
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+                log.warning("webhooks.unreachable", error=repr(error))
+                pause_s = LOOK_AGAIN_S
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), pause_s)
+
+    async def _look(self) -> float:
+        """Hand out events, start the calls that are due; the seconds until the next look."""
+        while True:
+            async with transaction(self._pool) as db:
+                moved = await delivery_store.make_deliveries(db, WEBHOOKS_AT_ONCE, EVENTS_AT_ONCE, TRIED_FOR)
+            if moved == 0:
+                break
+        while (room := AT_ONCE - len(self._calls)) > 0:
+            load = Counter(self._calls.values())
+            busy = [webhook_id for webhook_id, calls in load.items() if calls >= AT_ONCE_TO_ONE]
+            most = min(room, AT_ONCE_TO_ONE)
+            claimed = await delivery_store.claim_due(self._pool, most, busy, LEASE)
+            for one in claimed:
+                self._start(one)
+            if len(claimed) < most:
+                break
+        if len(self._calls) >= AT_ONCE:
+            return LOOK_EVERY_S  # a call that ends looks again
+        next_s = await delivery_store.seconds_to_next(self._pool)
+        return LOOK_EVERY_S if next_s is None else min(max(next_s, LOOK_AGAIN_S / 2), LOOK_EVERY_S)
+
+    def _start(self, claimed: Claimed) -> None:
+        call = asyncio.create_task(deliver(self._pool, self._caller, self._seal, claimed), name="webhook call")
+        self._calls[call] = claimed.webhook_id
+        call.add_done_callback(self._ended)
+
+    def _ended(self, call: asyncio.Task[None]) -> None:
+        del self._calls[call]
+        if not call.cancelled() and (error := call.exception()) is not None:
+            log.error("webhooks.call_not_noted", exc_info=error)
+        self._wake.set()

@@ -1,0 +1,242 @@
+"""Webhooks over HTTP: set them up, change them, look at their deliveries, repeat one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
+
+from gridloom.edge import Answer, Call, Page, Paging, operation
+from gridloom.events.types import EVENT_TYPES
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.problem import BadRequest, Conflict, FieldError, NotFound
+from gridloom.webhooks import store
+from gridloom.webhooks.addresses import AddressNotAllowed, AddressRules
+from gridloom.webhooks.model import (
+    Delivery,
+    DeliveryState,
+    NewWebhook,
+    SecretRotation,
+    Webhook,
+    WebhookChange,
+    WebhookWithSecret,
+)
+from gridloom.webhooks.rules import TRIED_FOR
+from gridloom.webhooks.signing import Seal, new_secret, shown
+
+TAG = "Events"
+ACCESS = "Manage:organisation"
+MOST_WEBHOOKS = 100
+
+
+class TooManyWebhooks(Conflict):
+    """An organisation has at most a hundred webhooks. Remove one, or let one address take more types."""
+
+    title = "The organisation has as many webhooks as it can have"
+
+
+class WebhookDisabled(Conflict):
+    """A disabled webhook gets no calls, so nothing can be replayed to it. Enable it first."""
+
+    title = "The webhook is disabled"
+
+
+class DeliveryQuery(Paging):
+    state: DeliveryState | None = None
+
+
+@operation(
+    "POST",
+    "/webhooks",
+    summary="Have an address called for each event",
+    tag=TAG,
+    access=ACCESS,
+    status=201,
+    secret_answer=True,
+    problems=(AddressNotAllowed, TooManyWebhooks),
+)
+async def create_webhook(call: Call, body: NewWebhook) -> Answer[WebhookWithSecret]:
+    """Calls begin with what happens next. The answer shows, this once, the secret with which calls are signed (Standard
+    Webhooks). The webhook is told what the caller may read now, as far as the organisation may still read it at the
+    time of
+    each event."""
+    _check_types(body.types)
+    call.resources[AddressRules].check_url(body.url)
+    organisation_id = call.caller.organisation_id
+    if await store.count(call.db, organisation_id) >= MOST_WEBHOOKS:
+        raise TooManyWebhooks(f"There are {MOST_WEBHOOKS} webhooks already.")
+    secret = new_secret()
+    kept = await store.insert(
+        call.db,
+        webhook_id=uuid7(),
+        organisation_id=organisation_id,
+        url=body.url,
+        types=_unique(body.types),
+        description=body.description,
+        permissions=sorted(call.caller.permissions),
+        secret=call.resources[Seal].close(secret),
+    )
+    call.audit_details["webhookID"] = str(kept.webhook.id)
+    headers = {"Location": f"/webhooks/{kept.webhook.id}"}
+    return Answer(_with_secret(kept.webhook, secret), headers=headers, etag=_etag(kept))
+
+
+@operation("GET", "/webhooks", summary="List the organisation's webhooks", tag=TAG, access=ACCESS)
+async def list_webhooks(call: Call, query: Paging) -> Page[Webhook]:
+    """The oldest first."""
+    after = query.after(UUID)
+    rows = await store.page(call.db, call.caller.organisation_id, after, query.limit + 1)
+    return query.page(rows, lambda webhook: webhook.id)
+
+
+@operation("GET", "/webhooks/{webhookID}", summary="Read a webhook", tag=TAG, access=ACCESS, problems=(NotFound,))
+async def get_webhook(call: Call, webhook_id: UUID) -> Answer[Webhook]:
+    kept = await _existing(call, webhook_id)
+    return Answer(kept.webhook, etag=_etag(kept))
+
+
+@operation(
+    "PATCH",
+    "/webhooks/{webhookID}",
+    summary="Change a webhook",
+    tag=TAG,
+    access=ACCESS,
+    problems=(NotFound, AddressNotAllowed),
+)
+async def change_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> Answer[Webhook]:
+    """Fields that are left out stay. A disabled webhook keeps its place; enabled again, it goes on from there."""
+    kept = await _existing(call, webhook_id, to_change=True)
+    call.check_if_match(_etag(kept))
+    if body.types is not UNSET:
+        _check_types(body.types)
+    if body.url is not UNSET:
+        call.resources[AddressRules].check_url(body.url)
+    before = kept.webhook
+    enabled = before.enabled if body.enabled is UNSET else body.enabled
+    kept = await store.update(
+        call.db,
+        before.organisation_id,
+        webhook_id,
+        url=before.url if body.url is UNSET else body.url,
+        types=before.types if body.types is UNSET else _unique(body.types),
+        description=before.description if body.description is UNSET else body.description,
+        enabled=enabled,
+        permissions=sorted(call.caller.permissions),
+    )
+    if enabled and not before.enabled:
+        await store.resume(call.db, before.organisation_id, webhook_id, TRIED_FOR)
+    return Answer(kept.webhook, etag=_etag(kept))
+
+
+@operation("DELETE", "/webhooks/{webhookID}", summary="Remove a webhook", tag=TAG, access=ACCESS, problems=(NotFound,))
+async def delete_webhook(call: Call, webhook_id: UUID) -> None:
+    """Its log of deliveries goes with it."""
+    kept = await _existing(call, webhook_id, to_change=True)
+    call.check_if_match(_etag(kept))
+    await store.delete(call.db, call.caller.organisation_id, webhook_id)
+
+
+@operation(
+    "POST",
+    "/webhooks/{webhookID}/secret",
+    summary="Give a webhook a new secret",
+    tag=TAG,
+    access=ACCESS,
+    secret_answer=True,
+    problems=(NotFound,),
+)
+async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotation) -> Answer[WebhookWithSecret]:
+    """Shown this once. While the overlap lasts, calls carry signatures with both secrets, so that the receiver can
+    change over
+    without losing a call."""
+    secret = new_secret()
+    kept = await store.rotate_secret(
+        call.db,
+        call.caller.organisation_id,
+        webhook_id,
+        call.resources[Seal].close(secret),
+        timedelta(seconds=body.overlap_seconds),
+    )
+    if kept is None:
+        raise _unknown(webhook_id)
+    return Answer(_with_secret(kept.webhook, secret), etag=_etag(kept))
+
+
+@operation(
+    "GET",
+    "/webhooks/{webhookID}/deliveries",
+    summary="Read what was sent to a webhook and what it answered",
+    tag=TAG,
+    access=ACCESS,
+    problems=(NotFound,),
+)
+async def list_webhook_deliveries(call: Call, webhook_id: UUID, query: DeliveryQuery) -> Page[Delivery]:
+    """The newest first, each with its attempts; kept for 30 days."""
+    await _existing(call, webhook_id)
+    rows = await store.page_of_deliveries(
+        call.db,
+        call.caller.organisation_id,
+        webhook_id,
+        state=query.state,
+        before=query.after(UUID),
+        most=query.limit + 1,
+    )
+    return query.page(rows, lambda delivery: delivery.id)
+
+
+@operation(
+    "POST",
+    "/webhooks/{webhookID}/deliveries/{deliveryID}/replay",
+    summary="Send an event to a webhook again",
+    tag=TAG,
+    access=ACCESS,
+    status=201,
+    problems=(NotFound, WebhookDisabled),
+)
+async def replay_webhook_delivery(call: Call, webhook_id: UUID, delivery_id: UUID) -> Delivery:
+    """Makes a new delivery of the same event, with the same body and `webhook-id`, at once."""
+    kept = await _existing(call, webhook_id)
+    if not kept.webhook.enabled:
+        raise WebhookDisabled(f"The webhook {webhook_id} is disabled.")
+    organisation_id = call.caller.organisation_id
+    delivery = await store.read_delivery(call.db, organisation_id, webhook_id, delivery_id)
+    if delivery is None:
+        raise NotFound(f"There is no delivery {delivery_id} of this webhook.")
+    return await store.insert_replay(call.db, organisation_id, delivery_id, uuid7(), TRIED_FOR)
+
+
+async def _existing(call: Call, webhook_id: UUID, *, to_change: bool = False) -> store.Kept:
+    kept = await store.read(call.db, call.caller.organisation_id, webhook_id, to_change=to_change)
+    if kept is None:
+        raise _unknown(webhook_id)
+    return kept
+
+
+def _unknown(webhook_id: UUID) -> NotFound:
+    """Another organisation's webhook is as unknown as one that never was."""
+    return NotFound(f"Your organisation has no webhook {webhook_id}.")
+
+
+def _check_types(types: list[str]) -> None:
+    faults = [
+        FieldError(f"/types/{place}", "is not a type of events")
+        for place, type in enumerate(types)
+        if type not in EVENT_TYPES
+    ]
+    if faults:
+        raise BadRequest(f"There is no event type {types[int(faults[0].pointer.rsplit('/', 1)[1])]}.", errors=faults)
+
+
+def _unique(types: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(types))
+
+
+def _etag(kept: store.Kept) -> str:
+    return f"{kept.webhook.id.hex}-{kept.version}"
+
+
+def _with_secret(webhook: Webhook, secret: bytes) -> WebhookWithSecret:
+    return WebhookWithSecret(**msgspec.structs.asdict(webhook), secret=shown(secret))

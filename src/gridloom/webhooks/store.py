@@ -1,0 +1,268 @@
+"""The SQL of webhooks as a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from gridloom.webhooks.model import Attempt, Delivery, DeliveryState, Webhook
+
+if TYPE_CHECKING:
+    import asyncpg
+
+    from gridloom.database.pool import Database
+
+CHANNEL = "gridloom_webhook"
+"""Says that deliveries became due at somebody's wish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A webhook with what its readers do not see."""
+
+    webhook: Webhook
+    version: int
+
+
+async def insert(
+    db: Database,
+    *,
+    webhook_id: UUID,
+    organisation_id: UUID,
+    url: str,
+    types: Sequence[str],
+    description: str | None,
+    permissions: Sequence[str],
+    secret: bytes,
+) -> Kept:
+    """A new webhook is told what happens from now on."""
+    row = await db.fetchrow(
+        """
+        insert into webhook (organisation_id, id, url, types, description, permissions, secret, position)
+        values ($1, $2, $3, $4, $5, $6, $7,
+                coalesce((select last_sequence from event_head where organisation_id = $1), 0))
+        returning *
+        """,
+        organisation_id, webhook_id, url, list(types), description, list(permissions), secret,
+    )  # fmt: skip
+    assert row is not None
+    return _kept(row)
+
+
+async def count(db: Database, organisation_id: UUID) -> int:
+    return int(await db.fetchval("select count(*) from webhook where organisation_id = $1", organisation_id))
+
+
+async def page(db: Database, organisation_id: UUID, after: UUID | None, most: int) -> list[Webhook]:
+    rows = await db.fetch(
+        """
+        select * from webhook
+        where organisation_id = $1 and ($2::uuid is null or id > $2)
+        order by id
+        limit $3
+        """,
+        organisation_id, after, most,
+    )  # fmt: skip
+    return [_kept(row).webhook for row in rows]
+
+
+async def read(db: Database, organisation_id: UUID, webhook_id: UUID, *, to_change: bool = False) -> Kept | None:
+    lock = "for update" if to_change else ""
+    row = await db.fetchrow(
+        f"select * from webhook where organisation_id = $1 and id = $2 {lock}",  # noqa: S608
+        organisation_id,
+        webhook_id,
+    )
+    return None if row is None else _kept(row)
+
+
+async def update(
+    db: Database,
+    organisation_id: UUID,
+    webhook_id: UUID,
+    *,
+    url: str,
+    types: Sequence[str],
+    description: str | None,
+    enabled: bool,
+    permissions: Sequence[str],
+) -> Kept:
+    row = await db.fetchrow(
+        """
+        update webhook
+        set url = $3, types = $4, description = $5, permissions = $7,
+            disabled_at = case when $6 then null when enabled then clock_timestamp() else disabled_at end,
+            disabled_because = case when $6 then null else disabled_because end,
+            enabled = $6, version = version + 1, updated_at = clock_timestamp()
+        where organisation_id = $1 and id = $2
+        returning *
+        """,
+        organisation_id, webhook_id, url, list(types), description, enabled, list(permissions),
+    )  # fmt: skip
+    assert row is not None
+    return _kept(row)
+
+
+async def resume(db: Database, organisation_id: UUID, webhook_id: UUID, tried_for: timedelta) -> None:
+    """Give what waited while the webhook was disabled its full time again, at once."""
+    await db.execute(
+        """
+        update webhook_delivery set due = clock_timestamp(), give_up_at = clock_timestamp() + $3::interval, attempts = 0
+        where organisation_id = $1 and webhook_id = $2 and state = 'PENDING'
+        """,
+        organisation_id, webhook_id, tried_for,
+    )  # fmt: skip
+    await wake(db)
+
+
+async def wake(db: Database) -> None:
+    await db.execute("select pg_notify($1, '')", CHANNEL)
+
+
+async def rotate_secret(
+    db: Database, organisation_id: UUID, webhook_id: UUID, secret: bytes, overlap: timedelta
+) -> Kept | None:
+    row = await db.fetchrow(
+        """
+        update webhook
+        set previous_secret = case when $4::interval > '0' then secret end,
+            previous_secret_until = case when $4::interval > '0' then clock_timestamp() + $4::interval end,
+            secret = $3, version = version + 1, updated_at = clock_timestamp()
+        where organisation_id = $1 and id = $2
+        returning *
+        """,
+        organisation_id, webhook_id, secret, overlap,
+    )  # fmt: skip
+    return None if row is None else _kept(row)
+
+
+async def delete(db: Database, organisation_id: UUID, webhook_id: UUID) -> None:
+    await db.execute("delete from webhook where organisation_id = $1 and id = $2", organisation_id, webhook_id)
+
+
+async def page_of_deliveries(
+    db: Database,
+    organisation_id: UUID,
+    webhook_id: UUID,
+    *,
+    state: DeliveryState | None,
+    before: UUID | None,
+    most: int,
+) -> list[Delivery]:
+    """The newest first, each with its attempts."""
+    rows = await db.fetch(
+        """
+        select * from webhook_delivery
+        where organisation_id = $1 and webhook_id = $2 and ($3::text is null or state = $3)
+          and ($4::uuid is null or id < $4)
+        order by id desc
+        limit $5
+        """,
+        organisation_id, webhook_id, state, before, most,
+    )  # fmt: skip
+    return await _with_attempts(db, organisation_id, rows)
+
+
+async def read_delivery(db: Database, organisation_id: UUID, webhook_id: UUID, delivery_id: UUID) -> Delivery | None:
+    rows = await db.fetch(
+        "select * from webhook_delivery where organisation_id = $1 and webhook_id = $2 and id = $3",
+        organisation_id,
+        webhook_id,
+        delivery_id,
+    )
+    found = await _with_attempts(db, organisation_id, rows)
+    return found[0] if found else None
+
+
+async def insert_replay(
+    db: Database, organisation_id: UUID, delivery_id: UUID, replay_id: UUID, tried_for: timedelta
+) -> Delivery:
+    rows = await db.fetch(
+        """
+        insert into webhook_delivery
+          (organisation_id, id, webhook_id, sequence, event_id, type, body, give_up_at, replays_id)
+        select organisation_id, $3, webhook_id, sequence, event_id, type, body, clock_timestamp() + $4::interval, id
+        from webhook_delivery where organisation_id = $1 and id = $2
+        returning *
+        """,
+        organisation_id, delivery_id, replay_id, tried_for,
+    )  # fmt: skip
+    await wake(db)
+    return (await _with_attempts(db, organisation_id, rows))[0]
+
+
+async def _with_attempts(db: Database, organisation_id: UUID, rows: Sequence[asyncpg.Record]) -> list[Delivery]:
+    attempts: dict[UUID, list[Attempt]] = {row["id"]: [] for row in rows}
+    for row in await db.fetch(
+        """
+        select * from webhook_attempt where organisation_id = $1 and delivery_id = any($2) order by delivery_id, number
+        """,
+        organisation_id,
+        list(attempts),
+    ):
+        attempts[row["delivery_id"]].append(_attempt(row))
+    return [_delivery(row, attempts[row["id"]]) for row in rows]
+
+
+def _kept(row: asyncpg.Record) -> Kept:
+    webhook = Webhook(
+        id=row["id"],
+        organisation_id=row["organisation_id"],
+        url=row["url"],
+        types=row["types"],
+        description=row["description"],
+        enabled=row["enabled"],
+        disabled_at=row["disabled_at"],
+        disabled_because=row["disabled_because"],
+        previous_secret_expires_at=row["previous_secret_until"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+    return Kept(webhook, row["version"])
+
+
+def _attempt(row: asyncpg.Record) -> Attempt:
+    return Attempt(
+        number=row["number"],
+        started_at=row["started_at"],
+        took_milliseconds=row["took_ms"],
+        url=row["url"],
+        request_headers=row["request_headers"],
+        status=row["status"],
+        answer_headers=row["answer_headers"],
+        answer_body=row["answer_body"],
+        error=row["error"],
+    )
+
+
+def _delivery(row: asyncpg.Record, attempts: list[Attempt]) -> Delivery:
+    state = DeliveryState(row["state"])
+    return Delivery(
+        id=row["id"],
+        webhook_id=row["webhook_id"],
+        event_id=row["event_id"],
+        sequence=row["sequence"],
+        type=row["type"],
+        state=state,
+        created_at=row["created_at"],
+        next_attempt_at=row["due"] if state is DeliveryState.PENDING else None,
+        ended_at=row["ended_at"],
+        replays_id=row["replays_id"],
+        request_body=row["body"],
+        attempts=attempts,
+    )
+
+
+async def disabled_since(db: Database, since: timedelta) -> list[datetime]:
+    """When the service disabled webhooks that failed for too long, as far as nobody has enabled them again."""
+    rows = await db.fetch(
+        """
+        select disabled_at from webhook
+        where disabled_because is not null and disabled_at > clock_timestamp() - $1::interval
+        """,
+        since,
+    )
+    return [row["disabled_at"] for row in rows]

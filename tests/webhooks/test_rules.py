@@ -1,0 +1,35 @@
+"""The schedule of attempts: quick at first, patient later, three days in all."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.webhooks.rules import TRIED_FOR, next_attempt
+
+START = datetime(2026, 3, 29, tzinfo=UTC)
+
+
+def schedule(spread: float) -> list[timedelta]:
+    at, failures, attempts = START, 0, [timedelta()]
+    while True:
+        failures += 1
+        upcoming = next_attempt(at, failures, START + TRIED_FOR, spread)
+        if upcoming is None:
+            return attempts
+        at = upcoming
+        attempts.append(at - START)
+
+
+class TestTheSchedule:
+    def test_is_the_documented_one(self) -> None:
+        pauses = [later - earlier for earlier, later in zip(schedule(0), schedule(0)[1:], strict=False)]
+        seconds = [5, 30, 120, 600, 1800, 3600, 7200, 14400, 21600, 28800, 43200, 43200, 43200]
+        assert [pause.total_seconds() for pause in pauses[:13]] == seconds
+
+    @given(st.floats(-1, 1))
+    def test_ends_with_an_attempt_after_exactly_three_days(self, spread: float) -> None:
+        attempts = schedule(spread)
+        assert attempts[-1] == TRIED_FOR
+        assert attempts == sorted(attempts)
+        assert 14 <= len(attempts) <= 17

@@ -1,0 +1,332 @@
+"""Webhooks: signed calls, at least once for each event, retried, logged, and told only what may be read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+from uuid import UUID
+
+import pytest
+from standardwebhooks import Webhook as Verifier
+from tests.people import OrganisationUnderTest, People
+from tests.webhooks.conftest import Receiver, answer
+
+from gridloom.database.after_commit import transaction
+from gridloom.edge.dispatch import Edge
+from gridloom.events.outbox import record_event
+from gridloom.kernel.ids import uuid7
+from gridloom.webhooks import store
+
+
+async def happen(edge: Edge, ours: UUID, number: int = 0, type: str = "auction.opened", **fields: Any) -> None:
+    async with transaction(edge.pool) as db:
+        await record_event(
+            db,
+            type=type,
+            organisation_id=ours,
+            subject="auctions/1",
+            permission=fields.get("permission", "Read:auctions"),
+            asset_key=fields.get("asset_key"),
+            data={"number": number},
+        )
+
+
+async def set_up(ours: OrganisationUnderTest, url: str, *types: str) -> dict[str, Any]:
+    made = await ours.admin.post("/webhooks", json={"url": url, "types": list(types)})
+    assert made.status_code == 201, made.text
+    webhook: dict[str, Any] = made.json()
+    return webhook
+
+
+async def deliveries(ours: OrganisationUnderTest, webhook: dict[str, Any], **query: Any) -> list[dict[str, Any]]:
+    read = await ours.admin.get(f"/webhooks/{webhook['id']}/deliveries", params=query)
+    assert read.status_code == 200, read.text
+    found: list[dict[str, Any]] = read.json()
+    return found
+
+
+async def until_state(ours: OrganisationUnderTest, webhook: dict[str, Any], state: str, count: int = 1) -> list[Any]:
+    async with asyncio.timeout(8):
+        while len(found := await deliveries(ours, webhook, state=state)) < count:
+            await asyncio.sleep(0.02)
+    return found
+
+
+class TestACall:
+    async def test_carries_the_event_and_a_signature_that_verifies(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        await happen(app, ours.id, 7)
+        call = (await receiver.wait(1))[0]
+        event = Verifier(webhook["secret"]).verify(call.body, call.headers)
+        assert set(event) == {"id", "type", "time", "organisationID", "subject", "data"}
+        assert event["data"] == {"number": 7}
+        assert call.headers["webhook-id"] == event["id"]
+        assert call.headers["content-type"] == "application/json"
+
+    async def test_is_logged_with_request_and_answer(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        receiver.answering = lambda call: answer(200, b"thanks", X_Receiver="here")
+        webhook = await set_up(ours, receiver.url)
+        await happen(app, ours.id)
+        (delivery,) = await until_state(ours, webhook, "DELIVERED")
+        (attempt,) = delivery["attempts"]
+        assert json.loads(delivery["requestBody"])["id"] == delivery["eventID"]
+        assert attempt["requestHeaders"]["webhook-id"] == delivery["eventID"]
+        assert (attempt["status"], attempt["answerBody"]) == (200, "thanks")
+        assert attempt["answerHeaders"]["x-receiver"] == "here"
+
+    async def test_is_made_for_the_wanted_types_only(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        await set_up(ours, receiver.url, "bid.placed")
+        await happen(app, ours.id, 1, "auction.opened")
+        await happen(app, ours.id, 2, "bid.placed")
+        calls = await receiver.wait(1)
+        assert [json.loads(call.body)["data"] for call in calls] == [{"number": 2}]
+
+    async def test_is_made_again_after_a_failure(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        receiver.answering = lambda call: answer(500 if len(receiver.calls) == 1 else 200)
+        webhook = await set_up(ours, receiver.url)
+        await happen(app, ours.id)
+        await receiver.wait(1)
+        await until_attempts(ours, webhook, 1)
+        await app.pool.execute(
+            "update webhook_delivery set due = clock_timestamp() where organisation_id = $1", ours.id
+        )
+        async with transaction(app.pool) as db:
+            await store.wake(db)
+        (delivery,) = await until_state(ours, webhook, "DELIVERED")
+        assert [attempt["status"] for attempt in delivery["attempts"]] == [500, 200]
+        ids = {call.headers["webhook-id"] for call in receiver.calls}
+        assert len(ids) == 1
+
+    async def test_waits_five_seconds_after_the_first_failure(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        receiver.answering = lambda call: answer(503)
+        webhook = await set_up(ours, receiver.url)
+        await happen(app, ours.id)
+        await until_attempts(ours, webhook, 1)
+        pause = await app.pool.fetchval(
+            """
+            select extract(epoch from d.due - a.started_at)::float8 from webhook_delivery d join webhook_attempt a
+              on a.delivery_id = d.id where d.organisation_id = $1
+            """,
+            ours.id,
+        )
+        assert 4 < pause < 6.5
+
+    async def test_is_taken_over_when_its_worker_dies(self, app, new_organisation, receiver) -> None:
+        """A delivery whose lease has run out is due again."""
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        await app.pool.execute(
+            """
+            insert into webhook_delivery
+              (organisation_id, id, webhook_id, sequence, event_id, type, body, attempts, due, give_up_at)
+            values ($1, $2, $3, 1, $2, 'bid.placed', '{}', 1, clock_timestamp(), clock_timestamp() + interval '3 days')
+            """,
+            ours.id, uuid7(), UUID(webhook["id"]),
+        )  # fmt: skip
+        async with transaction(app.pool) as db:
+            await store.wake(db)
+        await receiver.wait(1)
+        await until_state(ours, webhook, "DELIVERED")
+
+
+class TestAWebhookThatFailsForThreeDays:
+    async def give_up(self, app: Edge, ours: OrganisationUnderTest, receiver: Receiver) -> dict[str, Any]:
+        receiver.answering = lambda call: answer(500)
+        webhook = await set_up(ours, receiver.url)
+        await happen(app, ours.id)
+        await until_attempts(ours, webhook, 1)
+        await app.pool.execute(
+            """
+            update webhook_delivery set due = clock_timestamp(), give_up_at = clock_timestamp()
+            where organisation_id = $1
+            """,
+            ours.id,
+        )
+        async with transaction(app.pool) as db:
+            await store.wake(db)
+        await until_state(ours, webhook, "FAILED")
+        return webhook
+
+    async def test_is_disabled_with_an_event_and_shows_in_health(self, fresh_app, receiver) -> None:
+        app = await fresh_app()
+        async with People(app) as people:
+            ours = await people.new_organisation()
+            webhook = await self.give_up(app, ours, receiver)
+            read = (await ours.admin.get(f"/webhooks/{webhook['id']}")).json()
+            assert (read["enabled"], read["disabledBecause"]) == (False, "the receiver answered 500")
+            ready = (await ours.admin.get("/health/ready")).json()
+            assert {"DEGRADED"} == {check["status"] for check in ready["checks"] if check["name"] == "webhooks"}
+            async with asyncio.timeout(5):
+                while not await app.pool.fetchval("select exists (select from event where type = 'webhook.disabled')"):
+                    await asyncio.sleep(0.02)
+
+    async def test_gets_what_it_missed_once_it_is_enabled_again(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await self.give_up(app, ours, receiver)
+        await happen(app, ours.id, 8)
+        await asyncio.sleep(0.3)
+        missed = len(receiver.calls)
+        receiver.answering = lambda call: answer(200)
+        changed = await ours.admin.patch(f"/webhooks/{webhook['id']}", json={"enabled": True})
+        assert (changed.json()["enabled"], changed.json()["disabledBecause"]) == (True, None)
+        calls = await receiver.wait(missed + 1)
+        bodies = [json.loads(call.body) for call in calls[missed:]]
+        assert {"number": 8} in [body["data"] for body in bodies]
+
+    async def test_is_disabled_at_once_by_an_answer_of_gone(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        receiver.answering = lambda call: answer(410)
+        webhook = await set_up(ours, receiver.url)
+        await happen(app, ours.id)
+        await until_state(ours, webhook, "FAILED")
+        assert (await ours.admin.get(f"/webhooks/{webhook['id']}")).json()["enabled"] is False
+
+
+class TestASecret:
+    async def test_is_shown_once_and_never_again(self, new_organisation) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, "http://127.0.0.1:9/")
+        secret = webhook["secret"]
+        assert secret.startswith("whsec_")
+        for path in ("/webhooks", f"/webhooks/{webhook['id']}", f"/webhooks/{webhook['id']}/deliveries", "/audit-log"):
+            assert secret not in (await ours.admin.get(path)).text
+
+    async def test_is_answered_again_to_a_safe_retry_without_being_kept_readable(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        body, headers = {"url": "http://127.0.0.1:9/", "types": []}, {"Idempotency-Key": uuid7().hex}
+        first = await ours.admin.post("/webhooks", json=body, headers=headers)
+        again = await ours.admin.post("/webhooks", json=body, headers=headers)
+        assert again.json() == first.json()
+        assert again.headers["Idempotency-Replayed"] == "true"
+        assert len((await ours.admin.get("/webhooks")).json()) == 1
+        stored = await app.pool.fetch("select body from idempotency")
+        assert all(first.json()["secret"].encode() not in bytes(row["body"]) for row in stored)
+
+    async def test_overlaps_with_the_one_before_it(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        rotated = await ours.admin.post(f"/webhooks/{webhook['id']}/secret", json={"overlapSeconds": 60})
+        assert rotated.status_code == 200
+        assert rotated.json()["secret"] != webhook["secret"]
+        await happen(app, ours.id)
+        call = (await receiver.wait(1))[0]
+        for secret in (webhook["secret"], rotated.json()["secret"]):
+            Verifier(secret).verify(call.body, call.headers)
+
+    async def test_without_overlap_replaces_the_one_before_it_at_once(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        rotated = await ours.admin.post(f"/webhooks/{webhook['id']}/secret", json={"overlapSeconds": 0})
+        await happen(app, ours.id)
+        call = (await receiver.wait(1))[0]
+        Verifier(rotated.json()["secret"]).verify(call.body, call.headers)
+        with pytest.raises(Exception, match="No matching signature"):
+            Verifier(webhook["secret"]).verify(call.body, call.headers)
+
+
+class TestAReplay:
+    async def test_sends_the_same_event_again(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        await happen(app, ours.id)
+        (delivery,) = await until_state(ours, webhook, "DELIVERED")
+        path = f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}/replay"
+        replayed = await ours.admin.post(path)
+        assert replayed.status_code == 201
+        assert replayed.json()["replaysID"] == delivery["id"]
+        first, again = await receiver.wait(2)
+        assert first.body == again.body
+        assert first.headers["webhook-id"] == again.headers["webhook-id"]
+        assert (await ours.admin.post(path.replace(delivery["id"], str(uuid7())))).status_code == 404
+
+    async def test_of_a_disabled_webhook_is_refused(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        await happen(app, ours.id)
+        (delivery,) = await until_state(ours, webhook, "DELIVERED")
+        await ours.admin.patch(f"/webhooks/{webhook['id']}", json={"enabled": False})
+        refused = await ours.admin.post(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}/replay")
+        assert (refused.status_code, refused.json()["type"]) == (409, "/docs/problems/webhook-disabled")
+
+
+class TestTheResource:
+    async def test_is_paged_changed_and_removed(self, new_organisation) -> None:
+        ours = await new_organisation()
+        made = [await set_up(ours, f"http://127.0.0.1:9/{n}") for n in range(3)]
+        first = await ours.admin.get("/webhooks", params={"limit": 2})
+        assert [one["id"] for one in first.json()] == [one["id"] for one in made[:2]]
+        assert 'rel="next"' in first.headers["Link"]
+        path = f"/webhooks/{made[0]['id']}"
+        read = await ours.admin.get(path)
+        stale = await ours.admin.patch(path, json={"enabled": False}, headers={"If-Match": '"other"'})
+        assert stale.status_code == 412
+        changed = await ours.admin.patch(
+            path, json={"types": ["bid.placed", "bid.placed"]}, headers={"If-Match": read.headers["ETag"]}
+        )
+        assert changed.json()["types"] == ["bid.placed"]
+        assert (await ours.admin.delete(path)).status_code == 204
+        assert (await ours.admin.get(path)).status_code == 404
+
+    @pytest.mark.parametrize(
+        ("body", "status", "pointer"),
+        [
+            ({"types": []}, 400, "/url"),
+            ({"url": "http://127.0.0.1/"}, 400, "/types"),
+            ({"url": "http://127.0.0.1/", "types": ["nonsense"]}, 400, "/types/0"),
+            ({"url": "http://127.0.0.1/", "types": None}, 400, "/types"),
+            ({"url": 5, "types": []}, 400, "/url"),
+            ({"url": "http://127.0.0.1/", "types": [], "secret": "mine"}, 400, "/secret"),
+            ({"url": "http://127.0.0.1/", "types": [], "description": "x" * 501}, 400, "/description"),
+            ({"url": "http://10.0.0.1/", "types": []}, 422, None),
+        ],
+    )
+    async def test_refuses_bad_bodies(self, new_organisation, body, status, pointer) -> None:
+        answer = await (await new_organisation()).admin.post("/webhooks", json=body)
+        assert answer.status_code == status
+        if pointer is not None:
+            assert answer.json()["errors"][0]["pointer"] == pointer
+
+    async def test_is_for_those_who_manage_the_organisation_and_for_no_other_organisation(
+        self, new_organisation
+    ) -> None:
+        ours, theirs = await new_organisation(), await new_organisation()
+        webhook = await set_up(ours, "http://127.0.0.1:9/")
+        assert (await ours.trader.get("/webhooks")).status_code == 403
+        for method, path in (
+            ("GET", ""),
+            ("DELETE", ""),
+            ("GET", "/deliveries"),
+            ("POST", f"/deliveries/{uuid7()}/replay"),
+        ):
+            answer = await theirs.admin.request(method, f"/webhooks/{webhook['id']}{path}")
+            assert answer.status_code == 404, path
+        assert (await theirs.admin.patch(f"/webhooks/{webhook['id']}", json={})).status_code == 404
+        assert (await theirs.admin.post(f"/webhooks/{webhook['id']}/secret", json={})).status_code == 404
+
+    async def test_is_told_nothing_after_a_grant_was_taken_back(self, app, new_organisation, receiver) -> None:
+        owner, ours = await new_organisation(), await new_organisation()
+        await set_up(ours, receiver.url)
+        key = await app.pool.fetchval(
+            "insert into asset (id, kind, organisation_id) values ($1, 'PHYSICAL', $2) returning key", uuid7(), owner.id
+        )
+        await app.pool.execute("insert into asset_grant values ($1, $2, $3, $2)", key, ours.id, ["Read:schedules"])
+        schedules: Any = {"type": "schedule.updated", "permission": "Read:schedules", "asset_key": key}
+        await happen(app, owner.id, 1, **schedules)
+        await receiver.wait(1)
+        await app.pool.execute("delete from asset_grant where asset_key = $1", key)
+        await happen(app, owner.id, 2, **schedules)
+        await happen(app, ours.id, 3)
+        calls = await receiver.wait(2)
+        assert [json.loads(call.body)["data"]["number"] for call in calls] == [1, 3]
+
+
+async def until_attempts(ours: OrganisationUnderTest, webhook: dict[str, Any], count: int) -> None:
+    async with asyncio.timeout(8):
+        while not (found := await deliveries(ours, webhook)) or len(found[0]["attempts"]) < count:
+            await asyncio.sleep(0.02)
