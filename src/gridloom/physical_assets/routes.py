@@ -13,6 +13,7 @@ from gridloom.identity.store.grants import insert_asset, put_grant
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import FieldError, NotFound
 from gridloom.physical_assets import store
+from gridloom.physical_assets.availability.changes import announce_change
 from gridloom.physical_assets.model import (
     AssetsQuery,
     NewParametersVersion,
@@ -145,6 +146,7 @@ async def put_parameters(call: Call, physical_asset_id: UUID, body: NewParameter
     call.check_if_match(str(await store.latest_parameters_version(call.db, reach.key)))
     valid_from = await store.platform_now(call.db) if body.valid_from is UNSET else body.valid_from
     added = await store.insert_parameters(call.db, reach.key, valid_from, body, call.caller.id)
+    await announce_change(call.db, reach.key)
     return Answer(added, etag=str(added.version))
 
 

@@ -1,0 +1,104 @@
+"""What of a virtual asset is available, from what is left of the physical assets behind it.
+
+A promise is firm: as long as a physical asset has as much left as it has promised, all its promises hold in full, so
+what nobody was promised is lost first. Below that, they all shrink alike, to `available ÷ promised`. A virtual asset
+has the sum of its promises, `rated · Σ share · min(1, available ÷ promised)`, for charging, discharging and energy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability.series import CHARGE, DISCHARGE, ENERGY, availability
+from gridloom.physical_assets.availability.store import Circumstances, load_circumstances
+from gridloom.virtual_assets.backing_store import read_steps
+from gridloom.virtual_assets.grid import Floats, period_number, period_start
+from gridloom.virtual_assets.ledger import TOLERANCE, Step
+from gridloom.virtual_assets.model import Promise, VirtualAsset
+from gridloom.virtual_assets.store import read_promises
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Availability:
+    """The available parts of what is rated, 0 to 1, in each period from `first` on."""
+
+    first: int
+    charge: Floats
+    discharge: Floats
+    energy: Floats
+
+    def between(self, first: int, end: int) -> Availability:
+        cut = slice(first - self.first, end - self.first)
+        return Availability(first, self.charge[cut], self.discharge[cut], self.energy[cut])
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.charge)
+
+
+async def load_available(db: Database, asset: VirtualAsset, first: int, end: int) -> Availability:
+    """What is available of the asset in the periods `first` up to but not `end`."""
+    if first >= end:
+        return Availability(first, np.ones(0), np.ones(0), np.ones(0))
+    promises = await read_promises(db, asset.key)
+    window = Window(period_start(first), period_start(end))
+    keys = [promise.physical_asset_key for promise in promises]
+    circumstances = await load_circumstances(db, keys, window)
+    steps = await read_steps(db, keys, window)
+    return available_of(promises, circumstances, steps, first, end)
+
+
+def available_of(
+    promises: Sequence[Promise],
+    circumstances: Mapping[int, Circumstances],
+    steps: Mapping[int, Sequence[Step]],
+    first: int,
+    end: int,
+) -> Availability:
+    parts = np.zeros((3, end - first))
+    for promise in promises:
+        key = promise.physical_asset_key
+        parts += promise.share * _kept(circumstances[key], steps[key], first, end)
+    # Shares sum to 1 up to rounding; what is not lost is there in full.
+    parts[parts > 1 - 1e-12] = 1.0
+    return Availability(first, parts[0], parts[1], parts[2])
+
+
+def _kept(circumstances: Circumstances, steps: Sequence[Step], first: int, end: int) -> Floats:
+    """Which part of its promises one physical asset keeps: rows for charging, discharging and energy."""
+    if _keeps_all(circumstances, steps, first):
+        return np.ones((3, 1))
+    series = availability(
+        circumstances.ratings, circumstances.outages, Window(period_start(first), period_start(end))
+    ).available
+    promised = np.zeros((3, end - first))
+    for step in steps:
+        span = slice(max(0, period_number(step.start) - first), max(0, period_number(step.end) - first))
+        promised[:, span] = [[step.promised.charge_kw], [step.promised.discharge_kw], [step.promised.energy_kwh]]
+    there = series[:, [CHARGE, DISCHARGE, ENERGY]].T
+    kept = np.ones_like(promised)
+    np.divide(there, promised, out=kept, where=promised > there + TOLERANCE)
+    return kept
+
+
+def _keeps_all(circumstances: Circumstances, steps: Sequence[Step], first: int) -> bool:
+    """Whether nothing is missing and no rating is below what is promised, at a glance."""
+    if circumstances.outages or not circumstances.ratings or not steps:
+        return not steps
+    start = period_start(first)
+    ratings = sorted(circumstances.ratings, key=lambda rating: rating.valid_from)
+    if ratings[0].valid_from > start:
+        return False
+    in_force = [r for r, n in zip(ratings, [*ratings[1:], None], strict=True) if n is None or n.valid_from > start]
+    return all(
+        step.promised.charge_kw <= rating.charge_power_kw
+        and step.promised.discharge_kw <= rating.discharge_power_kw
+        and step.promised.energy_kwh <= rating.energy_kwh
+        for step in steps
+        for rating in in_force
+    )

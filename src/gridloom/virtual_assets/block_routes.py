@@ -1,0 +1,255 @@
+"""HTTP for the blocks of a virtual asset and their schedules."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from gridloom.edge import ARROW, BULK_BODY_LIMIT, CSV, JSON, PARQUET, Answer, Call, Page, Stream, operation
+from gridloom.edge.tabular import TIME, stream_table
+from gridloom.identity.reach import organisation_reach
+from gridloom.kernel.problem import NotFound
+from gridloom.virtual_assets import store
+from gridloom.virtual_assets.availability import Availability, load_available
+from gridloom.virtual_assets.blocks import NothingToJoin, NoWholesalePower
+from gridloom.virtual_assets.carving import ScheduleInTheWay, carve_block, give_back_block
+from gridloom.virtual_assets.grid import Floats, days_of, period_number
+from gridloom.virtual_assets.model import Block, VirtualAsset
+from gridloom.virtual_assets.routes import ASSETS, TAG, author_of, etag_of, known_asset
+from gridloom.virtual_assets.rules import (
+    BlockOutsideAsset,
+    BlockWithoutSchedule,
+    EnergyOutOfBounds,
+    GateClosed,
+    Points,
+    PowerBeyondAvailable,
+    check_new_block,
+    check_window,
+    read_points,
+)
+from gridloom.virtual_assets.schedule_store import lane_power_kw, read_day_range, read_lane_as_of, version_at
+from gridloom.virtual_assets.scheduling import put_schedule
+from gridloom.virtual_assets.views import (
+    CAPACITY_COLUMNS,
+    block_view,
+    capacity_kw,
+    period_times,
+    scheduled_block_view,
+)
+from gridloom.virtual_assets.windows import asked_periods
+from gridloom.virtual_assets.wire import (
+    BlockQuery,
+    BlocksQuery,
+    BlockView,
+    NewBlock,
+    NewSchedule,
+    ScheduledBlockView,
+    WindowQuery,
+)
+
+BLOCKS = ASSETS + "/{virtualAssetID}/blocks"
+BLOCK = BLOCKS + "/{blockID}"
+TABLES = (JSON, CSV, ARROW, PARQUET)
+ANSWERED_PERIODS = 672  # a week: what a PUT shows of a long schedule it has accepted
+
+
+@operation("GET", BLOCKS, summary="List blocks", tag=TAG, access="Read:virtual-assets")
+async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: BlocksQuery) -> Page[BlockView]:
+    """All blocks in the order of time, each with its schedule and capacity in the window."""
+    asset = await known_asset(call, organisation_id, virtual_asset_id)
+    now = await store.platform_now(call.db)
+    first, end = asset.clip(*asked_periods(query.start, query.end, now))
+    version = await _version_as_of(call, asset, query.as_of)
+    place = query.after(tuple[int, int])
+    blocks = [
+        block
+        for block in await store.read_blocks(call.db, asset.key, version)
+        if place is None or (block.first, block.lane) > place
+    ]
+    page = query.page(blocks, lambda block: (block.first, block.lane))
+    available = await load_available(call.db, asset, first, end)
+    powers = await read_day_range(call.db, asset.key, days_of(first, end)) if version is None else {}
+    views = []
+    for block in page.items:
+        start, stop = _within(block, first, end)
+        power_kw = (
+            lane_power_kw(powers, block.lane, start, stop)
+            if version is None
+            else await read_lane_as_of(call.db, asset.key, block.lane, version, start, stop)
+        )
+        views.append(block_view(block, start, power_kw, available))
+    return Page(views, page.next_cursor)
+
+
+@operation(
+    "POST",
+    BLOCKS,
+    summary="Carve out a block",
+    tag=TAG,
+    access="Update:schedules",
+    status=201,
+    problems=(NoWholesalePower, ScheduleInTheWay, GateClosed, BlockOutsideAsset),
+)
+async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewBlock) -> Answer[BlockView]:
+    """Cut a block out of the wholesale blocks that cover its window.
+
+    Each of those keeps the rest: its earliest piece keeps the id, further pieces get new ones. A new wholesale block
+    takes over what of their schedules no longer fits beside it; for the other markets a schedule in the way is 409.
+    """
+    check_window(body.start, body.end)
+    asset = await _locked_asset(call, organisation_id, virtual_asset_id)
+    span = period_number(body.start), period_number(body.end)
+    check_new_block(asset, span, body.rated_charge_power, body.rated_discharge_power)
+    block, version = await carve_block(
+        call.db,
+        asset,
+        span,
+        body.market,
+        (body.rated_charge_power, body.rated_discharge_power),
+        author_of(call),
+        await store.platform_now(call.db),
+    )
+    first, end = asset.clip(block.first, min(block.end, block.first + ANSWERED_PERIODS))
+    power_kw, available = await _course_of(call, asset, block, first, end)
+    return Answer(
+        block_view(block, first, power_kw, available),
+        headers={"Location": f"{call.path}/{block.id}"},
+        etag=f"{asset.key}-{version}",
+    )
+
+
+@operation(
+    "GET", BLOCK, summary="Read a block", tag=TAG, access="Read:virtual-assets", produces=TABLES, answers=BlockView
+)
+async def get_block(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: BlockQuery
+) -> Answer[BlockView] | Stream:
+    """The block with its schedule and capacity in the window; as a table, one row for each quarter-hour.
+
+    `as-of` asks for the block and its schedule as they stood at that moment; capacity is always the present one.
+    """
+    asset = await known_asset(call, organisation_id, virtual_asset_id)
+    version = await _version_as_of(call, asset, query.as_of)
+    block = await _known_block(call, asset, block_id, version)
+    now = await store.platform_now(call.db)
+    first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
+    power_kw, available = await _course_of(call, asset, block, first, end, version)
+    if call.accepts != JSON:
+        return _table(call.accepts, block, first, power_kw, available)
+    return Answer(block_view(block, first, power_kw, available), etag=etag_of(asset))
+
+
+@operation(
+    "PUT",
+    BLOCK,
+    summary="Schedule a block",
+    tag=TAG,
+    access="Update:schedules",
+    body_limit_bytes=BULK_BODY_LIMIT,
+    problems=(GateClosed, BlockWithoutSchedule, PowerBeyondAvailable, EnergyOutOfBounds),
+)
+async def schedule_block(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: WindowQuery, body: NewSchedule
+) -> Answer[ScheduledBlockView]:
+    """Replace exactly the periods given, all or nothing.
+
+    An end state away from the target is accepted and reported as `imbalance`. The answer shows the periods from the
+    first to the last one given, at most a week of them, or the window asked for with `start` and `end`.
+    """
+    asset = await _locked_asset(call, organisation_id, virtual_asset_id)
+    block = await _known_block(call, asset, block_id)
+    call.check_if_match(etag_of(asset))
+    points = _points(body, block)
+    now = await store.platform_now(call.db)
+    accepted = await put_schedule(call.db, asset, block, points, author_of(call), now)
+    call.audit_details.update(version=accepted.version, periods=len(points.periods))
+    first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
+    if query.start is not None or query.end is not None:
+        first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
+    power_kw, available = await _course_of(call, asset, block, first, end)
+    view = scheduled_block_view(block, first, power_kw, available, accepted.imbalance)
+    return Answer(view, etag=f"{asset.key}-{accepted.version}")
+
+
+def _points(body: NewSchedule, block: Block) -> Points:
+    schedule = body.schedule
+    power_kw = np.fromiter((point.power for point in schedule), np.float64, len(schedule))
+    return read_points([point.time for point in schedule], power_kw, block)
+
+
+@operation(
+    "DELETE",
+    BLOCK,
+    summary="Give a block back",
+    tag=TAG,
+    access="Update:schedules",
+    problems=(GateClosed, NothingToJoin),
+)
+async def delete_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID) -> None:
+    """Its power returns to the wholesale blocks beside it, and pieces that the carving had cut apart become one again.
+
+    A wholesale block hands its schedule over with its power; the asset's power never changes.
+    """
+    asset = await _locked_asset(call, organisation_id, virtual_asset_id)
+    block = await _known_block(call, asset, block_id)
+    call.check_if_match(etag_of(asset))
+    await give_back_block(call.db, asset, block, author_of(call), await store.platform_now(call.db))
+
+
+# --- what they share -----------------------------------------------------------------------------------------------
+
+
+async def _locked_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    asset = await store.lock_asset(call.db, owner, virtual_asset_id)
+    if asset is None:
+        raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
+    return asset
+
+
+async def _known_block(call: Call, asset: VirtualAsset, block_id: UUID, version: int | None = None) -> Block:
+    block = await store.read_block(call.db, asset.key, block_id, version)
+    if block is None:
+        raise NotFound(f"The virtual asset has no block {block_id}{' then' if version is not None else ''}.")
+    return block
+
+
+async def _version_as_of(call: Call, asset: VirtualAsset, moment: datetime | None) -> int | None:
+    """The version that stood at the moment; None for the present."""
+    if moment is None:
+        return None
+    version = await version_at(call.db, asset.key, moment)
+    if version is None:
+        raise NotFound(f"The virtual asset was not there yet at {moment.isoformat().replace('+00:00', 'Z')}.")
+    return version
+
+
+def _within(block: Block, first: int, end: int) -> tuple[int, int]:
+    first = min(max(first, block.first), block.end)
+    return first, max(first, min(end, block.end))
+
+
+async def _course_of(
+    call: Call, asset: VirtualAsset, block: Block, first: int, end: int, version: int | None = None
+) -> tuple[Floats, Availability]:
+    """The block's schedule, as it stands or stood at a version, and what is available."""
+    available = await load_available(call.db, asset, first, end)
+    if version is not None:
+        return await read_lane_as_of(call.db, asset.key, block.lane, version, first, end), available
+    powers = await read_day_range(call.db, asset.key, days_of(first, end))
+    return lane_power_kw(powers, block.lane, first, end), available
+
+
+def _table(media_type: str, block: Block, first: int, power_kw: Floats, available: Availability) -> Stream:
+    end = first + len(power_kw)
+    schema = pa.schema([("time", TIME), ("power", pa.float64()), *((name, pa.float64()) for name in CAPACITY_COLUMNS)])
+    columns = [pa.array(period_times(first, end), TIME), power_kw, *capacity_kw(block, first, end, available)]
+
+    async def batches() -> AsyncIterator[pa.RecordBatch]:
+        yield pa.record_batch([pa.array(column) for column in columns], schema=schema)
+
+    return stream_table(media_type, schema, batches(), file_name=f"block-{block.id}")

@@ -1,0 +1,35 @@
+"""Asking for a look at what closes: the jobs that cut schedules when their gates close, by name and due time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from gridloom.database.pool import Database
+from gridloom.jobs import enqueue
+from gridloom.virtual_assets.cutting import may_exceed_cycles
+from gridloom.virtual_assets.grid import period_start
+from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.trajectory import DaySummaries
+
+CLOSE_GATE: Final = "virtual-assets.close-gate"
+"""Job, keyed by a virtual asset's key: cut what does not fit and whose gate has closed."""
+
+
+async def look_again(db: Database, asset_key: int, due: datetime) -> None:
+    await enqueue(db, CLOSE_GATE, key=str(asset_key), due=due, clock="platform")
+
+
+async def look_at_gate_closure(db: Database, asset: VirtualAsset, period: int) -> None:
+    await look_again(db, asset.key, period_start(period) - timedelta(seconds=asset.terms.gate_closure_s))
+
+
+async def watch_cycles(db: Database, asset: VirtualAsset, summaries: DaySummaries, now: datetime) -> None:
+    """Schedules beyond the cycle limits are accepted, and cut when their gates close."""
+    terms = asset.terms
+    if terms.daily_cycle_limit is None and terms.annual_cycle_limit is None:
+        return
+    daily_kwh = None if terms.daily_cycle_limit is None else terms.daily_cycle_limit * terms.energy_capacity_kwh
+    annual_kwh = None if terms.annual_cycle_limit is None else terms.annual_cycle_limit * terms.energy_capacity_kwh
+    if may_exceed_cycles(summaries.exported_kwh, daily_kwh, annual_kwh):
+        await look_again(db, asset.key, now)

@@ -1,0 +1,224 @@
+"""HTTP for virtual assets and portfolios."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from msgspec import UNSET
+
+from gridloom.edge import Answer, Call, Page, operation
+from gridloom.identity.reach import asset_reach, organisation_reach
+from gridloom.kernel.ids import PhysicalAssetID, PortfolioID, uuid7
+from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound, Problem
+from gridloom.kernel.window import Window
+from gridloom.virtual_assets import store
+from gridloom.virtual_assets.allocation import BackingAssetInactive, CapacityTaken, UnknownBackingAsset, allocate
+from gridloom.virtual_assets.model import AssetTerms, Author, BackingShare, Portfolio, VirtualAsset
+from gridloom.virtual_assets.rules import SharesNotWhole, check_shares, check_window
+from gridloom.virtual_assets.trajectory import Efficiency
+from gridloom.virtual_assets.views import asset_views, portfolio_view
+from gridloom.virtual_assets.wire import (
+    NewPortfolio,
+    NewVirtualAsset,
+    PortfolioChange,
+    PortfoliosQuery,
+    PortfolioView,
+    VirtualAssetsQuery,
+    VirtualAssetView,
+)
+
+TAG = "Virtual assets"
+ASSETS = "/organisations/{organisationID}/virtual-assets"
+PORTFOLIOS = "/organisations/{organisationID}/portfolios"
+
+
+class UnknownPortfolio(Problem):
+    """A virtual asset can be put into a portfolio of its own organisation only."""
+
+    status = 422
+    title = "The organisation has no such portfolio"
+
+
+class UnknownVirtualAsset(Problem):
+    """A portfolio holds virtual assets of its own organisation only. The detail lists the ids at fault."""
+
+    status = 422
+    title = "The organisation has no such virtual asset"
+
+
+def author_of(call: Call) -> Author:
+    return Author(call.caller.kind, call.caller.id)
+
+
+async def known_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
+    """The asset, if it is one of the organisation's and the caller may look at that organisation."""
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    asset = await store.read_asset(call.db, owner, virtual_asset_id)
+    if asset is None:
+        raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
+    return asset
+
+
+@operation("GET", ASSETS, summary="List virtual assets", tag=TAG, access="Read:virtual-assets")
+async def list_virtual_assets(call: Call, organisation_id: UUID, query: VirtualAssetsQuery) -> Page[VirtualAssetView]:
+    """The organisation's virtual assets, those whose life overlaps `start` to `end` where given."""
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    if query.start and query.end:
+        check_window(query.start, query.end, on_grid=False, place="query:")
+    assets = await store.read_assets(
+        call.db, owner, start=query.start, end=query.end, after=query.after(UUID), limit=query.limit + 1
+    )
+    page = query.page(assets, lambda asset: asset.id)
+    now = await store.platform_now(call.db)
+    return Page(await asset_views(call.db, page.items, now), page.next_cursor)
+
+
+@operation(
+    "POST",
+    ASSETS,
+    summary="Allocate a virtual asset directly",
+    tag=TAG,
+    access="Manage:auctions",
+    status=201,
+    problems=(CapacityTaken, BackingAssetInactive, UnknownBackingAsset, UnknownPortfolio, SharesNotWhole),
+)
+async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtualAsset) -> Answer[VirtualAssetView]:
+    """Outside an auction, by the operator. The asset is born with one wholesale block over its whole life, idle.
+
+    The backing assets must have the capacity free over the whole window; 409 says what is taken. The caller's
+    organisation needs `Update:schedules` on each of them.
+    """
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    if not call.caller.is_operator:
+        raise Forbidden("Only the platform's operator allocates virtual assets.")
+    terms = _terms(body)
+    if body.portfolio_id is not None and await store.read_portfolio(call.db, owner, body.portfolio_id) is None:
+        raise UnknownPortfolio(f"The organisation has no portfolio {body.portfolio_id}.")
+    for share in terms.backing:
+        try:
+            await asset_reach(call.db, call.caller, share.physical_asset_id, "Update:schedules")
+        except NotFound as unknown:
+            raise UnknownBackingAsset(unknown.detail) from None
+    asset = await allocate(call.db, owner, terms, author_of(call))
+    (view,) = await asset_views(call.db, [asset], asset.created_at)
+    return Answer(view, headers={"Location": f"{call.path}/{asset.id}"}, etag=etag_of(asset))
+
+
+def _terms(body: NewVirtualAsset) -> AssetTerms:
+    check_window(body.start, body.end)
+    check_shares([(entry.physical_asset_id, entry.share) for entry in body.backing])
+    return AssetTerms(
+        name=body.name,
+        window=Window(body.start, body.end),
+        delivery_zone=body.delivery_zone.value,
+        charge_kw=body.rated_charge_power,
+        discharge_kw=body.rated_discharge_power,
+        energy_capacity_kwh=body.energy_capacity,
+        efficiency=Efficiency(body.charge_efficiency, body.discharge_efficiency),
+        backing=tuple(BackingShare(PhysicalAssetID(entry.physical_asset_id), entry.share) for entry in body.backing),
+        portfolio_id=None if body.portfolio_id is None else PortfolioID(body.portfolio_id),
+        daily_cycle_limit=body.daily_cycle_limit,
+        annual_cycle_limit=body.annual_cycle_limit,
+        ramp_rate_kw_s=body.ramp_rate,
+        gate_closure_s=body.dispatch_gate_closure_seconds,
+        initial_soc=body.initial_state_of_charge_percentage / 100,
+        final_soc_tolerance=body.final_soc_tolerance,
+    )
+
+
+def etag_of(asset: VirtualAsset) -> str:
+    """All blocks of an asset share one store, so one version stands for the asset and each of its blocks."""
+    return f"{asset.key}-{asset.version}"
+
+
+@operation("GET", ASSETS + "/{virtualAssetID}", summary="Read a virtual asset", tag=TAG, access="Read:virtual-assets")
+async def get_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> Answer[VirtualAssetView]:
+    asset = await known_asset(call, organisation_id, virtual_asset_id)
+    (view,) = await asset_views(call.db, [asset], await store.platform_now(call.db))
+    return Answer(view, etag=etag_of(asset))
+
+
+# --- portfolios ----------------------------------------------------------------------------------------------------
+
+
+@operation("GET", PORTFOLIOS, summary="List portfolios", tag=TAG, access="Read:virtual-assets")
+async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQuery) -> Page[PortfolioView]:
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    found = await store.read_portfolios(call.db, owner, after=query.after(UUID), limit=query.limit + 1)
+    page = query.page(found, lambda portfolio: portfolio.id)
+    return Page([portfolio_view(portfolio) for portfolio in page.items], page.next_cursor)
+
+
+@operation(
+    "POST",
+    PORTFOLIOS,
+    summary="Make a portfolio",
+    tag=TAG,
+    access="Update:schedules",
+    status=201,
+    problems=(UnknownVirtualAsset,),
+)
+async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio) -> Answer[PortfolioView]:
+    """A group of the organisation's virtual assets. An asset that is in another portfolio moves over."""
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    portfolio_id = PortfolioID(uuid7())
+    await store.insert_portfolio(call.db, portfolio_id, owner, body.name)
+    if body.virtual_asset_ids is not UNSET:
+        await _fill(call, portfolio_id, owner, body.virtual_asset_ids)
+    portfolio = await _known_portfolio(call, owner, portfolio_id)
+    return Answer(
+        portfolio_view(portfolio), headers={"Location": f"{call.path}/{portfolio_id}"}, etag=_portfolio_etag(portfolio)
+    )
+
+
+@operation("GET", PORTFOLIOS + "/{portfolioID}", summary="Read a portfolio", tag=TAG, access="Read:virtual-assets")
+async def get_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) -> Answer[PortfolioView]:
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    portfolio = await _known_portfolio(call, owner, portfolio_id)
+    return Answer(portfolio_view(portfolio), etag=_portfolio_etag(portfolio))
+
+
+@operation(
+    "PATCH",
+    PORTFOLIOS + "/{portfolioID}",
+    summary="Rename or refill a portfolio",
+    tag=TAG,
+    access="Update:schedules",
+    problems=(UnknownVirtualAsset,),
+)
+async def update_portfolio(
+    call: Call, organisation_id: UUID, portfolio_id: UUID, body: PortfolioChange
+) -> Answer[PortfolioView]:
+    """A list of assets replaces the one before; those left out are in no portfolio then."""
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    portfolio = await _known_portfolio(call, owner, portfolio_id, lock=True)
+    call.check_if_match(_portfolio_etag(portfolio))
+    if body.name is UNSET and body.virtual_asset_ids is UNSET:
+        raise BadRequest("There is nothing to change.", [FieldError("", "Expected name or virtualAssetIDs.")])
+    if body.virtual_asset_ids is not UNSET:
+        await _fill(call, portfolio_id, owner, body.virtual_asset_ids)
+    await store.update_portfolio(call.db, portfolio_id, owner, portfolio.name if body.name is UNSET else body.name)
+    changed = await _known_portfolio(call, owner, portfolio_id)
+    return Answer(portfolio_view(changed), etag=_portfolio_etag(changed))
+
+
+async def _known_portfolio(call: Call, owner: UUID, portfolio_id: UUID, *, lock: bool = False) -> Portfolio:
+    portfolio = await store.read_portfolio(call.db, owner, portfolio_id, lock=lock)
+    if portfolio is None:
+        raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
+    return portfolio
+
+
+async def _fill(call: Call, portfolio_id: UUID, owner: UUID, asset_ids: list[UUID]) -> None:
+    strangers = await store.set_portfolio_assets(call.db, portfolio_id, owner, asset_ids)
+    if strangers:
+        listed = ", ".join(str(stranger) for stranger in strangers[:20])
+        raise UnknownVirtualAsset(
+            f"Not virtual assets of the organisation: {listed}.",
+            [FieldError(f"/virtualAssetIDs/{asset_ids.index(stranger)}", "unknown") for stranger in strangers[:20]],
+        )
+
+
+def _portfolio_etag(portfolio: Portfolio) -> str:
+    """An asset can move to another portfolio without this one being changed, so its assets count as well."""
+    return f"{portfolio.version}-{hash(portfolio.virtual_asset_ids) & 0xFFFFFFFF:08x}"

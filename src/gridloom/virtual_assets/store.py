@@ -1,0 +1,418 @@
+"""Virtual assets, their blocks, backing and portfolios in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from gridloom.database.pool import Database
+from gridloom.kernel.ids import (
+    AuctionID,
+    BlockID,
+    OrganisationID,
+    PhysicalAssetID,
+    PortfolioID,
+    VirtualAssetID,
+)
+from gridloom.kernel.window import Window
+from gridloom.virtual_assets.model import (
+    AssetTerms,
+    BackingShare,
+    Block,
+    Market,
+    Portfolio,
+    Promise,
+    VirtualAsset,
+)
+from gridloom.virtual_assets.trajectory import Efficiency
+
+_ASSET = """
+  select a.key, a.id, v.organisation_id, v.portfolio_id, v.name, v.start_at, v.end_at, v.delivery_zone, v.eic_code,
+         v.rated_charge_power_kw, v.rated_discharge_power_kw, v.energy_capacity_kwh, v.charge_efficiency,
+         v.discharge_efficiency, v.daily_cycle_limit, v.annual_cycle_limit, v.ramp_rate_kw_s, v.gate_closure_s,
+         v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
+         v.first_misfit
+  from virtual_asset v join asset a on a.key = v.asset_key
+"""
+
+
+async def platform_now(db: Database) -> datetime:
+    now: datetime = await db.fetchval("select platform_now()")
+    return now
+
+
+async def read_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> VirtualAsset | None:
+    row = await db.fetchrow(_ASSET + "where a.id = $1 and v.organisation_id = $2", asset_id, organisation_id)
+    return None if row is None else (await _with_backing(db, [row]))[0]
+
+
+async def lock_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> VirtualAsset | None:
+    """The asset's row, held until the transaction ends: whoever changes its schedules does so one after the other."""
+    row = await db.fetchrow(
+        _ASSET + "where a.id = $1 and v.organisation_id = $2 for no key update of v", asset_id, organisation_id
+    )
+    return None if row is None else (await _with_backing(db, [row]))[0]
+
+
+async def lock_asset_by_key(db: Database, key: int) -> VirtualAsset | None:
+    row = await db.fetchrow(_ASSET + "where v.asset_key = $1 for no key update of v", key)
+    return None if row is None else (await _with_backing(db, [row]))[0]
+
+
+async def read_assets(
+    db: Database,
+    organisation_id: UUID,
+    *,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    after: UUID | None = None,
+    limit: int = 100,
+) -> list[VirtualAsset]:
+    """The organisation's assets whose life overlaps the window, in the order of their ids."""
+    rows = await db.fetch(
+        _ASSET
+        + """where v.organisation_id = $1 and ($2::timestamptz is null or v.end_at > $2)
+               and ($3::timestamptz is null or v.start_at < $3) and ($4::uuid is null or a.id > $4)
+             order by a.id limit $5""",
+        organisation_id,
+        start,
+        end,
+        after,
+        limit,
+    )
+    return await _with_backing(db, rows)
+
+
+async def _with_backing(db: Database, rows: Sequence[asyncpg.Record]) -> list[VirtualAsset]:
+    shares: dict[int, list[BackingShare]] = {row["key"]: [] for row in rows}
+    for row in await db.fetch(
+        """select b.asset_key, a.id, b.share from virtual_backing b join asset a on a.key = b.physical_asset_key
+           where b.asset_key = any($1::int[]) order by b.asset_key, b.position""",
+        list(shares),
+    ):
+        shares[row["asset_key"]].append(BackingShare(PhysicalAssetID(row["id"]), row["share"]))
+    return [_asset(row, tuple(shares[row["key"]])) for row in rows]
+
+
+def _asset(row: asyncpg.Record, backing: tuple[BackingShare, ...]) -> VirtualAsset:
+    terms = AssetTerms(
+        name=row["name"],
+        window=Window(row["start_at"], row["end_at"]),
+        delivery_zone=row["delivery_zone"],
+        charge_kw=row["rated_charge_power_kw"],
+        discharge_kw=row["rated_discharge_power_kw"],
+        energy_capacity_kwh=row["energy_capacity_kwh"],
+        efficiency=Efficiency(row["charge_efficiency"], row["discharge_efficiency"]),
+        backing=backing,
+        portfolio_id=None if row["portfolio_id"] is None else PortfolioID(row["portfolio_id"]),
+        eic_code=row["eic_code"],
+        daily_cycle_limit=row["daily_cycle_limit"],
+        annual_cycle_limit=row["annual_cycle_limit"],
+        ramp_rate_kw_s=row["ramp_rate_kw_s"],
+        gate_closure_s=row["gate_closure_s"],
+        initial_soc=row["initial_soc"],
+        final_soc_target=row["final_soc_target"],
+        final_soc_tolerance=row["final_soc_tolerance"],
+        auction_id=None if row["auction_id"] is None else AuctionID(row["auction_id"]),
+    )
+    return VirtualAsset(
+        key=row["key"],
+        id=VirtualAssetID(row["id"]),
+        organisation_id=OrganisationID(row["organisation_id"]),
+        created_at=row["created_at"],
+        terms=terms,
+        version=row["version"],
+        end_kwh=row["end_kwh"],
+        first_misfit=row["first_misfit"],
+    )
+
+
+async def insert_asset(
+    db: Database, asset_id: VirtualAssetID, organisation_id: UUID, terms: AssetTerms
+) -> VirtualAsset:
+    """Write the asset's row at its first version; blocks and backing follow."""
+    key: int = await db.fetchval(
+        "insert into asset (id, kind, organisation_id) values ($1, 'VIRTUAL', $2) returning key",
+        asset_id,
+        organisation_id,
+    )
+    initial_kwh = terms.initial_soc * terms.energy_capacity_kwh
+    created_at: datetime = await db.fetchval(
+        """
+        insert into virtual_asset (
+          asset_key, organisation_id, portfolio_id, name, start_at, end_at, delivery_zone, eic_code,
+          rated_charge_power_kw, rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency,
+          daily_cycle_limit, annual_cycle_limit, ramp_rate_kw_s, gate_closure_s, initial_soc, final_soc_target,
+          final_soc_tolerance, auction_id, created_at, version, end_kwh)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+                platform_now(), 1, $22)
+        returning created_at
+        """,
+        key,
+        organisation_id,
+        terms.portfolio_id,
+        terms.name,
+        terms.window.start,
+        terms.window.end,
+        terms.delivery_zone,
+        terms.eic_code,
+        terms.charge_kw,
+        terms.discharge_kw,
+        terms.energy_capacity_kwh,
+        terms.efficiency.charge,
+        terms.efficiency.discharge,
+        terms.daily_cycle_limit,
+        terms.annual_cycle_limit,
+        terms.ramp_rate_kw_s,
+        terms.gate_closure_s,
+        terms.initial_soc,
+        terms.final_soc_target,
+        terms.final_soc_tolerance,
+        terms.auction_id,
+        initial_kwh,
+    )
+    return VirtualAsset(
+        key=key,
+        id=asset_id,
+        organisation_id=OrganisationID(organisation_id),
+        created_at=created_at,
+        terms=terms,
+        version=1,
+        end_kwh=initial_kwh,
+        first_misfit=None,
+    )
+
+
+async def set_first_misfit(db: Database, key: int, period: int | None) -> None:
+    await db.execute("update virtual_asset set first_misfit = $2 where asset_key = $1", key, period)
+
+
+async def assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[int]:
+    """The virtual assets that a physical one stands behind and whose life is not over, in the order of their keys."""
+    rows = await db.fetch(
+        """select b.asset_key from virtual_backing b join virtual_asset v using (asset_key)
+           where b.physical_asset_key = $1 and v.end_at > $2 order by b.asset_key""",
+        physical_asset_key,
+        now,
+    )
+    return [row["asset_key"] for row in rows]
+
+
+# --- blocks --------------------------------------------------------------------------------------------------------
+
+
+async def read_blocks(db: Database, key: int, version: int | None = None) -> list[Block]:
+    """The blocks that stand, or stood at a version, in the order of time."""
+    rows = await db.fetch(
+        """select id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
+           where asset_key = $1 and since_version <= $2 and (until_version is null or until_version > $2)
+           order by first_period, lane"""
+        if version is not None
+        else """select id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
+                where asset_key = $1 and until_version is null order by first_period, lane""",
+        *((key,) if version is None else (key, version)),
+    )
+    return [_block(row) for row in rows]
+
+
+async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]) -> dict[int, list[Block]]:
+    """The blocks that stood at each of these versions."""
+    blocks: dict[int, list[Block]] = {version: [] for version in versions}
+    for row in await db.fetch(
+        """select v.version, b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw
+           from unnest($2::int[]) v(version) join virtual_block b
+             on b.asset_key = $1 and b.since_version <= v.version
+                and (b.until_version is null or b.until_version > v.version)
+           order by v.version, b.first_period, b.lane""",
+        key,
+        list(versions),
+    ):
+        blocks[row["version"]].append(_block(row))
+    return blocks
+
+
+async def read_blocks_of(db: Database, keys: Sequence[int]) -> dict[int, list[Block]]:
+    blocks: dict[int, list[Block]] = {key: [] for key in keys}
+    for row in await db.fetch(
+        """select asset_key, id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
+           where asset_key = any($1::int[]) and until_version is null order by asset_key, first_period, lane""",
+        list(keys),
+    ):
+        blocks[row["asset_key"]].append(_block(row))
+    return blocks
+
+
+async def read_block(db: Database, key: int, block_id: UUID, version: int | None = None) -> Block | None:
+    row = await db.fetchrow(
+        """select id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
+           where asset_key = $1 and id = $2
+             and case when $3::int is null then until_version is null
+                 else since_version <= $3 and (until_version is null or until_version > $3) end""",
+        key,
+        block_id,
+        version,
+    )
+    return None if row is None else _block(row)
+
+
+def _block(row: asyncpg.Record) -> Block:
+    return Block(
+        BlockID(row["id"]),
+        row["lane"],
+        row["first_period"],
+        row["end_period"],
+        Market(row["market"]),
+        row["charge_kw"],
+        row["discharge_kw"],
+    )
+
+
+async def replace_blocks(db: Database, key: int, version: int, before: Iterable[Block], after: Iterable[Block]) -> None:
+    """End what no longer stands as it was, and add what stands from this version on."""
+    before, after = set(before), set(after)
+    await db.execute(
+        """update virtual_block set until_version = $3
+           where asset_key = $1 and id = any($2::uuid[]) and until_version is null""",
+        key,
+        [block.id for block in before - after],
+        version,
+    )
+    await db.executemany(
+        """insert into virtual_block
+             (asset_key, id, since_version, lane, first_period, end_period, market, charge_kw, discharge_kw)
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
+        [
+            (key, b.id, version, b.lane, b.first, b.end, b.market.value, b.charge_kw, b.discharge_kw)
+            for b in after - before
+        ],
+    )
+
+
+# --- backing -------------------------------------------------------------------------------------------------------
+
+
+async def read_promises(db: Database, key: int) -> list[Promise]:
+    return (await read_promises_of(db, [key]))[key]
+
+
+async def read_promises_of(db: Database, keys: Sequence[int]) -> dict[int, list[Promise]]:
+    """What stands behind each of these virtual assets."""
+    promises: dict[int, list[Promise]] = {key: [] for key in keys}
+    for row in await db.fetch(
+        """select b.asset_key, b.physical_asset_key, a.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh
+           from virtual_backing b join asset a on a.key = b.physical_asset_key
+           where b.asset_key = any($1::int[]) order by b.asset_key, b.position""",
+        list(keys),
+    ):
+        promises[row["asset_key"]].append(
+            Promise(
+                row["physical_asset_key"],
+                PhysicalAssetID(row["id"]),
+                row["share"],
+                row["charge_kw"],
+                row["discharge_kw"],
+                row["energy_kwh"],
+            )
+        )
+    return promises
+
+
+async def insert_promises(db: Database, key: int, promises: Sequence[Promise]) -> None:
+    await db.executemany(
+        """insert into virtual_backing
+             (asset_key, physical_asset_key, position, share, charge_kw, discharge_kw, energy_kwh)
+           values ($1, $2, $3, $4, $5, $6, $7)""",
+        [
+            (key, p.physical_asset_key, position, p.share, p.charge_kw, p.discharge_kw, p.energy_kwh)
+            for position, p in enumerate(promises)
+        ],
+    )
+
+
+# --- portfolios ----------------------------------------------------------------------------------------------------
+
+_PORTFOLIO = """
+  select p.id, p.organisation_id, p.name, p.version, p.created_at,
+         array(select a.id from virtual_asset v join asset a on a.key = v.asset_key
+               where v.organisation_id = p.organisation_id and v.portfolio_id = p.id order by a.id) as asset_ids
+  from portfolio p
+"""
+
+
+async def read_portfolios(
+    db: Database, organisation_id: UUID, *, after: UUID | None = None, limit: int = 100
+) -> list[Portfolio]:
+    rows = await db.fetch(
+        _PORTFOLIO + "where p.organisation_id = $1 and ($2::uuid is null or p.id > $2) order by p.id limit $3",
+        organisation_id,
+        after,
+        limit,
+    )
+    return [_portfolio(row) for row in rows]
+
+
+async def read_portfolio(
+    db: Database, organisation_id: UUID, portfolio_id: UUID, *, lock: bool = False
+) -> Portfolio | None:
+    if lock:
+        await db.execute(
+            "select 1 from portfolio where organisation_id = $1 and id = $2 for no key update",
+            organisation_id,
+            portfolio_id,
+        )
+    row = await db.fetchrow(_PORTFOLIO + "where p.organisation_id = $1 and p.id = $2", organisation_id, portfolio_id)
+    return None if row is None else _portfolio(row)
+
+
+async def insert_portfolio(db: Database, portfolio_id: PortfolioID, organisation_id: UUID, name: str) -> None:
+    await db.execute(
+        "insert into portfolio (id, organisation_id, name) values ($1, $2, $3)", portfolio_id, organisation_id, name
+    )
+
+
+async def update_portfolio(db: Database, portfolio_id: UUID, organisation_id: UUID, name: str) -> None:
+    await db.execute(
+        """update portfolio set name = $3, version = version + 1, updated_at = clock_timestamp()
+           where id = $1 and organisation_id = $2""",
+        portfolio_id,
+        organisation_id,
+        name,
+    )
+
+
+async def set_portfolio_assets(
+    db: Database, portfolio_id: UUID, organisation_id: UUID, asset_ids: Sequence[UUID]
+) -> list[UUID]:
+    """Put exactly these assets into the portfolio; answers those that are not the organisation's."""
+    known: list[Any] = await db.fetch(
+        """select a.id, a.key from virtual_asset v join asset a on a.key = v.asset_key
+           where v.organisation_id = $1 and a.id = any($2::uuid[]) order by a.key""",
+        organisation_id,
+        list(asset_ids),
+    )
+    strangers = set(asset_ids) - {row["id"] for row in known}
+    if strangers:
+        return sorted(strangers)
+    await db.execute(
+        """update virtual_asset set portfolio_id = case when asset_key = any($3::int[]) then $2::uuid end
+           where organisation_id = $1 and (asset_key = any($3::int[]) or portfolio_id = $2)""",
+        organisation_id,
+        portfolio_id,
+        [row["key"] for row in known],
+    )
+    return []
+
+
+def _portfolio(row: asyncpg.Record) -> Portfolio:
+    return Portfolio(
+        PortfolioID(row["id"]),
+        OrganisationID(row["organisation_id"]),
+        row["name"],
+        row["version"],
+        row["created_at"],
+        tuple(VirtualAssetID(id) for id in row["asset_ids"]),
+    )

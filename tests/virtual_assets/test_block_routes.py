@@ -1,0 +1,197 @@
+"""Blocks over HTTP: carved out of wholesale power, given back, and never more than the asset."""
+
+import pytest
+from tests.virtual_assets.conftest import QUARTER, wire
+from tests.virtual_assets.test_schedules import problem
+
+
+def wholesale(blocks):
+    return [block for block in blocks if block["market"] == "WHOLESALE"]
+
+
+class TestNewAsset:
+    async def test_has_one_wholesale_block_over_its_whole_life_at_rest(self, make_battery):
+        battery = await make_battery()
+        (block,) = await battery.blocks()
+        assert block["market"] == "WHOLESALE"
+        assert (block["start"], block["end"]) == (battery.asset["start"], battery.asset["end"])
+        assert (block["ratedChargePower"], block["ratedDischargePower"]) == (1000, 1000)
+        assert {point["power"] for point in block["schedule"]} == {0}
+        assert set(await battery.energies()) == {1000}
+
+
+class TestCarving:
+    async def test_keeps_the_sum_at_every_moment(self, make_battery):
+        battery = await make_battery()
+        answer = await battery.carve(16, 16, "FCR", 300, 300)
+        assert answer.status_code == 201, answer.text
+        assert (await battery.carve(24, 40, "AFRR_POS", 0, 600)).status_code == 201
+        blocks = await battery.blocks()
+        for period in range(192):
+            moment = wire(battery.start + period * QUARTER)
+            standing = [block for block in blocks if block["start"] <= moment < block["end"]]
+            assert sum(block["ratedChargePower"] for block in standing) == 1000
+            assert sum(block["ratedDischargePower"] for block in standing) == 1000
+        asset = await battery.read()
+        assert len(asset["blockIDs"]) == len(asset["blockMetadata"]) == len(blocks)
+        assert asset["blockIDs"][0] == battery.asset["blockIDs"][0]
+
+    async def test_changes_no_trajectory_and_no_schedule_that_fits_beside_it(self, make_battery):
+        battery = await make_battery()
+        await battery.put([-400] * 6 + [300] * 6, offset=10)
+        before = await battery.energies()
+        assert (await battery.carve(8, 20, "FCR", 600, 600)).status_code == 201
+        assert await battery.energies() == before
+
+    async def test_of_a_wholesale_block_takes_over_what_no_longer_fits(self, make_battery):
+        battery = await make_battery()
+        await battery.put([-900] * 2 + [700] * 2, offset=10)
+        before = await battery.energies()
+        answer = await battery.carve(8, 20, "WHOLESALE", 600, 600)
+        assert [point["power"] for point in answer.json()["schedule"]][:8] == [0, 0, -500, -500, 300, 300, 0, 0]
+        assert await battery.energies() == pytest.approx(before)
+
+    async def test_in_time_leaves_two_blocks_that_follow_each_other(self, make_battery):
+        battery = await make_battery()
+        await battery.put([-100] * 4, offset=94)
+        before = await battery.energies()
+        later = (await battery.carve(96, 96, "WHOLESALE", 1000, 1000)).json()
+        assert [point["power"] for point in later["schedule"]][:3] == [-100, -100, 0]
+        first, second = await battery.blocks()
+        assert first["end"] == second["start"] == later["start"]
+        assert await battery.energies() == before
+        answer = await battery.put([50], offset=97, url=f"{battery.url}/blocks/{later['id']}")
+        assert answer.status_code == 200
+        assert (await battery.put([50], offset=97)).status_code == 400
+
+    async def test_is_refused_where_a_schedule_stands_in_the_way(self, make_battery):
+        battery = await make_battery()
+        await battery.put([800], offset=20)
+        answer = problem(await battery.carve(16, 16, "FCR", 300, 300), 409, "schedule-in-the-way")
+        assert answer["firstPeriod"] == wire(battery.start + 20 * QUARTER)
+        assert len(await battery.blocks()) == 1
+
+    async def test_is_refused_where_a_commitment_stands_in_the_way(self, make_battery):
+        battery = await make_battery()
+        await battery.carve(16, 16, "FCR", 800, 800)
+        problem(await battery.carve(0, 32, "AFRR_NEG", 300, 0), 409, "no-wholesale-power")
+
+    async def test_is_refused_off_the_grid_outside_the_asset_and_without_power(self, make_battery):
+        battery = await make_battery()
+        body = {
+            "start": wire(battery.start + QUARTER / 2),
+            "end": battery.asset["end"],
+            "market": "FCR",
+            "ratedChargePower": 1,
+            "ratedDischargePower": 1,
+        }
+        problem(await battery.client.post(f"{battery.url}/blocks", json=body), 400, "bad-request")
+        problem(await battery.carve(-4, 8, "FCR", 1, 1), 422, "block-outside-asset")
+        problem(await battery.carve(4, 8, "FCR", 0, 0), 422, "block-outside-asset")
+        problem(await battery.carve(8, 0, "FCR", 1, 1), 400, "bad-request")
+        problem(await battery.carve(8, 4, "INTRADAY", 1, 1), 400, "bad-request")
+        problem(await battery.carve(8, 4, "FCR", 1001, 0), 409, "no-wholesale-power")
+
+    async def test_of_all_power_leaves_an_asset_that_still_answers(self, make_battery):
+        battery = await make_battery()
+        assert (await battery.carve(0, 192, "FCR", 1000, 1000)).status_code == 201
+        assert [block["market"] for block in await battery.blocks()] == ["FCR"]
+        assert set(await battery.energies()) == {1000}
+
+
+class TestAncillaryBlock:
+    async def test_takes_no_schedule(self, make_battery):
+        battery = await make_battery()
+        block = (await battery.carve(16, 16, "FCR", 300, 300)).json()
+        answer = await battery.put([10], offset=16, url=f"{battery.url}/blocks/{block['id']}")
+        problem(answer, 422, "block-without-schedule")
+
+    async def test_takes_its_power_from_the_wholesale_schedule(self, make_battery):
+        battery = await make_battery()
+        await battery.carve(16, 16, "FCR", 300, 300)
+        during = wholesale(await battery.blocks())[1]
+        url = f"{battery.url}/blocks/{during['id']}"
+        problem(await battery.put([701], offset=16, url=url), 422, "power-beyond-available")
+        assert (await battery.put([700], offset=16, url=url)).status_code == 200
+
+    async def test_given_back_restores_what_was(self, make_battery):
+        battery = await make_battery()
+        await battery.put([-200] * 4, offset=14)
+        block = (await battery.carve(16, 16, "FCR", 300, 300)).json()
+        assert (await battery.client.delete(f"{battery.url}/blocks/{block['id']}")).status_code == 204
+        (only,) = await battery.blocks()
+        assert only["id"] == battery.asset["blockIDs"][0]
+        assert only["ratedChargePower"] == 1000
+        assert [point["power"] for point in only["schedule"]][13:19] == [0, -200, -200, -200, -200, 0]
+        assert (await battery.client.get(f"{battery.url}/blocks/{block['id']}")).status_code == 404
+
+
+class TestWholesaleBlock:
+    async def test_given_back_hands_over_its_schedule(self, make_battery):
+        battery = await make_battery()
+        await battery.put([-900] * 4, offset=10)
+        before = await battery.energies()
+        block = (await battery.carve(8, 20, "WHOLESALE", 600, 600)).json()
+        assert (await battery.client.delete(f"{battery.url}/blocks/{block['id']}")).status_code == 204
+        (only,) = await battery.blocks()
+        assert [point["power"] for point in only["schedule"]][9:15] == [0, -900, -900, -900, -900, 0]
+        assert await battery.energies() == before
+
+    async def test_stays_when_it_is_the_last(self, make_battery):
+        battery = await make_battery()
+        problem(await battery.client.delete(battery.block_url), 409, "nothing-to-join")
+
+
+class TestBlocksInThePast:
+    async def test_are_seen_as_they_were(self, make_battery):
+        battery = await make_battery()
+        await battery.put([-100], offset=20)
+        moment = (await battery.client.get(f"{battery.url}/schedule-history")).json()[0]["acceptedAt"]
+        await battery.carve(16, 16, "FCR", 300, 300)
+        params = {"as-of": moment, "start": battery.asset["start"], "end": battery.asset["end"]}
+        (block,) = (await battery.client.get(f"{battery.url}/blocks", params=params)).json()
+        assert block["end"] == battery.asset["end"]
+        assert block["schedule"][20]["power"] == -100
+
+
+class TestFormats:
+    @pytest.mark.parametrize(
+        "accept",
+        ["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet", "application/json"],
+    )
+    async def test_are_negotiated(self, make_battery, accept):
+        import io
+
+        import pyarrow as pa
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        battery = await make_battery()
+        await battery.put([-100, 50])
+        params = {"start": battery.asset["start"], "end": wire(battery.start + 4 * QUARTER)}
+        headers = {"Accept": accept}
+        answers = {
+            path: await battery.client.get(url, params=params, headers=headers)
+            for path, url in {
+                "block": battery.block_url,
+                "charge": f"{battery.url}/state-of-charge",
+                "projected": f"{battery.url}/state-of-energy/projected",
+                "operational": f"{battery.url}/operational",
+            }.items()
+        }
+        for answer in answers.values():
+            assert answer.status_code == 200, answer.text
+            assert answer.headers["Content-Type"].startswith(accept)
+        if accept == "application/json":
+            assert [point["power"] for point in answers["block"].json()["schedule"]] == [-100, 50, 0, 0]
+            return
+        read = {
+            "text/csv": lambda body: pa.csv.read_csv(io.BytesIO(body)),
+            "application/vnd.apache.arrow.stream": lambda body: pa.ipc.open_stream(body).read_all(),
+            "application/vnd.apache.parquet": lambda body: pa.parquet.read_table(io.BytesIO(body)),
+        }[accept]
+        table = read(answers["block"].content)
+        assert table["power"].to_pylist() == [-100, 50, 0, 0]
+        assert read(answers["projected"].content)["energy"].to_pylist()[0] == 1000
+        assert read(answers["charge"].content)["stateOfChargePercentage"].to_pylist()[0] == 50
+        assert read(answers["operational"].content).num_columns == 15

@@ -1,0 +1,132 @@
+"""Blocks are slices: whatever is carved and given back, they never sum to more than the asset."""
+
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.kernel.ids import BlockID
+from gridloom.virtual_assets.blocks import (
+    NothingToJoin,
+    NoWholesalePower,
+    carve,
+    first_overcommitment,
+    give_back,
+)
+from gridloom.virtual_assets.model import Block, Market
+
+WHOLE = Block(BlockID(UUID(int=1)), 0, 0, 100, Market.WHOLESALE, 1000.0, 800.0)
+
+
+def sums(blocks):
+    charge, discharge = np.zeros(100), np.zeros(100)
+    for block in blocks:
+        charge[block.first : block.end] += block.charge_kw
+        discharge[block.first : block.end] += block.discharge_kw
+    return charge, discharge
+
+
+def no_lane_doubled(blocks):
+    used = set()
+    for block in blocks:
+        for period in range(block.first, block.end):
+            assert (block.lane, period) not in used
+            used.add((block.lane, period))
+    return True
+
+
+REQUESTS = st.lists(
+    st.tuples(
+        st.integers(0, 99),
+        st.integers(1, 100),
+        st.sampled_from(Market),
+        st.floats(0, 1000).map(lambda kw: round(kw, 3)),
+        st.floats(1, 800).map(lambda kw: round(kw, 3)),
+    ),
+    max_size=8,
+)
+
+
+class TestCarving:
+    def test_cuts_the_wholesale_block_in_three_and_keeps_its_id_for_the_first_piece(self):
+        carving = carve([WHOLE], 16, 32, Market.FCR, 300.0, 300.0)
+        wholesale = sorted((b for b in carving.blocks if b.market is Market.WHOLESALE), key=lambda b: b.first)
+        assert [(b.first, b.end, b.charge_kw, b.discharge_kw) for b in wholesale] == [
+            (0, 16, 1000.0, 800.0),
+            (16, 32, 700.0, 500.0),
+            (32, 100, 1000.0, 800.0),
+        ]
+        assert wholesale[0].id == WHOLE.id
+        assert len({b.id for b in carving.blocks}) == 4
+
+    def test_of_all_the_power_leaves_no_empty_piece(self):
+        carving = carve([WHOLE], 50, 100, Market.WHOLESALE, 1000.0, 800.0)
+        assert sorted((b.first, b.end, b.lane) for b in carving.blocks) == [(0, 50, 0), (50, 100, 0)]
+
+    def test_refuses_more_than_wholesale_blocks_hold(self):
+        blocks = carve([WHOLE], 16, 32, Market.FCR, 600.0, 600.0).blocks
+        with pytest.raises(NoWholesalePower, match="hold 400 kW of charging and 200 kW"):
+            carve(blocks, 20, 40, Market.AFRR_POS, 0.0, 300.0)
+
+    @given(REQUESTS)
+    def test_keeps_the_sum_at_every_moment(self, requests):
+        blocks: tuple[Block, ...] = (WHOLE,)
+        for first, length, market, charge, discharge in requests:
+            end = min(100, first + length)
+            try:
+                blocks = carve(blocks, first, end, market, charge, discharge).blocks
+            except NoWholesalePower:
+                continue
+            charge_kw, discharge_kw = sums(blocks)
+            np.testing.assert_allclose(charge_kw, 1000.0)
+            np.testing.assert_allclose(discharge_kw, 800.0)
+            assert first_overcommitment(blocks, 1000.0, 800.0) is None
+            assert no_lane_doubled(blocks)
+
+    @given(REQUESTS, st.randoms(use_true_random=False))
+    def test_and_giving_back_in_any_order_keeps_the_sum(self, requests, random):
+        blocks: tuple[Block, ...] = (WHOLE,)
+        carved = []
+        for first, length, market, charge, discharge in requests:
+            try:
+                carving = carve(blocks, first, min(100, first + length), market, charge, discharge)
+            except NoWholesalePower:
+                continue
+            blocks = carving.blocks
+            if market is not Market.WHOLESALE:
+                carved.append(carving.block)
+        random.shuffle(carved)
+        for block in carved:
+            blocks = give_back(blocks, block).blocks
+            charge_kw, discharge_kw = sums(blocks)
+            np.testing.assert_allclose(charge_kw, 1000.0)
+            np.testing.assert_allclose(discharge_kw, 800.0)
+            assert no_lane_doubled(blocks)
+        assert all(block.market is Market.WHOLESALE for block in blocks)
+
+
+class TestGivingBack:
+    def test_restores_the_block_as_it_was_before_the_carving(self):
+        carving = carve([WHOLE], 16, 32, Market.FCR, 300.0, 300.0)
+        assert give_back(carving.blocks, carving.block).blocks == (WHOLE,)
+
+    def test_restores_it_too_when_all_the_power_was_carved(self):
+        carving = carve([WHOLE], 16, 32, Market.FCR, 1000.0, 800.0)
+        restored = give_back(carving.blocks, carving.block).blocks
+        assert [(b.first, b.end, b.charge_kw) for b in restored] == [(0, 100, 1000.0)]
+
+    def test_joins_wholesale_blocks_split_in_time(self):
+        carving = carve([WHOLE], 50, 100, Market.WHOLESALE, 1000.0, 800.0)
+        assert give_back(carving.blocks, carving.block).blocks == (WHOLE,)
+
+    def test_joins_parallel_wholesale_blocks_and_moves_the_schedule(self):
+        carving = carve([WHOLE], 0, 100, Market.WHOLESALE, 400.0, 300.0)
+        given_back = give_back(carving.blocks, carving.block)
+        assert given_back.blocks == (WHOLE,)
+        assert [(m.source, m.target, m.first, m.end) for m in given_back.moves] == [(1, 0, 0, 100)]
+
+    def test_refuses_the_last_wholesale_block(self):
+        with pytest.raises(NothingToJoin):
+            give_back([WHOLE], WHOLE)

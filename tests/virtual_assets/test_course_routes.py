@@ -1,0 +1,77 @@
+"""What follows from the schedules: state of charge, stored energy, operational series."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.virtual_assets.conftest import wire
+
+
+class TestStateOfCharge:
+    async def test_is_that_at_the_start_of_each_quarter_hour(self, make_battery):
+        battery = await make_battery()
+        await battery.put([-1000] * 4)
+        params = {"start": battery.asset["start"], "end": battery.asset["end"]}
+        points = (await battery.client.get(f"{battery.url}/state-of-charge", params=params)).json()
+        assert [point["stateOfChargePercentage"] for point in points[:5]] == [50, 61.25, 72.5, 83.75, 95]
+        assert len(points) == 192
+        assert points[0]["time"] == battery.asset["start"]
+
+    async def test_shows_a_window_around_now_when_none_is_asked_for(self, make_battery):
+        battery = await make_battery()
+        points = (await battery.client.get(f"{battery.url}/state-of-charge")).json()
+        assert 0 < len(points) <= 192
+        assert points[0]["time"] == battery.asset["start"]
+
+    async def test_refuses_a_window_that_ends_before_it_starts(self, make_battery):
+        battery = await make_battery()
+        for path in ("state-of-charge", "state-of-energy/projected", "operational", "adjustments", "blocks"):
+            params = {"start": battery.asset["end"], "end": battery.asset["start"]}
+            answer = await battery.client.get(f"{battery.url}/{path}", params=params)
+            assert answer.status_code == 400, path
+
+
+class TestStateOfEnergy:
+    async def test_now_follows_the_running_period(self, make_battery):
+        start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)
+        battery = await make_battery(start=wire(start), end=wire(start + timedelta(days=1)))
+        body = (await battery.client.get(f"{battery.url}/state-of-energy/latest")).json()
+        assert body["energy"] == 1000
+        assert body["stateOfChargePercentage"] == 50
+        assert abs(datetime.fromisoformat(body["time"]) - datetime.now(UTC)) < timedelta(seconds=5)
+
+    async def test_before_its_life_is_what_it_starts_with(self, make_battery):
+        battery = await make_battery(initialStateOfChargePercentage=30)
+        body = (await battery.client.get(f"{battery.url}/state-of-energy/latest")).json()
+        assert (body["time"], body["energy"]) == (battery.asset["start"], 600)
+
+    async def test_projected_reaches_from_now_to_the_end_of_life(self, make_battery):
+        battery = await make_battery()
+        points = (await battery.client.get(f"{battery.url}/state-of-energy/projected")).json()
+        assert len(points) == 192
+
+
+class TestOperational:
+    async def test_has_each_category_with_its_unit(self, make_battery):
+        battery = await make_battery()
+        await battery.put([-1000] * 4 + [0] * 4 + [900] * 7)
+        params = {"start": battery.asset["start"], "end": battery.asset["end"]}
+        body = (await battery.client.get(f"{battery.url}/operational", params=params)).json()
+        assert [entry["dataPointName"] for entry in body["metaData"]] == list(body["data"])
+        assert len(body["data"]) == 14
+        at = {name: [point["value"] for point in points] for name, points in body["data"].items()}
+        assert at["maximumDeliverablePower"][0] == 1000
+        assert at["minimumDeliverablePower"][4] == pytest.approx(-(2000 - 1900) / 0.9 * 4)
+        assert at["maximumDeliverablePower"][15] == pytest.approx(150 * 0.9 * 4)
+        assert at["cyclesTotal"][-1] == pytest.approx(7 * 225 / 2000)
+        assert at["cyclesWholesale"] == at["cyclesTotal"]
+        assert set(at["cyclesFCR"]) == {0}
+        assert set(at["energyCapacityRated"]) == {2000}
+
+    async def test_answers_only_what_was_asked_for(self, make_battery):
+        battery = await make_battery()
+        params = {"categories": "cyclesTotal,chargeEfficiency"}
+        body = (await battery.client.get(f"{battery.url}/operational", params=params)).json()
+        assert list(body["data"]) == ["cyclesTotal", "chargeEfficiency"]
+        answer = await battery.client.get(f"{battery.url}/operational", params={"categories": "cyclesTotal,speed"})
+        assert answer.status_code == 400
+        assert "speed" in answer.json()["detail"]

@@ -1,0 +1,33 @@
+"""The imbalance report says how far from its target a schedule ends, and what to do about it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.virtual_assets.imbalance import imbalance_of
+
+
+class TestImbalance:
+    @given(st.floats(0, 1e6), st.floats(1, 1e6), st.floats(0, 1))
+    def test_is_never_both_charge_and_discharge(self, end_kwh, capacity_kwh, tolerance):
+        report = imbalance_of(min(end_kwh, capacity_kwh), capacity_kwh, tolerance)
+        assert not (report.imbalance_charge_kwh > 0 and report.imbalance_discharge_kwh > 0)
+        assert report.imbalance_charge_kwh >= 0
+        assert report.imbalance_discharge_kwh >= 0
+        assert 0 <= report.end_state_of_charge_percentage <= 100
+
+    def test_of_too_much_energy_asks_for_discharging(self):
+        report = imbalance_of(1500.0, 2000.0, 0.01)
+        assert not report.balanced
+        assert (report.imbalance_charge_kwh, report.imbalance_discharge_kwh) == (0.0, 500.0)
+        assert report.end_state_of_charge_percentage == 75.0
+        assert "discharge 500.000 kWh" in report.feedback
+
+    def test_of_too_little_energy_asks_for_charging(self):
+        report = imbalance_of(400.0, 2000.0, 0.01)
+        assert (report.imbalance_charge_kwh, report.imbalance_discharge_kwh) == (600.0, 0.0)
+        assert "charge 600.000 kWh" in report.feedback
+
+    @pytest.mark.parametrize(("end_kwh", "balanced"), [(1000, True), (1020, True), (980, True), (1020.1, False)])
+    def test_is_balanced_within_the_tolerance(self, end_kwh, balanced):
+        assert imbalance_of(end_kwh, 2000.0, 0.01).balanced is balanced
