@@ -33,6 +33,10 @@ from gridloom.residents import Resident, deliver_webhooks, run_jobs, sequence_ev
 from gridloom.revenue import routes as revenue
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
+from gridloom.virtual_assets import block_routes as virtual_asset_blocks
+from gridloom.virtual_assets import course_routes as virtual_asset_course
+from gridloom.virtual_assets import revalidation as _revalidation  # noqa: F401 — declares jobs
+from gridloom.virtual_assets import routes as virtual_assets
 from gridloom.webhooks import routes as webhooks
 
 ROOMS: tuple[ModuleType, ...] = (
@@ -50,6 +54,9 @@ ROOMS: tuple[ModuleType, ...] = (
     asset_health,
     grants,
     fleets,
+    virtual_assets,
+    virtual_asset_blocks,
+    virtual_asset_course,
     settlements,
     revenue,
 )
