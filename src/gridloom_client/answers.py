@@ -53,23 +53,23 @@ class User(Answered):
     role: str | None = None
 
 
-class NewApiKey(Answered):
+class ApiKeyEntry(Answered):
+    id: UUID
+    name: str
+    permissions: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None = None
+
+
+class IssuedApiKey(Answered):
     """The one answer that shows the secret."""
 
     id: UUID
     name: str
     secret: str
-    permissions: tuple[str, ...] = ()
+    permissions: tuple[str, ...]
+    created_at: datetime
     expires_at: datetime | None = None
-
-
-class ApiKeyEntry(Answered):
-    id: UUID
-    name: str
-    permissions: tuple[str, ...] = ()
-    created_at: datetime | None = None
-    expires_at: datetime | None = None
-    last_used_at: datetime | None = None
 
 
 class Organisation(Answered):
@@ -80,13 +80,26 @@ class Organisation(Answered):
 
 
 class Invitation(Answered):
-    """`token` is there only in the answer that creates it."""
+    """`status` is PENDING, ACCEPTED, REVOKED or EXPIRED."""
 
     id: UUID
+    organisation_id: UUID
     email: str
     role: str
-    token: str | None = None
-    expires_at: datetime | None = None
+    status: str
+    created_at: datetime
+    expires_at: datetime
+
+
+class IssuedInvitation(Answered):
+    """The one answer that shows the token."""
+
+    id: UUID
+    organisation_id: UUID
+    email: str
+    role: str
+    token: str
+    expires_at: datetime
 
 
 class Member(Answered):
@@ -94,6 +107,23 @@ class Member(Answered):
     username: str
     role: str
     display_name: str | None = None
+
+
+class AuditEntry(Answered):
+    """Who did what to which resource, when, from where, and how it ended."""
+
+    id: UUID
+    time: datetime
+    actor_kind: str
+    action: str
+    method: str
+    resource: str
+    status: int
+    organisation_id: UUID | None = None
+    actor_id: UUID | None = None
+    actor_name: str | None = None
+    address: str | None = None
+    details: Record | None = None
 
 
 # --- physical assets -------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom_client.answers import ApiKeyEntry, Me, NewApiKey, Record, SignedIn, User
+from gridloom_client.answers import ApiKeyEntry, IssuedApiKey, Me, Record, SignedIn, User
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 
@@ -38,7 +38,9 @@ class Auth(Surface[M]):
         """Other sessions end."""
 
     @operation("POST", "/auth/api-keys")
-    def create_api_key(self, *, name: str, permissions: Sequence[str], expires_at: datetime | None = None) -> NewApiKey:
+    def create_api_key(
+        self, *, name: str, permissions: Sequence[str], expires_at: datetime | None = None
+    ) -> IssuedApiKey:
         """The secret is shown this once."""
 
     @collection("/auth/api-keys")

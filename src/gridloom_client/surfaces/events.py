@@ -13,5 +13,11 @@ class Events(Surface[M]):
     """What the caller may read of what changes."""
 
     @stream("/events")
-    def follow(self, *, types: Sequence[str] | None = None, last_event_id: str | None = None) -> Event:
+    def follow(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        subjects: Sequence[str] | None = None,
+        last_event_id: str | None = None,
+    ) -> Event:
         """Events as they happen, until you stop; after `last_event_id`, if given. A lost connection is resumed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from gridloom_client.answers import Invitation, Member, Organisation, Record
+from gridloom_client.answers import AuditEntry, Invitation, IssuedInvitation, Member, Organisation
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 
@@ -31,7 +31,7 @@ class Organisations(Surface[M]):
     def invitations(self, organisation_id: ID, *, page_size: int | None = None) -> Invitation: ...
 
     @operation("POST", "/organisations/{organisationID}/invitations")
-    def invite(self, organisation_id: ID, *, email: str, role: str) -> Invitation:
+    def invite(self, organisation_id: ID, *, email: str, role: str) -> IssuedInvitation:
         """The invitation's token is shown this once."""
 
     @operation("DELETE", "/organisations/{organisationID}/invitations/{invitationID}")
@@ -48,6 +48,13 @@ class Organisations(Surface[M]):
 
     @collection("/audit-log")
     def audit_log(
-        self, *, start: datetime | None = None, end: datetime | None = None, page_size: int | None = None
-    ) -> Record:
+        self,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        actor_id: ID | None = None,
+        resource: str | None = None,
+        action: str | None = None,
+        page_size: int | None = None,
+    ) -> AuditEntry:
         """Who did what, when, from where; newest first."""

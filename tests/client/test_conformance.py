@@ -1,0 +1,205 @@
+"""The client and the interface document say the same: operations, parameters, bodies and answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import types
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from gridloom.operate import interface_json
+from gridloom.settings import read_settings
+from gridloom_client import AsyncClient, Client
+from gridloom_client.operations import OPERATIONS, Collection, Declared, Stream
+from gridloom_client.wire import parameter_name, wire_name
+
+HEADERS = {"if_match", "idempotency_key", "content_type", "last_event_id"}
+
+
+@cache
+def interface() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(interface_json(read_settings(environ={}, env_file=Path(os.devnull))))
+    return document
+
+
+def documented() -> Iterator[tuple[str, str]]:
+    for path, operations in interface()["paths"].items():
+        for method in operations:
+            if method != "parameters":
+                yield method.upper(), path
+
+
+CLIENT = Client()
+
+
+def declared(method: str, path: str) -> Declared[..., Any]:
+    surface, _, name = OPERATIONS[method, path].partition(".")
+    found = type(getattr(CLIENT, surface)).__dict__[name]
+    assert isinstance(found, Declared)
+    return found
+
+
+def operation_of(method: str, path: str) -> dict[str, Any]:
+    operation: dict[str, Any] = interface()["paths"][path][method.lower()]
+    return operation
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in schema:
+        schema = interface()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def wire_parameters(operation: Declared[..., Any]) -> dict[str, bool]:
+    """What is left of the signature beside path and headers, and whether it must be given."""
+    return {
+        name: parameter.default is parameter.empty
+        for name, parameter in operation._signature.parameters.items()
+        if name not in {"self", *HEADERS, *operation._in_path}
+    }
+
+
+DOCUMENTED = sorted(documented())
+SHARED = [pair for pair in DOCUMENTED if pair in OPERATIONS]
+every_documented = pytest.mark.parametrize(("method", "path"), DOCUMENTED, ids=map(" ".join, DOCUMENTED))
+every_shared = pytest.mark.parametrize(("method", "path"), SHARED, ids=map(" ".join, SHARED))
+
+
+class TestEveryOperation:
+    @every_documented
+    def test_has_a_method(self, method: str, path: str):
+        assert (method, path) in OPERATIONS
+
+    def test_is_reached_through_both_clients(self):
+        awaiting = AsyncClient()
+        for name in OPERATIONS.values():
+            surface, _, attribute = name.partition(".")
+            assert callable(getattr(getattr(CLIENT, surface), attribute))
+            assert callable(getattr(getattr(awaiting, surface), attribute))
+
+    @every_shared
+    def test_takes_the_query_that_the_interface_documents(self, method: str, path: str):
+        if method not in ("GET", "DELETE"):
+            return
+        documented = {
+            parameter["name"]
+            for parameter in map(resolved, operation_of(method, path).get("parameters", []))
+            if parameter["in"] == "query"
+        }
+        names = {
+            "limit" if name == "page_size" else parameter_name(name) for name in wire_parameters(declared(method, path))
+        }
+        assert names == documented - {"cursor"}
+
+    @every_shared
+    def test_sends_the_body_that_the_interface_documents(self, method: str, path: str):
+        content = operation_of(method, path).get("requestBody", {}).get("content", {})
+        given = wire_parameters(declared(method, path))
+        if method in ("GET", "DELETE"):
+            return
+        if "body" in given:
+            assert content
+            return
+        if not given:
+            return
+        schema = resolved(content["application/json"]["schema"])
+        names = {"refresh_token" if name == "refresh_token" else wire_name(name) for name in given}
+        assert names == set(schema["properties"])
+        if method != "PATCH":
+            mandatory = {wire_name(name) for name, is_mandatory in given.items() if is_mandatory} - {"refreshToken"}
+            assert mandatory <= set(schema.get("required", names))
+
+    @every_shared
+    def test_reads_the_answer_that_the_interface_documents(self, method: str, path: str):
+        operation, answer = declared(method, path), _answer_schema(method, path)
+        if isinstance(operation, Stream) or operation.answer_type is bytes:
+            return
+        if answer is None:
+            assert operation.answer_type is type(None)
+            return
+        if isinstance(operation, Collection):
+            assert resolved(answer)["type"] == "array"
+            answer = resolved(answer)["items"]
+        assert not list(_differences(operation.answer_type, answer, ""))
+
+
+def _answer_schema(method: str, path: str) -> dict[str, Any] | None:
+    responses = operation_of(method, path)["responses"]
+    for status, response in responses.items():
+        if status.startswith("2"):
+            media = response.get("content", {}).get("application/json")
+            return media["schema"] if media else None
+    return None
+
+
+def _differences(kind: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
+    """Where an answer that fits the schema would not fit the type."""
+    schema = resolved(schema)
+    alternatives = schema.get("anyOf") or schema.get("oneOf")
+    if kind is Any:
+        return
+    if alternatives:
+        for alternative in alternatives:
+            yield from _differences(kind, alternative, where)
+        return
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        options = [list(_differences(option, schema, where)) for option in get_args(kind)]
+        if all(options):
+            yield from min(options, key=len)
+        return
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        yield from _field_differences(kind, schema, where)
+    elif origin is dict or kind is dict:
+        if schema.get("type") != "object":
+            yield f"{where}: a mapping against {schema}"
+        elif isinstance(schema.get("additionalProperties"), dict) and get_args(kind):
+            yield from _differences(get_args(kind)[1], schema["additionalProperties"], f"{where}/*")
+    elif origin in (tuple, list, Sequence):
+        if schema.get("type") != "array":
+            yield f"{where}: a sequence against {schema}"
+        else:
+            yield from _differences(get_args(kind)[0], schema.get("items", {}), f"{where}/0")
+    elif not _scalar_fits(kind, schema):
+        yield f"{where}: {kind} against {schema}"
+
+
+def _field_differences(kind: type[msgspec.Struct], schema: dict[str, Any], where: str) -> Iterator[str]:
+    if schema.get("type") != "object":
+        yield f"{where}: {kind.__name__} against {schema}"
+        return
+    hints = get_type_hints(kind)
+    for field in msgspec.structs.fields(kind):
+        place = f"{where}/{field.encode_name}"
+        if field.encode_name not in schema.get("properties", {}):
+            yield f"{place}: not in the interface"
+            continue
+        if field.required and field.encode_name not in schema.get("required", []):
+            yield f"{place}: may be missing"
+        yield from _differences(hints[field.name], schema["properties"][field.encode_name], place)
+
+
+def _scalar_fits(kind: Any, schema: dict[str, Any]) -> bool:
+    of = schema.get("type") or {str: "string", int: "integer", float: "number"}.get(
+        type(next(iter(schema.get("enum", [0]))))
+    )
+    if kind is type(None):
+        return of == "null"
+    if kind is bool:
+        return of == "boolean"
+    if kind is int:
+        return of == "integer"
+    if kind is float:
+        return of in ("number", "integer")
+    if kind is Decimal:
+        return of in ("number", "integer", "string")
+    return kind in (str, UUID, datetime, date) and of == "string"
