@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Annotated
 from uuid import UUID
 
-from cyclopts import App
+from cyclopts import App, Parameter, Token
 
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.rendering import print_facts, print_json, print_table
 
 app = App(name="auctions", help="Auctions of virtual batteries.", group="Using the platform")
+
+
+def _euros(_type: object, tokens: Sequence[Token]) -> Decimal:
+    try:
+        price = Decimal(tokens[0].value)
+    except InvalidOperation:
+        raise ValueError(f"{tokens[0].value} is not a price; expected a number such as 1250.50") from None
+    if not price.is_finite():
+        raise ValueError("a price is finite")
+    return price
 
 
 @app.command(name="list")
@@ -48,7 +60,7 @@ def list_(*, status: str | None = None, options: Options = USUAL) -> None:
 
 @app.command
 @ending
-def bid(auction_id: UUID, price: Decimal, *, options: Options = USUAL) -> None:
+def bid(auction_id: UUID, price: Annotated[Decimal, Parameter(converter=_euros)], *, options: Options = USUAL) -> None:
     """Place a bid. The latest standing bid of your organisation is the one that counts.
 
     Parameters

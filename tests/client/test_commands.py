@@ -1,0 +1,128 @@
+"""Commands end with an answer or with one sentence and the right exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+import time
+
+import httpx2
+import pytest
+from tests.client.conftest import Terminal
+from tests.people import OPERATOR_USERNAME, PASSWORD
+
+from gridloom_client import Tokens
+from gridloom_client.commands.credentials import Credentials, CredentialsFile
+
+
+async def sign_in(terminal: Terminal) -> None:
+    ended = await terminal("login", "--username", OPERATOR_USERNAME, "--password-stdin", typed=f"{PASSWORD}\n")
+    assert ended.code == 0, ended.err
+
+
+@pytest.mark.usefixtures("operator")
+class TestSigningIn:
+    async def test_is_remembered_where_only_the_user_can_read_it(self, terminal: Terminal):
+        await sign_in(terminal)
+        path = CredentialsFile(terminal.home / "gridloom").path
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert PASSWORD not in path.read_text()
+        me = json.loads((await terminal("whoami", "--json")).out)
+        assert me["username"] == OPERATOR_USERNAME
+
+    async def test_is_over_after_logout(self, terminal: Terminal):
+        await sign_in(terminal)
+        file = CredentialsFile(terminal.home / "gridloom")
+        credentials = file.read()
+        assert credentials is not None
+        assert (await terminal("logout")).out == "Signed out.\n"
+        assert (await terminal("whoami")).code == 3
+        file.write(credentials)  # the session itself has ended too
+        ended = await terminal("whoami")
+        assert (ended.code, ended.out) == (3, "")
+
+    async def test_with_a_wrong_password_ends_with_one_sentence(self, terminal: Terminal):
+        ended = await terminal("login", "--username", f"nobody-{time.time_ns()}", "--password-stdin", typed="wrong\n")
+        assert ended.code == 3
+        assert ended.err.count("\n") == 1
+        assert "Traceback" not in ended.err
+
+    async def test_renews_its_tokens_once_for_commands_that_run_at_once(self, terminal: Terminal):
+        await sign_in(terminal)
+        file = CredentialsFile(terminal.home / "gridloom")
+        old = file.load()
+        assert old is not None
+        file.save(Tokens(access_token=old.access_token, refresh_token=old.refresh_token, expires_at=0))
+        ends = await asyncio.gather(*(terminal("whoami", "--json") for _ in range(4)))
+        assert [ended.code for ended in ends] == [0, 0, 0, 0], ends
+        assert file.load() != old
+
+    async def test_with_an_api_key_needs_no_user(self, terminal: Terminal, operator: httpx2.AsyncClient):
+        answer = await operator.post("/auth/api-keys", json={"name": "k", "permissions": ["Read:physical-assets"]})
+        secret = answer.json()["secret"]
+        assert (await terminal("whoami", GRIDLOOM_API_KEY=secret)).code == 0
+        assert (await terminal("login", "--api-key-stdin", typed=f"{secret}\n")).code == 0
+        assert (await terminal("whoami", "--json")).code == 0
+
+    async def test_holds_for_the_address_where_it_happened(self, terminal: Terminal):
+        CredentialsFile(terminal.home / "gridloom").write(Credentials(url="http://elsewhere.test", api_key="k"))
+        ended = await terminal("whoami")
+        assert ended.code == 3
+        assert "signed in to http://elsewhere.test" in ended.err
+
+
+@pytest.mark.usefixtures("operator")
+class TestCommands:
+    async def test_show_organisations_as_a_table_and_as_json(self, terminal: Terminal):
+        await sign_in(terminal)
+        table = await terminal("organisations", "list")
+        assert table.out.splitlines()[1].split() == ["ID", "Name", "Kind"]
+        organisations = json.loads((await terminal("organisations", "list", "--json")).out)
+        assert any(organisation["kind"] == "OPERATOR" for organisation in organisations)
+
+    async def test_call_any_path_with_any_body(self, terminal: Terminal):
+        await sign_in(terminal)
+        made = await terminal("call", "POST", "/organisations", "--data", '{"name": "Called", "kind": "PARTICIPANT"}')
+        organisation = json.loads(made.out)
+        read = await terminal("call", "get", f"/organisations/{organisation['id']}")
+        assert json.loads(read.out)["name"] == "Called"
+
+    async def test_end_with_the_problem_as_json_when_json_is_asked_for(self, terminal: Terminal):
+        await sign_in(terminal)
+        ended = await terminal("call", "GET", "/organisations/01890000-0000-7000-8000-000000000001", "--json")
+        assert ended.code == 1
+        assert json.loads(ended.err)["status"] == 404
+
+    @pytest.mark.parametrize(
+        ("arguments", "code"),
+        [
+            (["call", "POST", "/organisations", "--data", "{"], 2),
+            (["call", "POST", "/organisations", "--data", "@/no/such/file"], 2),
+            (["assets", "show", "no-uuid"], 2),
+            (["auctions", "bid", "01890000-0000-7000-8000-000000000001", "a-lot"], 2),
+            (["no-such-command"], 2),
+            (["login"], 2),
+            (["call", "GET", "/organisations/not-a-uuid"], 1),
+            (["assets", "show", "01890000-0000-7000-8000-000000000001"], 1),
+        ],
+        ids=lambda given: " ".join(given) if isinstance(given, list) else None,
+    )
+    async def test_end_with_a_sentence_and_never_with_a_traceback(
+        self, terminal: Terminal, arguments: list[str], code: int
+    ):
+        await sign_in(terminal)
+        ended = await terminal(*arguments)
+        assert ended.code == code, ended
+        assert "Traceback" not in ended.out + ended.err
+
+    async def test_say_when_the_service_cannot_be_reached(self, terminal: Terminal):
+        ended = await terminal("whoami", "--url", "http://127.0.0.1:9", GRIDLOOM_API_KEY="k")
+        assert ended.code == 4
+        assert "cannot be reached" in ended.err
+        assert ended.err.count("\n") == 1
+
+    async def test_say_when_nobody_is_signed_in(self, terminal: Terminal):
+        ended = await terminal("organisations", "list")
+        assert ended.code == 3
+        assert "gridloom login" in ended.err
