@@ -132,18 +132,19 @@ class AuditEntry(Answered):
 class Parameters(Answered):
     """kW, kWh, kW/s and ratios, in force from `valid_from`."""
 
+    version: int
+    valid_from: datetime
     rated_charge_power: float
     rated_discharge_power: float
     energy_capacity: float
+    min_state_of_charge: float
+    max_state_of_charge: float
     charge_efficiency: float
     discharge_efficiency: float
-    valid_from: datetime | None = None
-    min_state_of_charge: float = 0.0
-    max_state_of_charge: float = 1.0
+    fcr_limit_ratio: float
     ramp_rate: float | None = None
     daily_cycle_limit: float | None = None
     annual_cycle_limit: float | None = None
-    fcr_limit_ratio: float = 0.8
 
 
 class PhysicalAsset(Answered):
@@ -151,12 +152,13 @@ class PhysicalAsset(Answered):
     name: str
     organisation_id: UUID
     delivery_zone: str
+    control_area: str
+    status: str
+    parameters: Parameters
+    created_at: datetime
     fleet_id: UUID | None = None
-    control_area: str | None = None
     eic_code: str | None = None
     commissioned_on: date | None = None
-    status: str | None = None
-    parameters: Parameters | None = None
 
 
 class SchedulePoint(Answered):
@@ -167,7 +169,41 @@ class SchedulePoint(Answered):
 
 
 class Schedule(Answered):
+    physical_asset_id: UUID
+    start: datetime
+    end: datetime
     schedule: tuple[SchedulePoint, ...]
+
+
+class AvailabilityPoint(Answered):
+    """One delivery period: kW and kWh."""
+
+    time: datetime
+    rated_charge_power: float
+    rated_discharge_power: float
+    rated_energy: float
+    available_charge_power: float
+    available_discharge_power: float
+    available_energy: float
+
+
+class Availability(Answered):
+    physical_asset_id: UUID
+    start: datetime
+    end: datetime
+    availability: tuple[AvailabilityPoint, ...]
+
+
+class Health(Answered):
+    """`status` is OK, DEGRADED, DOWN or UNKNOWN; `checks` says why."""
+
+    physical_asset_id: UUID
+    status: str
+    available_power: Record
+    active_unavailability_ids: tuple[UUID, ...]
+    checks: tuple[Record, ...]
+    last_telemetry_at: datetime | None = None
+    state_of_charge: float | None = None
 
 
 class AncillaryBid(Answered):
@@ -231,13 +267,13 @@ class Fleet(Answered):
     id: UUID
     name: str
     organisation_id: UUID
-    physical_asset_ids: tuple[UUID, ...] = ()
+    physical_asset_ids: tuple[UUID, ...]
 
 
 class Grant(Answered):
+    physical_asset_id: UUID
     organisation_id: UUID
     permissions: tuple[str, ...]
-    physical_asset_id: UUID | None = None
 
 
 # --- virtual assets and auctions -------------------------------------------------------------------------------------

@@ -5,15 +5,15 @@
         def bid(self, auction_id: ID, price: Decimal | str) -> Bid: ...
 
 The signature is the declaration. Parameters named in the path fill it; `body` is the whole body; what is left goes into
-the query of a GET or DELETE and into the JSON object of a POST, PUT or PATCH. `if_match`, `idempotency_key`,
-`content_type` and `last_event_id` become headers. The return annotation says what the answer is read as.
+the query of a GET or DELETE, and into the JSON object of a POST, PUT or PATCH, but for names in `query`. `if_match`,
+`idempotency_key`, `content_type` and `last_event_id` become headers. The return annotation says what the answer is.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_type_hints, overload
@@ -84,11 +84,14 @@ class Surface(Generic[M]):
 class Declared(Generic[P, T]):
     """One operation: how its arguments become a request, and what its answer is."""
 
-    def __init__(self, method: str, path: str, function: Callable[Concatenate[Any, P], T]) -> None:
+    def __init__(
+        self, method: str, path: str, function: Callable[Concatenate[Any, P], T], query: Sequence[str] = ()
+    ) -> None:
         self.method = method
         self.path = path
         self.function = function
         self.__doc__ = function.__doc__
+        self._in_query = frozenset(query)
         self._signature = inspect.signature(function)
         placeholders = set(re.findall(r"\{(\w+)\}", path))
         self._in_path = {
@@ -122,15 +125,19 @@ class Declared(Generic[P, T]):
         headers = {_HEADERS[name]: values.pop(name) for name in list(values) if name in _HEADERS}
         headers = {name: value for name, value in headers.items() if value is not None}
         headers["Accept"] = "*/*" if self.answer_type is bytes else JSON
+        query = {name: values.pop(name) for name in list(values) if self.is_in_query(name)}
+        target = path + query_string({parameter_name(_RENAMED.get(name, name)): value for name, value in query.items()})
         if self.method in ("GET", "DELETE"):
-            query = {parameter_name(_RENAMED.get(name, name)): value for name, value in values.items()}
-            return Request(self.method, path + query_string(query), headers)
+            return Request(self.method, target, headers)
         if self.method == "POST":
             headers = {**new_key(), **headers}
         content = self._content(values)
         if content is not None:
             headers.setdefault("Content-Type", JSON)
-        return Request(self.method, path, headers, content)
+        return Request(self.method, target, headers, content)
+
+    def is_in_query(self, name: str) -> bool:
+        return self.method in ("GET", "DELETE") or name in self._in_query
 
     def _content(self, values: dict[str, Any]) -> bytes | None:
         if "body" in values:
@@ -271,9 +278,11 @@ class Stream(Series[P, T]):
         return decode(Reply(200, {}, event.data.encode()), self.decoder)
 
 
-def operation(method: str, path: str) -> Callable[[Callable[Concatenate[Any, P], T]], Operation[P, T]]:
+def operation(
+    method: str, path: str, *, query: Sequence[str] = ()
+) -> Callable[[Callable[Concatenate[Any, P], T]], Operation[P, T]]:
     """A method that sends one request and returns its answer."""
-    return lambda function: Operation(method, path, function)
+    return lambda function: Operation(method, path, function, query)
 
 
 def collection(path: str) -> Callable[[Callable[Concatenate[Any, P], T]], Collection[P, T]]:

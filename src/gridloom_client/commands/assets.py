@@ -37,7 +37,7 @@ def show(asset_id: UUID, *, options: Options = USUAL) -> None:
         print_json(asset)
         return
     parameters = asset.parameters
-    facts: dict[str, object] = {
+    facts = {
         "ID": asset.id,
         "Organisation": asset.organisation_id,
         "Fleet": asset.fleet_id,
@@ -46,24 +46,19 @@ def show(asset_id: UUID, *, options: Options = USUAL) -> None:
         "EIC": asset.eic_code,
         "Commissioned on": asset.commissioned_on,
         "Status": asset.status,
+        "Rated charge kW": parameters.rated_charge_power,
+        "Rated discharge kW": parameters.rated_discharge_power,
+        "Energy kWh": parameters.energy_capacity,
+        "Charge efficiency": parameters.charge_efficiency,
+        "Discharge efficiency": parameters.discharge_efficiency,
+        "Daily cycle limit": parameters.daily_cycle_limit,
+        "FCR limit ratio": parameters.fcr_limit_ratio,
     }
-    if parameters is not None:
-        facts |= {
-            "Rated charge kW": parameters.rated_charge_power,
-            "Rated discharge kW": parameters.rated_discharge_power,
-            "Energy kWh": parameters.energy_capacity,
-            "Charge efficiency": parameters.charge_efficiency,
-            "Discharge efficiency": parameters.discharge_efficiency,
-            "Daily cycle limit": parameters.daily_cycle_limit,
-            "FCR limit ratio": parameters.fcr_limit_ratio,
-        }
     print_facts(asset.name, facts)
 
 
 def _row(asset: PhysicalAsset) -> tuple[object, ...]:
     parameters = asset.parameters
-    if parameters is None:
-        return (asset.id, asset.name, asset.delivery_zone, None, None, None, asset.status)
     return (
         asset.id,
         asset.name,

@@ -9,7 +9,9 @@ from typing import Any
 
 from gridloom_client.answers import (
     AncillaryEntry,
+    Availability,
     Grant,
+    Health,
     LogbookEntry,
     Parameters,
     PhysicalAsset,
@@ -25,7 +27,9 @@ class PhysicalAssets(Surface[M]):
     """Power in kW, export positive; energy in kWh."""
 
     @collection("/physical-assets")
-    def list(self, *, page_size: int | None = None) -> PhysicalAsset:
+    def list(
+        self, *, organisation_id: ID | None = None, fleet_id: ID | None = None, page_size: int | None = None
+    ) -> PhysicalAsset:
         """Those that the caller's organisation owns or has a grant on."""
 
     @operation("POST", "/physical-assets")
@@ -35,7 +39,7 @@ class PhysicalAssets(Surface[M]):
         name: str,
         organisation_id: ID,
         delivery_zone: str,
-        parameters: Mapping[str, Any] | Parameters,
+        parameters: Mapping[str, Any],
         control_area: str | None = None,
         eic_code: str | None = None,
         commissioned_on: date | None = None,
@@ -51,7 +55,8 @@ class PhysicalAssets(Surface[M]):
         physical_asset_id: ID,
         *,
         name: str | Keep = KEEP,
-        control_area: str | Keep | None = KEEP,
+        delivery_zone: str | Keep = KEEP,
+        control_area: str | Keep = KEEP,
         eic_code: str | Keep | None = KEEP,
         commissioned_on: date | Keep | None = KEEP,
         fleet_id: ID | Keep | None = KEEP,
@@ -67,7 +72,7 @@ class PhysicalAssets(Surface[M]):
 
     @operation("PUT", "/physical-assets/{physicalAssetID}/parameters")
     def set_parameters(
-        self, physical_asset_id: ID, body: Mapping[str, Any] | Parameters, *, if_match: str | None = None
+        self, physical_asset_id: ID, body: Mapping[str, Any], *, if_match: str | None = None
     ) -> Parameters:
         """Adds a version that holds from `validFrom`; the past stays."""
 
@@ -79,19 +84,25 @@ class PhysicalAssets(Surface[M]):
         self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
     ) -> Schedule: ...
 
-    @operation("PUT", "/physical-assets/{physicalAssetID}/schedule")
+    @operation("PUT", "/physical-assets/{physicalAssetID}/schedule", query=("start", "end"))
     def set_schedule(
-        self, physical_asset_id: ID, *, schedule: Sequence[Mapping[str, Any]], if_match: str | None = None
+        self,
+        physical_asset_id: ID,
+        *,
+        schedule: Sequence[Mapping[str, Any]],
+        start: datetime | None = None,
+        end: datetime | None = None,
+        if_match: str | None = None,
     ) -> Schedule:
-        """Replaces the given periods, all or none."""
+        """Replaces the given periods, all or none; `start` and `end` say which window to answer."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/availability")
     def availability(
         self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
-    ) -> Record: ...
+    ) -> Availability: ...
 
     @operation("GET", "/physical-assets/{physicalAssetID}/health")
-    def health(self, physical_asset_id: ID) -> Record: ...
+    def health(self, physical_asset_id: ID) -> Health: ...
 
     # --- ancillary bids and results ---
 
