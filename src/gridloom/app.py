@@ -22,6 +22,8 @@ from gridloom.events import routes as events
 from gridloom.health import HealthChecks
 from gridloom.identity import auth_routes, organisation_routes
 from gridloom.identity import residence as identity
+from gridloom.monitoring import residence as monitoring
+from gridloom.monitoring import routes as monitoring_routes
 from gridloom.physical_assets import routes as physical_assets
 from gridloom.physical_assets.availability import routes as availability
 from gridloom.physical_assets.fleets import routes as fleets
@@ -54,6 +56,7 @@ ROOMS: tuple[ModuleType, ...] = (
     asset_health,
     grants,
     fleets,
+    monitoring_routes,
     virtual_assets,
     virtual_asset_blocks,
     virtual_asset_course,
@@ -62,7 +65,14 @@ ROOMS: tuple[ModuleType, ...] = (
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
-RESIDENTS: tuple[Resident, ...] = (identity.reside, sequence_events, stream_events, deliver_webhooks, run_jobs)
+RESIDENTS: tuple[Resident, ...] = (
+    identity.reside,
+    sequence_events,
+    stream_events,
+    deliver_webhooks,
+    monitoring.reside,
+    run_jobs,
+)
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
 
 

@@ -32,6 +32,7 @@ class Settings:
     pool_size: int = 10
     rate_limit_per_minute: int = 600_000
     public_rate_limit_per_minute: int = 60_000
+    monitoring_retention_days: int | None = None
     metrics_token: str | None = field(default=None, repr=False)
     metrics_port: int | None = None
     secrets_key: str | None = field(default=None, repr=False)
@@ -141,6 +142,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_POOL_SIZE": ("pool_size", _whole(2, 1000)),
     "GRIDLOOM_RATE_LIMIT": ("rate_limit_per_minute", _whole(1, 1_000_000_000)),
     "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole(1, 1_000_000_000)),
+    "GRIDLOOM_MONITORING_RETENTION_DAYS": ("monitoring_retention_days", _whole(1, 36_500)),
     "GRIDLOOM_METRICS_TOKEN": ("metrics_token", _text),
     "GRIDLOOM_METRICS_PORT": ("metrics_port", _whole(1, 65535)),
     "GRIDLOOM_SECRETS_KEY": ("secrets_key", _text),

@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from gridloom.database.pool import Database
 from gridloom.monitoring import codec, segments, store
 from gridloom.monitoring.model import Series
-from gridloom.monitoring.rules import BUSY_SEGMENTS, CLOSED_FOR, SETTLE, Fold, Join, plan
+from gridloom.monitoring.rules import BUSY_POINTS, BUSY_SEGMENTS, CLOSED_FOR, SETTLE, Fold, Join, plan
 from gridloom.monitoring.segments import Columns
 
 
@@ -64,9 +64,15 @@ async def join(db: Database, asset_key: int, day: date, first_sequence: int, las
 
 
 async def pending(
-    db: Database, *, settle: timedelta = SETTLE, closed_for: timedelta = CLOSED_FOR, most: int = 100
+    db: Database,
+    *,
+    settle: timedelta = SETTLE,
+    closed_for: timedelta = CLOSED_FOR,
+    most: int = 100,
+    asset_key: int | None = None,
 ) -> list[store.Pending]:
-    return await store.pending(db, settle, closed_for, BUSY_SEGMENTS, most)
+    """What waits to be folded, of one asset or of all; the oldest first."""
+    return await store.pending(db, settle, closed_for, BUSY_SEGMENTS, BUSY_POINTS, most, asset_key)
 
 
 def _joined(taken: list[store.StoredSegment]) -> Columns:

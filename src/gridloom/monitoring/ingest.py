@@ -15,6 +15,7 @@ from gridloom.database.pool import Database
 from gridloom.monitoring import segments, store
 from gridloom.monitoring.market_days import date_of
 from gridloom.monitoring.model import MOST_SIGNALS, Points, Reason
+from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.reading import assemble
 from gridloom.monitoring.segments import Columns
 
@@ -79,16 +80,20 @@ async def ingest(db: Database, points: Mapping[int, Points]) -> dict[int, Stored
         outcome.overwritten += await _count_overwritten(db, head, columns)
         outcome.written = len(batch) - outcome.refused - outcome.overwritten
         latest[asset_key], outcome.newest_us = _moved(head, columns)
-        new_segments.extend(
-            store.NewSegment(asset_key, head.sequence, date_of(day), len(part), segments.encode(part))
-            for day, part in segments.by_day(columns)
-        )
+        new_segments += await off_loop(len(columns) > HEAVY_POINTS, _segments, head, columns)
     if new_segments:
         await store.append(db, new_segments, latest)
     watched = [asset_key for asset_key, head in heads.items() if head.is_watched]
     if watched:
         await store.notify(db, watched)
     return outcomes
+
+
+def _segments(head: store.Head, columns: Columns) -> list[store.NewSegment]:
+    return [
+        store.NewSegment(head.asset_key, head.sequence, date_of(day), len(part), segments.encode(part))
+        for day, part in segments.by_day(columns)
+    ]
 
 
 async def _arranged(db: Database, head: store.Head, batch: Points, outcome: Stored) -> Columns:
@@ -100,7 +105,7 @@ async def _arranged(db: Database, head: store.Head, batch: Points, outcome: Stor
     if not len(batch):
         nothing = np.empty(0, dtype=np.int64)
         return Columns(nothing, nothing, nothing, np.empty(0))
-    columns = segments.arrange(batch, ids)
+    columns = await off_loop(len(batch) > HEAVY_POINTS, segments.arrange, batch, ids)
     # Repeated within the request: the last one counts, and has overwritten the others.
     outcome.overwritten = len(batch) - len(columns)
     return columns

@@ -10,6 +10,7 @@ from gridloom.database.pool import Database
 from gridloom.monitoring import codec, segments, store
 from gridloom.monitoring.market_days import DAY_US, date_of, day_number, day_start
 from gridloom.monitoring.model import EMPTY, Series
+from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 
 POINTS_AT_ONCE = 200_000
 """What a long read holds in memory at a time, about."""
@@ -36,7 +37,8 @@ async def read(
     """The points of [start, end) of each signal, in one statement."""
     first, last = day_number(start_us), day_number(end_us - 1)
     hot, cold = await store.bodies_between(db, asset_key, wanted_ids, date_of(first), date_of(last))
-    series = assemble(hot, cold, set(wanted_ids))
+    packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
+    series = await off_loop(packed_bytes > HEAVY_BYTES // 4, assemble, hot, cold, set(wanted_ids))
     return {signal_id: series.get(signal_id, EMPTY).between(start_us, end_us) for signal_id in wanted_ids}
 
 

@@ -93,6 +93,13 @@ def decode(body: bytes) -> Columns:
     return Columns(ids, counts, times, values)
 
 
+def signal_ids(body: bytes) -> list[int]:
+    """The signals of a body, without unpacking it."""
+    _, signals, _ = _HEADER.unpack_from(body)
+    ids: list[int] = np.frombuffer(body, "<u2", signals, _HEADER.size).tolist()
+    return ids
+
+
 def join(parts: Iterable[Columns]) -> Columns:
     """Segments in the order of their sequence as one: the later wins."""
     pieces = list(parts)

@@ -207,7 +207,7 @@ async def typical_points_a_day(db: Database, asset_key: int, signal_id: int) -> 
     return points or 0
 
 
-async def first_days(db: Database, asset_key: int) -> tuple[dict[int, int], list[StoredSegment]]:
+async def first_times(db: Database, asset_key: int) -> tuple[dict[int, int], list[StoredSegment]]:
     """Each signal's first folded time, and the segments, which may begin before it."""
     rows = await db.fetch(
         """
@@ -290,22 +290,31 @@ class Pending:
     points: Sequence[int]
 
 
-async def pending(db: Database, settle: timedelta, closed_for: timedelta, busy: int, most: int) -> list[Pending]:
-    """Days that are closed, or open with at least `busy` segments; the oldest writes first."""
+async def pending(
+    db: Database,
+    settle: timedelta,
+    closed_for: timedelta,
+    busy_segments: int,
+    busy_points: int,
+    most: int,
+    asset_key: int | None,
+) -> list[Pending]:
+    """Days that are closed, or open and busy; the oldest writes first."""
     rows = await db.fetch(
         """
-        select asset_key, day,
-               day < ((platform_now() - $2::interval) at time zone 'Europe/Berlin')::date as is_closed,
+        with closed as materialized (
+          select ((platform_now() - $2::interval) at time zone 'Europe/Berlin')::date as before
+        )
+        select asset_key, day, day < closed.before as is_closed,
                array_agg(sequence order by sequence) as sequences, array_agg(points order by sequence) as points
-        from telemetry_segment
-        where written_at <= clock_timestamp() - $1::interval
-        group by asset_key, day
-        having day < ((platform_now() - $2::interval) at time zone 'Europe/Berlin')::date or count(*) >= $3
-            or sum(points) >= 200000
+        from telemetry_segment, closed
+        where written_at <= clock_timestamp() - $1::interval and ($6::int is null or asset_key = $6)
+        group by asset_key, day, closed.before
+        having day < closed.before or count(*) >= $3 or sum(points) >= $4
         order by min(written_at), asset_key, day
-        limit $4
+        limit $5
         """,
-        settle, closed_for, busy, most,
+        settle, closed_for, busy_segments, busy_points, most, asset_key,
     )  # fmt: skip
     return [Pending(*row.values()) for row in rows]
 

@@ -1,0 +1,25 @@
+"""What monitoring keeps in each worker: the hub of live streams, a clock, and how long telemetry is kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from gridloom.database.listen import Listener
+from gridloom.edge.dispatch import Edge
+from gridloom.monitoring.receiving import PlatformClock
+from gridloom.monitoring.stream import TelemetryHub
+from gridloom.monitoring.upkeep import Retention
+from gridloom.settings import Settings
+
+
+@asynccontextmanager
+async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    hub = TelemetryHub()
+    hub.attach(edge.resources[Listener])
+    edge.resources.add(hub)
+    edge.resources.add(PlatformClock())
+    days = settings.monitoring_retention_days
+    Retention.keep = None if days is None else timedelta(days=days)
+    yield

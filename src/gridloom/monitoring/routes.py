@@ -1,0 +1,288 @@
+"""Asset monitoring over HTTP: points in, series out, live."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from gridloom.edge import (
+    ARROW,
+    BULK_BODY_LIMIT,
+    CSV,
+    EVENT_STREAM,
+    JSON,
+    NDJSON,
+    PARQUET,
+    Call,
+    EventStream,
+    Page,
+    Paging,
+    Stream,
+    operation,
+)
+from gridloom.identity.reach import asset_reach
+from gridloom.kernel.problem import BadRequest, FieldError, TooManyRequests
+from gridloom.kernel.window import Window
+from gridloom.monitoring import rendering, segments, store
+from gridloom.monitoring.columns import TooManyPoints
+from gridloom.monitoring.latest import point_of, unpack
+from gridloom.monitoring.model import STANDARD_SIGNALS, instant_of, microseconds, signal_type
+from gridloom.monitoring.receiving import PlatformClock, receive, refusals_of, write
+from gridloom.monitoring.stream import TelemetryHub, place_of, stream_points
+from gridloom.monitoring.summing import sum_signals
+from gridloom.monitoring.views import (
+    MANY_ASSETS_BODY,
+    ONE_ASSET_BODY,
+    AllWritten,
+    AssetWritten,
+    DataPoints,
+    DataPointsQuery,
+    DetailedSum,
+    Latest,
+    LatestMeta,
+    SelectionQuery,
+    Signal,
+    SpanQuery,
+    Written,
+)
+from gridloom.physical_assets.window_query import checked_window
+
+TAG = "Asset monitoring"
+READ = "Read:monitoring"
+CREATE = "Create:monitoring"
+_DAY = timedelta(hours=24)
+_FORMATS = (JSON, CSV, ARROW, PARQUET)
+
+
+@operation(
+    "GET",
+    "/monitoring/{physicalAssetID}/signals",
+    summary="List the signals of an asset",
+    tag=TAG,
+    access=READ,
+)
+async def list_signals(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Signal]:
+    """By name, each with its unit, its kind, and the times of its first and last point."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    head = await store.find_head(call.db, reach.key)
+    if head is None:
+        return Page([])
+    ids = await store.signal_ids(call.db, reach.key)
+    after = query.after(str)
+    names = sorted(name for name in ids if after is None or name > after)[: query.limit + 1]
+    latest = unpack(head.latest)
+    firsts, hot = await store.first_times(call.db, reach.key)
+    for segment in hot:
+        for signal_id, (first_us, _, _) in segments.extent(segments.decode(segment.body)).items():
+            firsts[signal_id] = min(first_us, firsts.get(signal_id, first_us))
+    signals = [
+        Signal(
+            name=name,
+            unit=signal_type(name).unit,
+            kind=signal_type(name).kind,
+            description=signal_type(name).description,
+            first=instant_of(firsts.get(ids[name], int(latest["time"][ids[name]]))),
+            last=instant_of(int(latest["time"][ids[name]])),
+        )
+        for name in names
+        if ids[name] < len(latest)
+    ]
+    return query.page(signals, lambda signal: signal.name)
+
+
+@operation(
+    "POST",
+    "/monitoring/{physicalAssetID}/datapoints",
+    summary="Store points of one asset",
+    tag=TAG,
+    access=CREATE,
+    consumes=(JSON, NDJSON, CSV, ARROW),
+    body_limit_bytes=BULK_BODY_LIMIT,
+    body_schema=ONE_ASSET_BODY,
+    audited=False,
+    defers_transaction=True,
+    problems=(TooManyPoints, TooManyRequests),
+)
+async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> Written:
+    """Up to 1,000,000 points: columns `{signal: {time[], value[]}}`, rows `[{signal, time, value, quality?}]`, the same
+    rows one a line as NDJSON, or a table as CSV or an Arrow stream, long (`signal`, `time`, `value`) or wide (`time`
+    and one column a signal).
+
+    Points may be late and in any order; the same signal and time again overwrites. A point that cannot be stored is
+    refused with its reason, and the rest is stored. What is counted as written or overwritten is durable.
+    """
+    reach = await asset_reach(call.pool, call.caller, physical_asset_id, CREATE)
+    clock = call.resources[PlatformClock]
+    received = await receive(call, body, clock, many=False)
+    db = await call.begin()
+    stored = await write(db, received, {None: reach.key}, clock.now_us)
+    return Written(
+        received=received.count,
+        written=sum(outcome.written for outcome in stored.values()),
+        overwritten=sum(outcome.overwritten for outcome in stored.values()),
+        refused=received.refusals.total,
+        refusals=refusals_of(received.refusals),
+    )
+
+
+@operation(
+    "POST",
+    "/monitoring/datapoints",
+    summary="Store points of many assets",
+    tag=TAG,
+    access=CREATE,
+    consumes=(JSON, NDJSON, CSV, ARROW),
+    body_limit_bytes=BULK_BODY_LIMIT,
+    body_schema=MANY_ASSETS_BODY,
+    audited=False,
+    defers_transaction=True,
+    problems=(TooManyPoints, TooManyRequests),
+)
+async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
+    """As for one asset, with the asset beside each point: columns `{physicalAssetID: {signal: {time[], value[]}}}`,
+    or a field or column `physicalAssetID`.
+
+    An asset that is unknown or out of the caller's reach refuses the whole request.
+    """
+    clock = call.resources[PlatformClock]
+    received = await receive(call, body, clock, many=True)
+    keys: dict[UUID | None, int] = {}
+    for asset_id in received.points:
+        assert asset_id is not None
+        keys[asset_id] = (await asset_reach(call.pool, call.caller, asset_id, CREATE)).key
+    db = await call.begin()
+    stored = await write(db, received, keys, clock.now_us)
+    assets = [
+        AssetWritten(physical_asset_id=asset_id, written=outcome.written, overwritten=outcome.overwritten)
+        for asset_id, outcome in stored.items()
+        if asset_id is not None
+    ]
+    return AllWritten(
+        received=received.count,
+        written=sum(asset.written for asset in assets),
+        overwritten=sum(asset.overwritten for asset in assets),
+        refused=received.refusals.total,
+        refusals=refusals_of(received.refusals),
+        assets=assets,
+    )
+
+
+@operation(
+    "GET",
+    "/monitoring/{physicalAssetID}/datapoints",
+    summary="Read series",
+    tag=TAG,
+    access=READ,
+    produces=_FORMATS,
+    answers=DataPoints,
+)
+async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPointsQuery) -> Stream:
+    """The points of [start, end) as they are, or in buckets named by their start: minutes, quarter-hours, hours, market
+    days. A bucket without points is left out. `time-weighted-avg` lets each value count for as long as it held, for 15
+    minutes at most. Tables have the columns `signal`, `time`, `value`.
+
+    Signals come in the order asked for (else by name), each in the order of time.
+    """
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    window = await _window(call, query.start, query.end)
+    selection = rendering.Selection(
+        asset_key=reach.key,
+        signals=await _chosen(call, reach.key, query.datapoints),
+        start_us=microseconds(window.start),
+        end_us=microseconds(window.end),
+        resolution=query.resolution,
+        aggregation=query.aggregation,
+    )
+    return rendering.answer(call.db, selection, call.accepts, f"telemetry-{physical_asset_id}")
+
+
+@operation(
+    "GET",
+    "/monitoring/{physicalAssetID}/datapoints/latest",
+    summary="Read the latest point of each signal",
+    tag=TAG,
+    access=READ,
+)
+async def read_latest_datapoints(call: Call, physical_asset_id: UUID, query: SelectionQuery) -> Latest:
+    """The point with the latest time of each signal; a signal that never had one is left out."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    chosen = await _chosen(call, reach.key, query.datapoints)
+    head = await store.find_head(call.db, reach.key)
+    latest = unpack(head.latest if head is not None else b"")
+    known = {name: signal_id for name, signal_id in chosen.items() if signal_id is not None and signal_id < len(latest)}
+    return Latest(
+        meta_data=[
+            LatestMeta(
+                data_point_name=name,
+                unit=signal_type(name).unit,
+                kind=signal_type(name).kind,
+                description=signal_type(name).description,
+            )
+            for name in known
+        ],
+        data={name: point_of(latest, signal_id) for name, signal_id in known.items()},
+    )
+
+
+@operation(
+    "GET",
+    "/monitoring/{physicalAssetID}/datapoints/sum/detailed",
+    summary="Sum signals over a span",
+    tag=TAG,
+    access=READ,
+)
+async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) -> DetailedSum:
+    """Count, sum, extremes and mean of each signal. For powers also the energy charged, discharged and net in kWh, each
+    sample holding until the next, for 15 minutes at most, and the full cycles: energy discharged divided by the energy
+    capacity in force at the start.
+    """
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    window = await _window(call, query.start, query.end)
+    chosen = await _chosen(call, reach.key, query.datapoints)
+    data = await sum_signals(call.db, reach.key, chosen, window)
+    return DetailedSum(start=window.start, end=window.end, data=data)
+
+
+@operation(
+    "GET",
+    "/monitoring/{physicalAssetID}/stream",
+    summary="Follow new points, as server-sent events",
+    tag=TAG,
+    access=READ,
+    produces=(EVENT_STREAM,),
+)
+async def follow_datapoints(call: Call, physical_asset_id: UUID, query: SelectionQuery) -> EventStream:
+    """First an event `latest` with the last point of each signal, then an event `datapoints` with the columns of
+    whatever is stored.
+
+    A client that comes back with `Last-Event-ID` is told what was stored since. After some minutes away part of that
+    may have been folded into the archive; an event `gap` then says to read that span again. A comment every 15 seconds
+    shows that the connection lives.
+    """
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    asked = call.header("last-event-id")
+    wanted = frozenset(query.datapoints) if query.datapoints is not None else None
+    place = None if asked is None else place_of(asked)
+    hub = call.resources[TelemetryHub]
+    return EventStream(stream_points(call, hub, physical_asset_id, reach.key, wanted, place))
+
+
+async def _window(call: Call, start: datetime | None, end: datetime | None) -> Window:
+    """The 24 hours up to now where nothing else is asked for."""
+    if end is None:
+        end = await store.platform_now(call.db)
+    if start is None:
+        start = end - _DAY
+    return checked_window(start, end, "query:start", "query:end")
+
+
+async def _chosen(call: Call, asset_key: int, names: tuple[str, ...] | None) -> dict[str, int | None]:
+    """The ids of the asked signals, all by name where none is named; None for a known name without points."""
+    ids = await store.signal_ids(call.db, asset_key)
+    if names is None:
+        return {name: ids[name] for name in sorted(ids)}
+    unknown = [name for name in names if name not in ids and name not in STANDARD_SIGNALS]
+    if unknown:
+        errors = [FieldError("query:datapoints", f"{name} is not a signal of this asset") for name in unknown]
+        raise BadRequest(f"The asset has no signal {', '.join(unknown)}.", errors=errors)
+    return {name: ids.get(name) for name in names}

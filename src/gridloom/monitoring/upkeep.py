@@ -1,0 +1,61 @@
+"""The jobs of monitoring: finding days to fold, folding them, and forgetting what is too old."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Final
+
+from gridloom.jobs import JobRun, enqueue, job
+from gridloom.monitoring import folding, metrics, store
+
+LOOK_EVERY: Final = timedelta(seconds=30)
+DAYS_A_LOOK: Final = 2000
+DAYS_A_RUN: Final = 64
+SECONDS_A_RUN: Final = 20.0
+FORGET_EVERY: Final = timedelta(hours=1)
+CHUNKS_AT_ONCE: Final = 5000
+
+
+class Retention:
+    """How long telemetry is kept; None for ever."""
+
+    keep: timedelta | None = None
+
+
+@job("monitoring.look", every=LOOK_EVERY)
+async def look_for_work(run: JobRun) -> None:
+    """Hand every asset with something to fold to whichever replica is free."""
+    waiting = await folding.pending(run.db, most=DAYS_A_LOOK)
+    for asset_key in dict.fromkeys(day.asset_key for day in waiting):
+        await enqueue(run.db, "monitoring.fold", key=str(asset_key), due=run.due)
+    segments, points = await store.backlog(run.db)
+    metrics.BACKLOG_SEGMENTS.set(segments)
+    metrics.BACKLOG_POINTS.set(points)
+
+
+@job("monitoring.fold", bulk=True, limit=timedelta(minutes=5))
+async def fold_asset(run: JobRun) -> None:
+    """In bites: what is left over is found by the next look."""
+    began = time.monotonic()
+    waiting = await folding.pending(run.db, most=DAYS_A_RUN, asset_key=int(run.key))
+    for day in waiting:
+        started = time.perf_counter()
+        folded = await folding.step(run.db, day)
+        if folded is not None:
+            metrics.FOLDED_POINTS.inc(folded.points)
+            metrics.FOLDED_BYTES.inc(folded.bytes)
+            metrics.FOLD_SECONDS.observe(time.perf_counter() - started)
+        if time.monotonic() - began > SECONDS_A_RUN:
+            return
+
+
+@job("monitoring.forget", every=FORGET_EVERY, bulk=True)
+async def forget_old_telemetry(run: JobRun) -> None:
+    if Retention.keep is None:
+        return
+    for _ in range(20):
+        dropped = await store.drop_chunks_before(run.db, Retention.keep, CHUNKS_AT_ONCE)
+        metrics.DROPPED_CHUNKS.inc(dropped)
+        if dropped < CHUNKS_AT_ONCE:
+            return

@@ -1,0 +1,164 @@
+"""What monitoring takes and answers over HTTP."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from msgspec import UNSET, Meta, UnsetType
+
+from gridloom.edge import Instant, QueryParameters, View
+from gridloom.kernel.resolution import Resolution
+from gridloom.monitoring.aggregation import Aggregation
+from gridloom.monitoring.model import Reason, SignalKind
+
+SignalName = Annotated[
+    str, Meta(pattern="^[a-z0-9_.]{1,64}$", description="A signal's name", examples=["state_of_charge"])
+]
+
+
+class Refusal(View):
+    """Points refused for one reason; `pointers` lead to the first of them."""
+
+    reason: Reason
+    detail: str
+    count: int
+    pointers: list[str]
+
+
+class Written(View):
+    """received = written + overwritten + refused."""
+
+    received: int
+    written: int
+    overwritten: int
+    refused: int
+    refusals: list[Refusal]
+
+
+class AssetWritten(View):
+    physical_asset_id: UUID
+    written: int
+    overwritten: int
+
+
+class AllWritten(Written):
+    assets: list[AssetWritten]
+
+
+class Signal(View):
+    name: str
+    unit: str
+    kind: SignalKind
+    description: str
+    first: datetime
+    last: datetime
+
+
+class DataPointsQuery(QueryParameters):
+    """Left out, `start` is 24 hours before `end`, `end` is now, and `datapoints` are all signals."""
+
+    start: Instant | None = None
+    end: Instant | None = None
+    datapoints: tuple[SignalName, ...] | None = None
+    resolution: Resolution = Resolution.RAW
+    aggregation: Aggregation = Aggregation.AVG
+
+
+class SpanQuery(QueryParameters):
+    """Left out, `start` is 24 hours before `end`, `end` is now, and `datapoints` are all signals."""
+
+    start: Instant | None = None
+    end: Instant | None = None
+    datapoints: tuple[SignalName, ...] | None = None
+
+
+class SelectionQuery(QueryParameters):
+    datapoints: tuple[SignalName, ...] | None = None
+
+
+class DataPointMeta(View):
+    data_point_name: str
+    unit: str
+    resolution: Resolution
+    aggregation: Aggregation | None
+    description: str
+
+
+class Point(View):
+    time: datetime
+    value: float | None
+
+
+class DataPoints(View):
+    meta_data: list[DataPointMeta]
+    data: dict[str, list[Point]]
+
+
+class LatestMeta(View):
+    data_point_name: str
+    unit: str
+    kind: SignalKind
+    description: str
+
+
+class Latest(View):
+    meta_data: list[LatestMeta]
+    data: dict[str, Point]
+
+
+class SignalSum(View):
+    """Energies in kWh and cycles stand only at signals that are a power."""
+
+    unit: str
+    count: int
+    sum: float | None
+    min: float | None
+    max: float | None
+    mean: float | None
+    energy_charged: float | UnsetType = UNSET
+    energy_discharged: float | UnsetType = UNSET
+    energy_net: float | UnsetType = UNSET
+    cycles: float | UnsetType = UNSET
+
+
+class DetailedSum(View):
+    start: datetime
+    end: datetime
+    data: dict[str, SignalSum]
+
+
+_TIME = {"type": "string", "format": "date-time", "example": "2026-03-29T00:00:00Z"}
+_COLUMN = {
+    "type": "object",
+    "properties": {"time": {"type": "array", "items": _TIME}, "value": {"type": "array", "items": {"type": "number"}}},
+    "required": ["time", "value"],
+    "additionalProperties": False,
+}
+_COLUMNS = {"type": "object", "description": "Columns: times and values by signal", "additionalProperties": _COLUMN}
+
+
+def _row(**more: Any) -> dict[str, Any]:
+    properties = {
+        **more,
+        "signal": {"type": "string"},
+        "time": _TIME,
+        "value": {"type": "number"},
+        "quality": {"type": "string", "enum": ["GOOD", "UNCERTAIN", "BAD"]},
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*more, "signal", "time", "value"],
+        "additionalProperties": False,
+    }
+
+
+ONE_ASSET_BODY: Final[dict[str, Any]] = {"anyOf": [_COLUMNS, {"type": "array", "items": _row()}]}
+MANY_ASSETS_BODY: Final[dict[str, Any]] = {
+    "anyOf": [
+        {"type": "object", "description": "Columns by asset", "additionalProperties": _COLUMNS},
+        {"type": "array", "items": _row(physicalAssetID={"type": "string", "format": "uuid"})},
+    ]
+}

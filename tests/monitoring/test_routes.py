@@ -1,0 +1,450 @@
+"""Points go in through HTTP and come out as they went in, in every format and resolution."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from tests.assets import register_asset
+
+from gridloom.monitoring import store, upkeep
+from gridloom.monitoring.market_days import date_of
+
+ARROW = "application/vnd.apache.arrow.stream"
+PARQUET = "application/vnd.apache.parquet"
+DAY = ("2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z")
+"""The market day of 23 hours."""
+
+
+def stream_of(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def minutes(count: int, start: str = DAY[0]) -> pa.Array:
+    first = np.datetime64(start.removesuffix("Z"), "ms")
+    return pa.array(first + np.arange(count) * np.timedelta64(60_000, "ms")).cast(pa.timestamp("ms", "UTC"))
+
+
+@pytest.fixture
+async def owner(new_organisation: Any) -> Any:
+    return await new_organisation()
+
+
+@pytest.fixture
+async def asset(owner: Any) -> str:
+    return str((await register_asset(owner)).id)
+
+
+async def write(owner: Any, asset: str, points: Any, status: int = 200) -> Any:
+    answer = await owner.engineer.post(f"/monitoring/{asset}/datapoints", json=points)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+async def read(owner: Any, asset: str, **query: Any) -> Any:
+    answer = await owner.viewer.get(f"/monitoring/{asset}/datapoints", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+class TestWriting:
+    async def test_counts_what_was_written_overwritten_and_refused(self, owner: Any, asset: str) -> None:
+        row = {"signal": "active_power", "time": DAY[0], "value": 1}
+        first = await write(owner, asset, [row, row | {"signal": "Bad"}, row | {"value": 2}])
+        assert first == {
+            "received": 3,
+            "written": 1,
+            "overwritten": 1,
+            "refused": 1,
+            "refusals": [
+                {
+                    "reason": "INVALID_SIGNAL",
+                    "detail": "a signal's name is 1 to 64 characters of a to z, 0 to 9, underscore and dot",
+                    "count": 1,
+                    "pointers": ["/1/signal"],
+                }
+            ],
+        }
+        again = await write(owner, asset, {"active_power": {"time": [DAY[0]], "value": [3]}})
+        assert (again["written"], again["overwritten"]) == (0, 1)
+        found = await read(owner, asset, start=DAY[0], end=DAY[1])
+        assert found["data"] == {"active_power": [{"time": DAY[0], "value": 3.0}]}
+
+    async def test_takes_every_format(self, owner: Any, asset: str) -> None:
+        table = pa.table({"time": minutes(100), "active_power": np.arange(100.0), "temperature": np.full(100, 20.5)})
+        lines = b'{"signal": "frequency", "time": "2026-03-29T00:00:00Z", "value": 50}\n'
+        csv = b"signal,time,value\ncycles,2026-03-29T01:00:00+01:00,7\n"
+        bodies = [(stream_of(table), ARROW, 200), (lines, "application/x-ndjson", 1), (csv, "text/csv", 1)]
+        for body, media_type, count in bodies:
+            answer = await owner.engineer.post(
+                f"/monitoring/{asset}/datapoints", content=body, headers={"Content-Type": media_type}
+            )
+            assert answer.json()["written"] == count, answer.text
+        found = await read(owner, asset, start=DAY[0], end=DAY[1])
+        assert {name: len(points) for name, points in found["data"].items()} == {
+            "active_power": 100,
+            "cycles": 1,
+            "frequency": 1,
+            "temperature": 100,
+        }
+
+    async def test_refuses_what_lies_far_ahead_of_the_platforms_clock(self, owner: Any, asset: str) -> None:
+        answer = await write(owner, asset, [{"signal": "x", "time": "2099-01-01T00:00:00Z", "value": 1}])
+        assert answer["refusals"][0]["reason"] == "TIME_OUT_OF_RANGE"
+
+    async def test_of_many_assets_takes_one_request(self, owner: Any, asset: str) -> None:
+        other = str((await register_asset(owner)).id)
+        column = {"time": [DAY[0]], "value": [5]}
+        body = {asset: {"frequency": column}, other: {"frequency": column, "cycles": column}}
+        answer = await owner.engineer.post("/monitoring/datapoints", json=body)
+        assert answer.json()["written"] == 3
+        assert {one["physicalAssetID"]: one["written"] for one in answer.json()["assets"]} == {asset: 1, other: 2}
+        found = await read(owner, other, start=DAY[0], end=DAY[1])
+        assert set(found["data"]) == {"frequency", "cycles"}
+
+    async def test_of_many_assets_is_refused_whole_when_one_is_out_of_reach(
+        self, owner: Any, asset: str, new_organisation: Any
+    ) -> None:
+        stranger = await register_asset(await new_organisation())
+        column = {"frequency": {"time": [DAY[0]], "value": [5]}}
+        answer = await owner.engineer.post("/monitoring/datapoints", json={asset: column, str(stranger.id): column})
+        assert answer.status_code == 403
+        unknown = await owner.engineer.post("/monitoring/datapoints", json={asset: column, str(uuid4()): column})
+        assert unknown.status_code == 404
+        assert (await read(owner, asset, start=DAY[0], end=DAY[1]))["data"] == {}
+
+    async def test_may_be_repeated_safely_with_a_key(self, owner: Any, asset: str) -> None:
+        request = {"json": [{"signal": "x", "time": DAY[0], "value": 1}], "headers": {"Idempotency-Key": "once"}}
+        first = await owner.engineer.post(f"/monitoring/{asset}/datapoints", **request)
+        second = await owner.engineer.post(f"/monitoring/{asset}/datapoints", **request)
+        assert second.json() == first.json()
+        assert second.headers["Idempotency-Replayed"] == "true"
+
+    @pytest.mark.parametrize(
+        ("body", "media_type", "status"),
+        [
+            (b"{", "application/json", 400),
+            (b"\x00\x01", ARROW, 400),
+            (b"a,b\n1,2\n", "text/csv", 400),
+            (b"<points/>", "application/xml", 415),
+        ],
+    )
+    async def test_refuses_an_unreadable_body(
+        self, owner: Any, asset: str, body: bytes, media_type: str, status: int
+    ) -> None:
+        answer = await owner.engineer.post(
+            f"/monitoring/{asset}/datapoints", content=body, headers={"Content-Type": media_type}
+        )
+        assert answer.status_code == status
+        assert answer.headers["Content-Type"] == "application/problem+json"
+
+    async def test_needs_the_permission(self, owner: Any, asset: str, new_organisation: Any) -> None:
+        body = [{"signal": "x", "time": DAY[0], "value": 1}]
+        assert (await owner.viewer.post(f"/monitoring/{asset}/datapoints", json=body)).status_code == 403
+        stranger = await new_organisation()
+        assert (await stranger.engineer.post(f"/monitoring/{asset}/datapoints", json=body)).status_code == 403
+        assert (await owner.engineer.post(f"/monitoring/{uuid4()}/datapoints", json=body)).status_code == 404
+        assert (await owner.engineer.post("/monitoring/seven/datapoints", json=body)).status_code == 400
+
+    async def test_of_a_million_points_at_once_is_possible(self, owner: Any, asset: str) -> None:
+        count = 50_000
+        table = pa.table(
+            {"time": minutes(count, "2025-01-01T00:00:00Z")} | {f"s{n}": np.arange(count) * 0.1 for n in range(20)}
+        )
+        answer = await owner.engineer.post(
+            f"/monitoring/{asset}/datapoints", content=stream_of(table), headers={"Content-Type": ARROW}
+        )
+        assert answer.json()["written"] == 1_000_000
+        table = table.append_column("one_more", pa.array(np.arange(float(count))))
+        beyond = await owner.engineer.post(
+            f"/monitoring/{asset}/datapoints", content=stream_of(table), headers={"Content-Type": ARROW}
+        )
+        assert beyond.status_code == 413
+        assert beyond.json()["type"] == "/docs/problems/too-many-points"
+
+
+class TestReading:
+    @pytest.fixture
+    async def filled(self, owner: Any, asset: str) -> str:
+        table = pa.table(
+            {"time": minutes(23 * 60), "active_power": np.arange(23 * 60.0), "frequency": np.full(23 * 60, 50.0)}
+        )
+        answer = await owner.engineer.post(
+            f"/monitoring/{asset}/datapoints", content=stream_of(table), headers={"Content-Type": ARROW}
+        )
+        assert answer.json()["written"] == 2 * 23 * 60
+        return asset
+
+    async def test_gives_the_same_points_in_every_format(self, owner: Any, filled: str) -> None:
+        async def fetch(media_type: str) -> bytes:
+            answer = await owner.viewer.get(
+                f"/monitoring/{filled}/datapoints",
+                params={"start": DAY[0], "end": DAY[1], "datapoints": "frequency,active_power"},
+                headers={"Accept": media_type},
+            )
+            assert answer.headers["Content-Type"].startswith(media_type)
+            content: bytes = answer.content
+            return content
+
+        arrow = pa.ipc.open_stream(await fetch(ARROW)).read_all()
+        parquet = pq.read_table(io.BytesIO(await fetch(PARQUET)))
+        csv = pa_csv.read_csv(io.BytesIO(await fetch("text/csv")))
+        data = json.loads(await fetch("application/json"))["data"]
+        assert list(data) == ["frequency", "active_power"]
+        assert arrow.num_rows == parquet.num_rows == csv.num_rows == 2 * 23 * 60
+        assert (
+            arrow.column("signal").to_pylist()
+            == parquet.column("signal").to_pylist()
+            == csv.column("signal").to_pylist()
+        )
+        assert arrow.column("time").equals(parquet.column("time"))
+        assert [point["value"] for name in data for point in data[name]] == arrow.column("value").to_pylist()
+        assert data["active_power"][-1] == {"time": "2026-03-29T21:59:00Z", "value": 1379.0}
+
+    async def test_says_what_it_answers(self, owner: Any, filled: str) -> None:
+        found = await read(
+            owner, filled, start=DAY[0], end=DAY[1], resolution="hourly", aggregation="max", datapoints="active_power"
+        )
+        assert found["metaData"] == [
+            {
+                "dataPointName": "active_power",
+                "unit": "kW",
+                "resolution": "hourly",
+                "aggregation": "max",
+                "description": "Power at the connection point, positive when discharging",
+            }
+        ]
+        assert [point["value"] for point in found["data"]["active_power"]] == [hour * 60 + 59 for hour in range(23)]
+
+    @pytest.mark.parametrize(
+        ("resolution", "count"), [("raw", 1380), ("1-minute", 1380), ("15-minute", 92), ("hourly", 23), ("daily", 1)]
+    )
+    async def test_cuts_the_short_day_into_its_true_buckets(
+        self, owner: Any, filled: str, resolution: str, count: int
+    ) -> None:
+        found = await read(owner, filled, start=DAY[0], end=DAY[1], resolution=resolution, datapoints="frequency")
+        assert len(found["data"]["frequency"]) == count
+        assert found["data"]["frequency"][0]["time"] == DAY[0]
+
+    async def test_knows_the_standard_signals_and_names_those_it_does_not(self, owner: Any, filled: str) -> None:
+        assert (await read(owner, filled, datapoints="state_of_health"))["data"] == {"state_of_health": []}
+        answer = await owner.viewer.get(f"/monitoring/{filled}/datapoints", params={"datapoints": "frequency,colour"})
+        assert answer.status_code == 400
+        assert answer.json()["errors"] == [
+            {"pointer": "query:datapoints", "detail": "colour is not a signal of this asset"}
+        ]
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            {"start": DAY[1], "end": DAY[0]},
+            {"start": "2026-03-29T00:00:00"},
+            {"resolution": "weekly"},
+            {"aggregation": "median"},
+            {"datapoints": ""},
+            {"colour": "red"},
+        ],
+    )
+    async def test_refuses_a_question_that_makes_no_sense(self, owner: Any, filled: str, query: dict[str, str]) -> None:
+        answer = await owner.viewer.get(f"/monitoring/{filled}/datapoints", params=query)
+        assert answer.status_code == 400
+
+    async def test_lists_the_signals_with_their_first_and_last_points(self, owner: Any, filled: str) -> None:
+        answer = await owner.viewer.get(f"/monitoring/{filled}/signals", params={"limit": 1})
+        assert answer.json() == [
+            {
+                "name": "active_power",
+                "unit": "kW",
+                "kind": "GAUGE",
+                "description": "Power at the connection point, positive when discharging",
+                "first": DAY[0],
+                "last": "2026-03-29T21:59:00Z",
+            }
+        ]
+        following = answer.headers["Link"].split(">")[0].removeprefix("<")
+        rest = await owner.viewer.get(following)
+        assert [signal["name"] for signal in rest.json()] == ["frequency"]
+        assert "Link" not in rest.headers
+
+    async def test_gives_the_latest_points(self, owner: Any, filled: str) -> None:
+        answer = await owner.viewer.get(f"/monitoring/{filled}/datapoints/latest")
+        assert answer.json()["data"] == {
+            "active_power": {"time": "2026-03-29T21:59:00Z", "value": 1379.0},
+            "frequency": {"time": "2026-03-29T21:59:00Z", "value": 50.0},
+        }
+
+    async def test_sums_up_with_energy_and_cycles(self, owner: Any, asset: str) -> None:
+        power = [600.0] * 60 + [-300.0] * 60
+        times = [f"2026-03-29T{hour:02}:{minute:02}:00Z" for hour in (10, 11) for minute in range(60)]
+        await write(owner, asset, {"active_power": {"time": times, "value": power}})
+        answer = await owner.viewer.get(
+            f"/monitoring/{asset}/datapoints/sum/detailed",
+            params={
+                "start": "2026-03-29T10:00:00Z",
+                "end": "2026-03-29T12:00:00Z",
+                "datapoints": "active_power,frequency",
+            },
+        )
+        found = answer.json()["data"]
+        assert found["frequency"] == {"unit": "Hz", "count": 0, "sum": None, "min": None, "max": None, "mean": None}
+        capacity = (await owner.viewer.get(f"/physical-assets/{asset}")).json()["parameters"]["energyCapacity"]
+        power_sum = found["active_power"]
+        assert (power_sum["count"], power_sum["sum"], power_sum["mean"]) == (120, 18_000.0, 150.0)
+        assert power_sum["energyDischarged"] == pytest.approx(600)
+        assert power_sum["energyCharged"] == pytest.approx(300)
+        assert power_sum["energyNet"] == pytest.approx(300)
+        assert power_sum["cycles"] == pytest.approx(600 / capacity)
+
+    async def test_is_the_same_before_and_after_folding(self, owner: Any, filled: str, app: Any) -> None:
+        questions = [
+            {"resolution": r, "aggregation": a} for r in ("raw", "15-minute", "daily") for a in ("avg", "sum", "last")
+        ]
+        questions.append({"resolution": "hourly", "aggregation": "time-weighted-avg"})
+        ask = {"start": DAY[0], "end": DAY[1]}
+        before = [await read(owner, filled, **ask, **question) for question in questions]
+        key = await app.pool.fetchval("select key from asset where id = $1", filled)
+        await app.pool.execute(
+            "update telemetry_segment set written_at = written_at - interval '1 hour' where asset_key = $1", key
+        )
+        await self._run_upkeep(app, key)
+        assert await app.pool.fetchval("select count(*) from telemetry_segment where asset_key = $1", key) == 0
+        assert await app.pool.fetchval("select count(*) from telemetry_chunk where asset_key = $1", key) == 2
+        assert [await read(owner, filled, **ask, **question) for question in questions] == before
+
+    async def _run_upkeep(self, app: Any, key: int) -> None:
+        from datetime import UTC, datetime
+
+        from gridloom.jobs import JobRun
+
+        async with app.pool.acquire() as connection, connection.transaction():
+            now = datetime.now(UTC)
+            common = {"db": connection, "payload": {}, "due": now, "attempt": 1}
+            await upkeep.look_for_work(JobRun(kind="monitoring.look", key="", **common))
+            await upkeep.fold_asset(JobRun(kind="monitoring.fold", key=str(key), **common))
+
+    async def test_lets_the_health_of_the_asset_know_the_state_of_charge(
+        self, owner: Any, asset: str, app: Any
+    ) -> None:
+        now = await store.platform_now(app.pool)
+        text = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        await write(owner, asset, {"state_of_charge": {"time": [text], "value": [42]}})
+        health = (await owner.viewer.get(f"/physical-assets/{asset}/health")).json()
+        assert health["stateOfCharge"] == 0.42
+        assert health["lastTelemetryAt"] == text
+
+
+Event = tuple[str, str, Any]
+
+
+@asynccontextmanager
+async def following(app: Any, token: str, asset: str, **options: Any) -> AsyncIterator[asyncio.Queue[Event]]:
+    """The stream's events, read from the service itself: the test transport would wait for its end."""
+    events: asyncio.Queue[Event] = asyncio.Queue()
+    gone = asyncio.Event()
+    status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def receive() -> dict[str, Any]:
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            status.set_result(message["status"])
+            return
+        for frame in message.get("body", b"").decode().split("\n\n"):
+            fields = dict(line.split(": ", 1) for line in frame.splitlines() if ": " in line)
+            if "event" in fields:
+                events.put_nowait((fields["event"], fields["id"], json.loads(fields["data"])))
+
+    headers = [(b"authorization", token.encode())]
+    if "last_event_id" in options:
+        headers.append((b"last-event-id", options["last_event_id"].encode()))
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": f"/monitoring/{asset}/stream",
+        "query_string": options.get("query", b""),
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+    }
+    task = asyncio.create_task(app(scope, receive, send))
+    assert await asyncio.wait_for(status, 5) == options.get("status", 200)
+    try:
+        yield events
+    finally:
+        gone.set()
+        await asyncio.wait_for(task, 5)
+
+
+async def upcoming(events: asyncio.Queue[Event]) -> Event:
+    return await asyncio.wait_for(events.get(), 5)
+
+
+class TestAStream:
+    async def test_begins_with_the_latest_and_goes_on_with_what_is_stored(
+        self, owner: Any, asset: str, app: Any
+    ) -> None:
+        token = owner.viewer.headers["Authorization"]
+        await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [50]}})
+        async with following(app, token, asset) as events:
+            assert (await upcoming(events))[::2] == ("latest", {"frequency": {"time": DAY[0], "value": 50.0}})
+            columns = {
+                "frequency": {"time": ["2026-03-29T00:00:00Z"], "value": [49.9]},
+                "x": {"time": [DAY[0]], "value": [1.0]},
+            }
+            await write(owner, asset, columns)
+            assert (await upcoming(events))[::2] == ("datapoints", columns)
+
+    async def test_goes_on_where_it_broke_off(self, owner: Any, asset: str, app: Any) -> None:
+        token = owner.viewer.headers["Authorization"]
+        async with following(app, token, asset) as events:
+            await upcoming(events)
+            await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [50]}})
+            _, place, _ = await upcoming(events)
+        missed = {"frequency": {"time": [DAY[0], "2026-03-30T00:00:00Z"], "value": [51.0, 52.0]}}
+        await write(owner, asset, missed)
+        async with following(app, token, asset, last_event_id=place) as events:
+            first, second = await upcoming(events), await upcoming(events)
+            assert first[2] == {"frequency": {"time": [DAY[0]], "value": [51.0]}}
+            assert second[2] == {"frequency": {"time": ["2026-03-30T00:00:00Z"], "value": [52.0]}}
+        async with following(app, token, asset, last_event_id=first[1]) as events:
+            assert await upcoming(events) == second
+
+    async def test_says_when_something_may_have_been_missed(self, owner: Any, asset: str, app: Any) -> None:
+        token = owner.viewer.headers["Authorization"]
+        await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [50]}})
+        key = await app.pool.fetchval("select key from asset where id = $1", asset)
+        for value in (51, 52):
+            await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [value]}})
+        await app.pool.execute("delete from telemetry_segment where asset_key = $1 and sequence = 2", key)
+        async with following(app, token, asset, last_event_id=f"1-{date_of(20541)}") as events:
+            assert (await upcoming(events))[0] == "gap"
+            assert (await upcoming(events))[2] == {"frequency": {"time": [DAY[0]], "value": [52.0]}}
+
+    async def test_tells_only_what_was_asked_for(self, owner: Any, asset: str, app: Any) -> None:
+        token = owner.viewer.headers["Authorization"]
+        async with following(app, token, asset, query=b"datapoints=frequency") as events:
+            await upcoming(events)
+            await write(owner, asset, {"x": {"time": [DAY[0]], "value": [1]}})
+            await write(
+                owner, asset, {"x": {"time": [DAY[0]], "value": [1]}, "frequency": {"time": [DAY[0]], "value": [2.0]}}
+            )
+            assert (await upcoming(events))[2] == {"frequency": {"time": [DAY[0]], "value": [2.0]}}
+
+    async def test_refuses_a_place_that_is_none(self, owner: Any, asset: str, app: Any) -> None:
+        token = owner.viewer.headers["Authorization"]
+        async with following(app, token, asset, last_event_id="seven", status=400):
+            pass
