@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import tempfile
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import httpx2
 import pytest
+import structlog
 from tests.people import OrganisationUnderTest, People, client_of
 
 from gridloom.app import create_edge
@@ -24,6 +26,9 @@ from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.edge.dispatch import Edge
 from gridloom.settings import Settings
+
+# A test that fails says why; the log of every refused request would bury it.
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
 SERVER = "GRIDLOOM_TEST_SERVER"
 TEMPLATE = "gridloom_template"

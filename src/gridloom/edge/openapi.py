@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from http import HTTPStatus
@@ -57,14 +56,14 @@ IDEMPOTENCY_KEY = {
     "in": "header",
     "required": False,
     "description": "Makes a retry safe: the same key and body answer the first attempt's response for 24 hours.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x21-\\x7e]+$"},
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
 }
 IF_MATCH = {
     "name": "If-Match",
     "in": "header",
     "required": False,
     "description": "Apply the change only if the resource still has this ETag.",
-    "schema": {"type": "string", "pattern": '^(\\*|"[!#-~]*")$'},
+    "schema": {"type": "string"},
 }
 
 _HEADERS: dict[str, Any] = {
@@ -82,8 +81,9 @@ def describe(operations: Sequence[Operation], *, servers: Sequence[tuple[str, st
     """The whole interface as one OpenAPI document. servers: (address, description)."""
     schemas = _schemas(operations)
     paths: dict[str, dict[str, Any]] = {}
+    refusals: dict[str, Any] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas, refusals)
     tags = dict.fromkeys(operation.tag for operation in operations)
     return {
         "openapi": "3.1.0",
@@ -102,6 +102,7 @@ def describe(operations: Sequence[Operation], *, servers: Sequence[tuple[str, st
         "paths": paths,
         "components": {
             "schemas": {**dict(sorted(schemas.components.items())), "Problem": PROBLEM_SCHEMA},
+            "responses": dict(sorted(refusals.items())),
             "headers": _HEADERS,
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT or API key"}},
         },
@@ -200,13 +201,13 @@ def _euro(hint: Any) -> Euro | None:
     return next((found for found in map(_euro, get_args(hint)) if found is not None), None)
 
 
-def _operation(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _operation(operation: Operation, schemas: _Schemas, refusals: dict[str, Any]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.operation_id,
         "summary": operation.summary,
         "tags": [operation.tag],
         "parameters": _parameters(operation, schemas),
-        "responses": _responses(operation, schemas),
+        "responses": _responses(operation, schemas, refusals),
     }
     if operation.description:
         described["description"] = operation.description
@@ -258,7 +259,8 @@ def _query_parameter(name: str, schema: dict[str, Any], *, required: bool) -> di
     return described
 
 
-def _responses(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _responses(operation: Operation, schemas: _Schemas, refusals: dict[str, Any]) -> dict[str, Any]:
+    """The answers by status; what operations refuse alike is described once, in `refusals`."""
     body = answered(operation)
     headers = ["X-Request-Id", "RateLimit-Policy", "RateLimit"]
     if get_origin(operation.answer) is Answer:
@@ -271,7 +273,7 @@ def _responses(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
         "description": HTTPStatus(operation.status).phrase,
         "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in headers},
     }
-    if operation.status != 204:
+    if body is not None or operation.answer in (Content, Stream, EventStream):
         success["content"] = {
             media_type: {"schema": schemas[body]} if media_type == "application/json" and body is not None else {}
             for media_type in operation.produces
@@ -281,12 +283,17 @@ def _responses(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
     for problem in possible_problems(operation):
         by_status.setdefault(problem.status, []).append(problem)
     for status, kinds in sorted(by_status.items()):
-        responses[str(status)] = {
+        responses[str(status)] = {"$ref": f"#/components/responses/{_refusal_name(kinds)}"}
+        refusals[_refusal_name(kinds)] = {
             "description": "; ".join(f"[{kind.title}]({kind.type})" for kind in kinds),
             "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
             "headers": {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}},
         }
     return responses
+
+
+def _refusal_name(kinds: Sequence[type[Problem]]) -> str:
+    return "Or".join(kind.__name__ for kind in kinds)
 
 
 def possible_problems(operation: Operation) -> list[type[Problem]]:
@@ -295,7 +302,7 @@ def possible_problems(operation: Operation) -> list[type[Problem]]:
     implied += [problems.InternalError, problems.Unavailable]
     if operation.access != PUBLIC:
         implied += [problems.Unauthenticated, problems.Forbidden]
-    if operation.path_parameters:
+    if operation.path_parameters or operation.query is not None:
         implied.append(problems.NotFound)
     if operation.body is not None:
         implied += [problems.PayloadTooLarge, problems.UnsupportedMediaType]
@@ -304,7 +311,3 @@ def possible_problems(operation: Operation) -> list[type[Problem]]:
     if operation.method in ("PUT", "PATCH", "DELETE"):
         implied.append(problems.PreconditionFailed)
     return list(dict.fromkeys([*implied, *operation.problems]))
-
-
-def slug(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
