@@ -51,7 +51,7 @@ async def served(settings: Settings) -> AsyncIterator[str]:
         await bootstrap_operator(pool, "operator", PASSWORD)
         await pool.close()
         server = uvicorn.Server(
-            uvicorn.Config(create_edge(replace(settings, database_url=url)), port=0, log_level="warning")  # type: ignore[arg-type]
+            uvicorn.Config(create_edge(replace(settings, database_url=url)), port=0, log_level="warning")
         )
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
