@@ -1,0 +1,122 @@
+"""Which passwords are refused, and how the others are kept."""
+
+import asyncio
+import time
+
+import pytest
+
+from gridloom.identity.password_rules import PasswordRefused, check_password, fault_of
+from gridloom.identity.passwords import LoginsBusy, PasswordHasher
+
+
+@pytest.fixture
+def hasher():
+    made = PasswordHasher()
+    yield made
+    made.close()
+
+
+class TestPasswordRules:
+    @pytest.mark.parametrize(
+        "password",
+        [
+            "short",
+            "elevenchars",
+            "password1234",
+            "Password123!",
+            "P@ssw0rd2024!",
+            "passwordpassword",
+            "Welcome-2026!",
+            "!!changeme!!!!",
+            "iloveyou1234",
+            "letmein-letmein",
+            "qwertyuiop12",
+            "qwertzuiop123",
+            "1q2w3e4r5t6y",
+            "1qaz2wsx3edc",
+            "123456789012",
+            "abcdefghijkl",
+            "abcdefgh1234",
+            "aaaaaaaaaaaaaaaa",
+            "abababababab",
+            "121212121212",
+            "administrator",
+            "thisIsMyPassword1",
+            "nul-\0-inside-it",
+            "x" * 1025,
+        ],
+    )
+    def test_refuse_what_attackers_try(self, password):
+        assert fault_of(password, "ada") is not None
+
+    @pytest.mark.parametrize(
+        "password",
+        [
+            "harbour-spindle-ochre-71",
+            "Tr0ub4dor&3xtra",
+            "vier zufällige wörter hier",
+            "kJ8#mQ2$vL5@",
+            "my password is long and odd",
+            "パスワードはとても長いです",
+        ],
+    )
+    def test_accept_what_is_hard_to_guess(self, password):
+        assert fault_of(password, "ada") is None
+
+    def test_count_the_user_name_for_nothing(self):
+        assert fault_of("ada.lovelace1815", "ada.lovelace") is not None
+        assert fault_of("ADA.LOVELACE!!!!", "ada.lovelace") is not None
+        assert fault_of("ada.lovelace-engine-notes-7", "ada.lovelace") is None
+
+    def test_point_at_the_field(self):
+        with pytest.raises(PasswordRefused) as refused:
+            check_password("password1234", "ada", pointer="/password")
+        assert refused.value.errors[0].pointer == "/password"
+        assert "password1234" not in str(refused.value)
+
+
+class TestPasswordHasher:
+    async def test_knows_the_password_again(self, hasher):
+        hashed = await hasher.hash("harbour-spindle-ochre-71")
+        assert hashed.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+        assert await hasher.verify("harbour-spindle-ochre-71", hashed)
+        assert not await hasher.verify("harbour-spindle-ochre-72", hashed)
+
+    async def test_knows_it_however_its_characters_were_composed(self, hasher):
+        assert await hasher.verify("schlu\u0308ssel-ohne-schloss", await hasher.hash("schl\u00fcssel-ohne-schloss"))
+
+    async def test_spends_the_same_time_on_nobody(self, hasher):
+        hashed = await hasher.hash("harbour-spindle-ochre-71")
+
+        async def seconds(known):
+            started = time.perf_counter()
+            assert not await hasher.verify("not-the-password", known)
+            return time.perf_counter() - started
+
+        somebody = sorted([await seconds(hashed) for _ in range(5)])[2]
+        nobody = sorted([await seconds(None) for _ in range(5)])[2]
+        assert 0.4 < nobody / somebody < 2.5
+
+    async def test_refuses_when_too_many_wait(self):
+        hasher = PasswordHasher(most_waiting=3)
+        try:
+            outcomes = await asyncio.gather(*(hasher.hash(f"password {n}") for n in range(6)), return_exceptions=True)
+            assert [isinstance(outcome, LoginsBusy) for outcome in outcomes] == [False] * 3 + [True] * 3
+            assert await hasher.hash("room again")
+        finally:
+            hasher.close()
+
+    async def test_leaves_the_event_loop_free(self, hasher):
+        lags = []
+
+        async def tick():
+            for _ in range(40):
+                started = time.perf_counter()
+                await asyncio.sleep(0.005)
+                lags.append(time.perf_counter() - started - 0.005)
+
+        await asyncio.gather(tick(), *(hasher.hash(f"password {n}") for n in range(5)))
+        assert sorted(lags)[len(lags) // 2] < 0.02
+
+    async def test_takes_a_damaged_hash_for_a_wrong_password(self, hasher):
+        assert not await hasher.verify("anything", "not a hash")

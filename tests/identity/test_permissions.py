@@ -1,0 +1,58 @@
+"""The role table."""
+
+import pytest
+
+from gridloom.identity.permissions import (
+    GRANTABLE,
+    OPERATOR_ONLY,
+    OrganisationKind,
+    Permission,
+    Role,
+    in_order,
+    permissions_of,
+    permissions_of_key,
+)
+
+
+class TestRole:
+    @pytest.mark.parametrize("role", Role)
+    def test_of_a_participant_never_runs_the_market(self, role):
+        assert not permissions_of(role, OrganisationKind.PARTICIPANT) & OPERATOR_ONLY
+
+    @pytest.mark.parametrize("role", [Role.ADMIN, Role.TRADER])
+    def test_of_the_operator_runs_the_market(self, role):
+        assert permissions_of(role, OrganisationKind.OPERATOR) >= OPERATOR_ONLY
+
+    @pytest.mark.parametrize("kind", OrganisationKind)
+    def test_of_administrator_alone_manages_the_organisation(self, kind):
+        managing = [role for role in Role if Permission.MANAGE_ORGANISATION in permissions_of(role, kind)]
+        assert managing == [Role.ADMIN]
+
+    @pytest.mark.parametrize("kind", OrganisationKind)
+    def test_of_viewer_only_reads(self, kind):
+        assert all(permission.startswith("Read:") for permission in permissions_of(Role.VIEWER, kind))
+
+    @pytest.mark.parametrize("kind", OrganisationKind)
+    def test_of_administrator_includes_every_other(self, kind):
+        for role in Role:
+            assert permissions_of(role, kind) <= permissions_of(Role.ADMIN, kind)
+
+    def test_words_are_those_of_the_contract(self):
+        assert len(Permission) == 18
+        assert {word.split(":")[0] for word in Permission} == {"Read", "Update", "Create", "Manage"}
+
+
+class TestKeyPermissions:
+    def test_are_what_was_asked_for_as_far_as_the_creator_may(self):
+        creator = permissions_of(Role.VIEWER, OrganisationKind.PARTICIPANT)
+        asked = ["Read:monitoring", "Create:bids", "Read:no-such-thing"]
+        assert permissions_of_key(asked, creator) == {Permission.READ_MONITORING}
+
+
+def test_grants_concern_single_assets_only():
+    assert Permission.MANAGE_ORGANISATION not in GRANTABLE
+    assert Permission.READ_SCHEDULES in GRANTABLE
+
+
+def test_words_are_listed_in_the_order_of_the_contract():
+    assert in_order({"Manage:organisation", "Read:physical-assets"}) == ["Read:physical-assets", "Manage:organisation"]

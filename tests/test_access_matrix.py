@@ -1,0 +1,308 @@
+"""Every operation, with every kind of caller who may not use it. New operations are walked over by being declared."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from tests.people import OrganisationUnderTest, People, client_of
+from tests.samples import Sampler
+
+from gridloom.app import ROOMS
+from gridloom.edge import EVENT_STREAM, PUBLIC, Operation, operations_of
+from gridloom.edge.dispatch import Edge
+from gridloom.identity.keyring import Keyring
+from gridloom.identity.permissions import OrganisationKind, Permission, Role, permissions_of
+from gridloom.identity.store.grants import insert_asset
+from gridloom.kernel.ids import uuid7
+
+OPERATIONS = operations_of(*ROOMS)
+PROTECTED = [operation for operation in OPERATIONS if operation.access != PUBLIC]
+
+PUBLIC_PATHS = ("/", "/auth/public/", "/docs", "/openapi.json", "/health/", "/metrics")
+"""Where the contract lets anybody in; the console's own files are at `/`."""
+
+
+@dataclass(frozen=True)
+class World:
+    """An organisation with resources of its own, and a stranger with every permission a participant can hold."""
+
+    edge: Edge
+    owner: OrganisationUnderTest
+    stranger: OrganisationUnderTest
+    operator: httpx2.AsyncClient
+    ids: dict[str, UUID]
+
+
+# --- sample resources ----------------------------------------------------------------------------------------------
+
+
+async def _created(client: httpx2.AsyncClient, path: str, body: dict[str, Any]) -> UUID:
+    answer = await client.post(path, json=body)
+    assert answer.status_code == 201, f"the sample of {path} was refused: {answer.text}"
+    return UUID(answer.json()["id"])
+
+
+async def _asset(world: World, kind: str) -> UUID:
+    asset_id = uuid7()
+    await insert_asset(world.edge.pool, asset_id, kind, world.owner.id)
+    return asset_id
+
+
+async def _auction(world: World) -> UUID:
+    item = {
+        "start": "2040-01-01T00:00:00Z",
+        "end": "2040-02-01T00:00:00Z",
+        "deliveryZone": "TenneT",
+        "ratedChargePower": 1000,
+        "ratedDischargePower": 1000,
+        "energyCapacity": 2000,
+        "chargeEfficiency": 0.9,
+        "dischargeEfficiency": 0.9,
+    }
+    physical = await _created(
+        world.owner.admin,
+        "/physical-assets",
+        {
+            "name": "Backing",
+            "organisationID": str(world.owner.id),
+            "deliveryZone": "TenneT",
+            "parameters": {
+                name: item[name]
+                for name in (
+                    "ratedChargePower",
+                    "ratedDischargePower",
+                    "energyCapacity",
+                    "chargeEfficiency",
+                    "dischargeEfficiency",
+                )
+            },
+        },
+    )
+    return await _created(
+        world.operator,
+        "/auctions",
+        {
+            "start": "2039-01-01T00:00:00Z",
+            "end": "2039-01-02T00:00:00Z",
+            "item": item,
+            "backing": [{"physicalAssetID": str(physical), "share": 1}],
+            "participants": [str(world.owner.id)],
+        },
+    )
+
+
+SAMPLES: dict[str, Callable[[World], Awaitable[UUID]]] = {
+    "physicalAssetID": lambda world: _asset(world, "PHYSICAL"),
+    "virtualAssetID": lambda world: _asset(world, "VIRTUAL"),
+    "apiKeyID": lambda world: _created(
+        world.owner.admin, "/auth/api-keys", {"name": "Sample", "permissions": ["Read:monitoring"]}
+    ),
+    "fleetID": lambda world: _created(
+        world.owner.admin, "/fleets", {"name": "Sample", "organisationID": str(world.owner.id), "physicalAssetIDs": []}
+    ),
+    "portfolioID": lambda world: _created(
+        world.owner.admin, f"/organisations/{world.owner.id}/portfolios", {"name": "Sample"}
+    ),
+    "webhookID": lambda world: _created(
+        world.owner.admin, "/webhooks", {"url": "https://example.org/hook", "types": ["auction.opened"]}
+    ),
+    "auctionID": _auction,
+}
+"""A real resource of the owner's for each parameter that can stand first in a path."""
+
+BELOW_ANOTHER = {
+    "invitationID",
+    "userID",
+    "blockID",
+    "bidID",
+    "entryID",
+    "unavailabilityID",
+    "notificationID",
+    "deliveryID",
+    "category",
+}
+"""Parameters that only ever stand below one of the above: whoever may not reach that never gets to look for these."""
+
+FIXED = {"category": "grid"}
+
+STRICTLY_FORBIDDEN = {"physicalAssetID", "organisationID"}
+"""The contract says 403 for a known asset or organisation without permission, and 404 for an unknown one."""
+
+
+def parameters_of(operation: Operation) -> list[str]:
+    return [parameter.name for parameter in operation.path_parameters]
+
+
+@pytest.fixture(scope="session")
+async def world(app: Edge, people: People, operator: httpx2.AsyncClient) -> World:
+    owner, stranger = await people.new_organisation("Owner"), await people.new_organisation("Stranger")
+    made = World(app, owner, stranger, operator, {"organisationID": owner.id})
+    needed = {name for operation in PROTECTED for name in parameters_of(operation)}
+    for name, make in SAMPLES.items():
+        if name in needed:
+            made.ids[name] = await make(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def sampler(world: World) -> Sampler:
+    return Sampler(OPERATIONS, world.ids)
+
+
+@pytest.fixture(scope="session")
+async def forgeries(world: World, people: People) -> dict[str, str]:
+    """Tokens that look right and are not."""
+    person = await people.add_member(world.owner.id, Role.ADMIN)
+    header, claims = (
+        jwt.get_unverified_header(person.tokens.access),
+        jwt.decode(person.tokens.access, options={"verify_signature": False}),
+    )
+    ours = await world.edge.resources[Keyring].for_signing()
+    public = ours.public.public_bytes(Encoding.Raw, PublicFormat.Raw)
+    past = {**claims, "iat": int(time.time()) - 1000, "exp": int(time.time()) - 1}
+    escalated = base64.urlsafe_b64encode(json.dumps({**claims, "sub": str(uuid4())}).encode()).decode().rstrip("=")
+    first, _, last = person.tokens.access.split(".")
+    return {
+        "signed by a stranger": jwt.encode(
+            claims, Ed25519PrivateKey.generate(), "EdDSA", headers={"kid": header["kid"]}
+        ),
+        "signed by an unknown key": jwt.encode(claims, Ed25519PrivateKey.generate(), "EdDSA", headers={"kid": "mine"}),
+        "not signed": jwt.encode(claims, "", "none", headers={"kid": header["kid"]}),
+        "signed with the public key": jwt.encode(claims, public, "HS256", headers={"kid": header["kid"]}),
+        "expired": jwt.encode(past, ours.private, "EdDSA", headers={"kid": header["kid"]}),
+        "never expiring": jwt.encode(
+            {name: value for name, value in claims.items() if name != "exp"},
+            ours.private,
+            "EdDSA",
+            headers={"kid": header["kid"]},
+        ),
+        "of another session": jwt.encode(
+            {**claims, "sid": str(uuid4())}, ours.private, "EdDSA", headers={"kid": header["kid"]}
+        ),
+        "with other claims": f"{first}.{escalated}.{last}",
+        "a refresh token": person.tokens.refresh,
+        "noise": "x" * 3000,
+    }
+
+
+@pytest.fixture(scope="session")
+async def revoked(world: World, people: People) -> dict[str, str]:
+    """Tokens that worked until a moment ago."""
+    person = await people.add_member(world.owner.id, Role.ADMIN)
+    wanted = {"name": "Revoked", "permissions": list(permissions_of(Role.ADMIN, OrganisationKind.PARTICIPANT))}
+    key = (await person.client.post("/auth/api-keys", json=wanted)).json()
+    async with client_of(world.edge, key["secret"]) as machine:
+        assert (await machine.get("/auth/me")).status_code == 200
+    await person.client.delete(f"/auth/api-keys/{key['id']}")
+    assert (await person.client.get("/auth/me")).status_code == 200
+    await person.client.post("/auth/logout")
+    await asyncio.sleep(1)
+    return {"API key": key["secret"], "session": person.tokens.access}
+
+
+# --- the walk ------------------------------------------------------------------------------------------------------
+
+
+def path_of(operation: Operation, ids: dict[str, UUID]) -> str:
+    path = operation.path
+    for name in parameters_of(operation):
+        path = path.replace(f"{{{name}}}", FIXED.get(name) or str(ids.get(name) or uuid4()))
+    return path
+
+
+async def ask(client: httpx2.AsyncClient, operation: Operation, sampler: Sampler, ids: dict[str, UUID]) -> Any:
+    return await client.request(
+        operation.method,
+        path_of(operation, ids),
+        params=sampler.query(operation),
+        json=sampler.body(operation),
+    )
+
+
+def named(operation: Operation) -> str:
+    return f"{operation.method} {operation.path}"
+
+
+class TestTheMatrix:
+    def test_has_a_sample_for_every_path_parameter(self) -> None:
+        known = {"organisationID", *SAMPLES, *BELOW_ANOTHER}
+        for operation in PROTECTED:
+            for name in parameters_of(operation):
+                assert name in known, (
+                    f"{named(operation)} takes {{{name}}}, of which this matrix has no sample: add one to SAMPLES "
+                    "(or to BELOW_ANOTHER if it never stands first in a path) in tests/test_access_matrix.py"
+                )
+
+    def test_knows_every_permission_that_an_operation_asks_for(self) -> None:
+        words = {*Permission, "signed-in"}
+        assert [named(operation) for operation in PROTECTED if operation.access not in words] == []
+
+    def test_lets_the_public_in_only_where_the_contract_does(self) -> None:
+        for operation in OPERATIONS:
+            if operation.access == PUBLIC:
+                assert operation.path == "/" or operation.path.startswith(PUBLIC_PATHS[1:]), named(operation)
+
+
+@pytest.mark.parametrize("operation", PROTECTED, ids=named)
+class TestEveryOperation:
+    async def test_refuses_a_caller_without_a_token(self, world: World, sampler: Sampler, operation: Operation) -> None:
+        async with client_of(world.edge) as nobody:
+            answer = await ask(nobody, operation, sampler, world.ids)
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert answer.headers["content-type"] == "application/problem+json"
+
+    async def test_refuses_forged_tokens(
+        self, world: World, sampler: Sampler, forgeries: dict[str, str], operation: Operation
+    ) -> None:
+        for what, token in forgeries.items():
+            async with client_of(world.edge, token) as forger:
+                answer = await ask(forger, operation, sampler, world.ids)
+            assert answer.status_code == 401, f"a token {what} got {answer.status_code}"
+
+    async def test_refuses_a_revoked_key_and_an_ended_session(
+        self, world: World, sampler: Sampler, revoked: dict[str, str], operation: Operation
+    ) -> None:
+        for what, token in revoked.items():
+            async with client_of(world.edge, token) as late:
+                answer = await ask(late, operation, sampler, world.ids)
+            assert answer.status_code == 401, f"a revoked {what} got {answer.status_code}"
+
+    async def test_refuses_a_role_without_the_permission(
+        self, world: World, sampler: Sampler, operation: Operation
+    ) -> None:
+        for role, person in world.owner.people.items():
+            if operation.access in {"signed-in", *permissions_of(role, OrganisationKind.PARTICIPANT)}:
+                continue
+            answer = await ask(person.client, operation, sampler, world.ids)
+            assert answer.status_code == 403, f"{role} got {answer.status_code}"
+
+    async def test_refuses_another_organisations_user(
+        self, world: World, people: People, sampler: Sampler, operation: Operation
+    ) -> None:
+        names = parameters_of(operation)
+        if EVENT_STREAM in operation.produces and not names:
+            pytest.skip("a stream of one's own")
+        stranger = await people.add_member(world.stranger.id, Role.ADMIN)  # of whom some operations leave nothing
+        answer = await ask(stranger.client, operation, sampler, world.ids)
+        assert answer.status_code < 500, answer.text
+        if names:
+            expected = {403} if names[0] in STRICTLY_FORBIDDEN else {403, 404}
+            assert answer.status_code in expected, f"{answer.status_code}: {answer.text[:500]}"
+        sent = json.dumps(sampler.body(operation))
+        for name, id in world.ids.items():
+            if answer.status_code < 300:
+                assert str(id) not in sent, f"the stranger could use {name}"
+                assert str(id) not in answer.text, f"the stranger was shown {name}"
