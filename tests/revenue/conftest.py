@@ -7,6 +7,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from tests.people import People
 from tests.revenue.world import World
 
 from gridloom.database.pool import create_pool
@@ -21,8 +22,8 @@ async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool[Any]]:
 
 
 @pytest.fixture(scope="session")
-async def world(pool: asyncpg.Pool[Any]) -> World:
-    """An organisation whose assets tests make as they need them."""
+async def world(pool: asyncpg.Pool[Any], people: People) -> World:
+    """An organisation whose assets tests make as they need them; the operator's comes first, on an empty database."""
     id = uuid7()
     await pool.execute("insert into organisation (id, name, kind) values ($1, 'Settled GmbH', 'PARTICIPANT')", id)
     return World(pool, id)

@@ -33,6 +33,9 @@ ReportResolution = Annotated[
     Literal["raw", "15-minute", "hourly", "daily"],
     Meta(description="Each fact's own period, or delivery periods, market hours, market days"),
 ]
+CategoryName = Annotated[
+    str, Meta(description="A category; all when none is named", extra_json_schema={"enum": list(CATEGORIES)})
+]
 AsOf = Annotated[Instant | None, Meta(description="As it was known at this moment")]
 
 
@@ -40,13 +43,7 @@ class DataPointQuery(QueryParameters):
     start: Annotated[Instant, Meta(description="Where the report starts")]
     end: Annotated[Instant, Meta(description="Where it ends")]
     resolution: ReportResolution = "15-minute"
-    datapoints: Annotated[
-        tuple[str, ...] | None,
-        Meta(
-            description="Names of categories; all when left out",
-            extra_json_schema={"items": {"type": "string", "enum": list(CATEGORIES)}},
-        ),
-    ] = None
+    datapoints: tuple[CategoryName, ...] | None = None
     as_of: AsOf = None
 
 

@@ -1,0 +1,174 @@
+"""Settlements over HTTP: who may, in which formats, what it answers, and how lists go on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from tests.revenue.world import World
+
+KINDS: dict[str, dict[str, Any]] = {
+    "wholesale-trades": {
+        "tradeID": "T1",
+        "time": "2026-03-29T00:00:00Z",
+        "side": "BUY",
+        "volume": 2.5,
+        "price": 12.34,
+        "market": "OTC",
+    },
+    "fcr": {
+        "deliveryDay": "2026-03-29",
+        "product": "NEGPOS_00_04",
+        "capacity": 7,
+        "settlementPrice": 22.286667,
+    },
+    "afrr-capacity": {"deliveryDay": "2026-03-29", "product": "NEG_04_08", "capacity": 5, "price": 4.5},
+    "afrr-energy": {"time": "2026-03-29T00:00:00Z", "direction": "POS", "volume": 1.25, "price": 98.76},
+    "net-off": {"time": "2026-03-29T00:00:00Z", "volume": -0.5},
+    "tolling-contracts": {
+        "contractID": "C1",
+        "start": "2026-01-01T00:00:00+01:00",
+        "end": "2027-01-01T00:00:00+01:00",
+        "annualPrice": 120000,
+    },
+}
+CHANGED = {
+    "wholesale-trades": {"price": 1},
+    "fcr": {"capacity": 8},
+    "afrr-capacity": {"deliveryHours": 2},
+    "afrr-energy": {"volume": 0},
+    "net-off": {"volume": 3},
+    "tolling-contracts": {"end": "2026-07-01T00:00:00Z"},
+}
+
+
+@pytest.fixture
+async def asset(world: World) -> UUID:
+    return await world.bare_asset()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestEveryKind:
+    async def test_is_recorded_corrected_and_listed(self, operator: httpx2.AsyncClient, asset: UUID, kind: str) -> None:
+        row = {"assetID": str(asset), **KINDS[kind]}
+        path = f"/settlements/{kind}"
+        first = await operator.post(path, json=[row])
+        assert first.status_code == 200, first.text
+        assert first.json() == {"received": 1, "inserted": 1, "replaced": 0, "unchanged": 0}
+        assert (await operator.post(path, json=[row])).json()["unchanged"] == 1
+        corrected = {**row, **CHANGED[kind]}
+        assert (await operator.post(path, json=[corrected])).json()["replaced"] == 1
+        listed = (await operator.get(path, params={"asset-id": str(asset)})).json()
+        assert len(listed) == 1
+        for name, value in CHANGED[kind].items():
+            assert listed[0][name] == value
+        assert listed[0]["supersededAt"] is None
+        versions = (await operator.get(path, params={"asset-id": str(asset), "versions": "true"})).json()
+        assert len(versions) == 2
+        old, new = versions
+        assert old["supersededAt"] == new["recordedAt"]
+        assert old["supersededBy"] == new["recordedBy"]
+        known = await operator.get(path, params={"asset-id": str(asset), "as-of": old["recordedAt"]})
+        assert known.json() == [old]
+
+    async def test_is_the_operators_to_record(self, new_organisation: Any, asset: UUID, kind: str) -> None:
+        participant = await new_organisation()
+        answer = await participant.admin.post(f"/settlements/{kind}", json=[{"assetID": str(asset), **KINDS[kind]}])
+        assert answer.status_code == 403
+
+    async def test_is_read_by_its_owner_only(self, new_organisation: Any, asset: UUID, kind: str) -> None:
+        stranger = await new_organisation()
+        assert (await stranger.admin.get(f"/settlements/{kind}")).json() == []
+        assert (await stranger.admin.get(f"/settlements/{kind}", params={"asset-id": str(asset)})).status_code == 403
+
+    async def test_names_faults_and_records_nothing(self, operator: httpx2.AsyncClient, asset: UUID, kind: str) -> None:
+        row = {"assetID": str(asset), **KINDS[kind]}
+        nobody = {**row, "assetID": "0198f0a4-5b6c-7d8e-9f00-112233445566"}
+        answer = await operator.post(f"/settlements/{kind}", json=[row, nobody])
+        assert answer.status_code == 422
+        assert answer.json()["type"] == "/docs/problems/unknown-settled-asset"
+        assert answer.json()["errors"][0]["pointer"] == "/1/assetID"
+        answer = await operator.post(f"/settlements/{kind}", json=[row, {**row, "colour": "red"}, 7])
+        assert answer.status_code == 400
+        assert [error["pointer"] for error in answer.json()["errors"]] == ["/1/colour", "/2"]
+        assert (await operator.get(f"/settlements/{kind}", params={"asset-id": str(asset)})).json() == []
+
+    async def test_repeats_the_answer_to_the_same_key(
+        self, operator: httpx2.AsyncClient, asset: UUID, kind: str
+    ) -> None:
+        row = {"assetID": str(asset), **KINDS[kind]}
+        headers = {"Idempotency-Key": f"{kind}-{asset}"}
+        first = await operator.post(f"/settlements/{kind}", json=[row], headers=headers)
+        again = await operator.post(f"/settlements/{kind}", json=[row], headers=headers)
+        assert again.json() == first.json() == {"received": 1, "inserted": 1, "replaced": 0, "unchanged": 0}
+        assert again.headers["Idempotency-Replayed"] == "true"
+
+
+class TestFormats:
+    async def test_are_json_ndjson_csv_and_parquet(self, operator: httpx2.AsyncClient, asset: UUID) -> None:
+        row = {"assetID": str(asset), **KINDS["net-off"]}
+        csv = f"assetID,time,volume\n{asset},2026-03-29T00:15:00Z,1\n"
+        for media_type, body in (("application/x-ndjson", json.dumps(row) + "\n"), ("text/csv", csv)):
+            answer = await operator.post("/settlements/net-off", content=body, headers={"Content-Type": media_type})
+            assert answer.json()["inserted"] == 1, answer.text
+        answer = await operator.post("/settlements/net-off", content="x", headers={"Content-Type": "text/plain"})
+        assert answer.status_code == 415
+
+
+class TestList:
+    async def test_goes_on_page_by_page(self, operator: httpx2.AsyncClient, asset: UUID) -> None:
+        rows = [{"assetID": str(asset), "time": f"2026-03-29T{hour:02}:00:00Z", "volume": hour} for hour in range(20)]
+        await operator.post("/settlements/net-off", json=rows)
+        url: str | None = f"/settlements/net-off?asset-id={asset}&limit=7&start=2026-03-29T02:00:00Z"
+        seen = []
+        while url is not None:
+            answer = await operator.get(url)
+            seen += [row["volume"] for row in answer.json()]
+            link = answer.headers.get("Link")
+            url = link.split(">")[0].lstrip("<") if link else None
+        assert seen == list(range(2, 20))
+
+    async def test_selects_blocks_by_the_wall_clock(self, operator: httpx2.AsyncClient, asset: UUID) -> None:
+        row = {"assetID": str(asset), **KINDS["fcr"]}
+        await operator.post("/settlements/fcr", json=[row, {**row, "product": "NEGPOS_04_08"}])
+
+        async def products(start: str, end: str) -> list[str]:
+            answer = await operator.get("/settlements/fcr", params={"asset-id": str(asset), "start": start, "end": end})
+            return [row["product"] for row in answer.json()]
+
+        assert await products("2026-03-28T23:00:00Z", "2026-03-29T02:00:00Z") == ["NEGPOS_00_04"]
+        assert await products("2026-03-29T02:00:00Z", "2026-03-29T06:00:00Z") == ["NEGPOS_04_08"]
+
+    async def test_refuses_what_makes_no_sense(self, operator: httpx2.AsyncClient) -> None:
+        for query in (
+            "start=2026-01-02T00:00:00Z&end=2026-01-01T00:00:00Z",
+            "versions=true&as-of=2026-01-01T00:00:00Z",
+            "cursor=abc",
+            "as-of=yesterday",
+        ):
+            assert (await operator.get(f"/settlements/fcr?{query}")).status_code == 400, query
+        unknown = "0198f0a4-5b6c-7d8e-9f00-112233445566"
+        assert (await operator.get(f"/settlements/fcr?asset-id={unknown}")).status_code == 404
+
+
+class TestEvent:
+    async def test_tells_whose_figures_changed_and_when(
+        self, operator: httpx2.AsyncClient, asset: UUID, world: World
+    ) -> None:
+        row = {"assetID": str(asset), **KINDS["fcr"]}
+        await operator.post("/settlements/fcr", json=[row])
+        await operator.post("/settlements/fcr", json=[row])
+        events = await world.pool.fetch(
+            """
+            select event_id, data from event_outbox where subject = $1
+            union select id, data from event where subject = $1
+            """,
+            f"virtual-assets/{asset}",
+        )
+        assert len(events) == 1
+        data = events[0]["data"]
+        assert data == {"start": "2026-03-28T23:00:00Z", "end": "2026-03-29T02:00:00Z"}
