@@ -8,7 +8,6 @@ from uuid import UUID
 
 import httpx2
 import pytest
-
 from tests.revenue.world import World
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -36,7 +35,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "annualPrice": 120000,
     },
 }
-CHANGED = {
+CHANGED: dict[str, dict[str, Any]] = {
     "wholesale-trades": {"price": 1},
     "fcr": {"capacity": 8},
     "afrr-capacity": {"deliveryHours": 2},
