@@ -1,10 +1,11 @@
 """Settings: from the environment, then `.env`, then defaults; nonsense is refused by name."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from gridloom.settings import Settings, SettingsRefused, read_settings
+from gridloom.settings import VARIABLES, Settings, SettingsRefused, read_settings
 
 NOWHERE = Path("/nonexistent/.env")
 
@@ -83,3 +84,6 @@ class TestSettings:
         (tmp_path / ".env").write_text("GRIDLOOM_PORT=1\nwhat is this")
         with pytest.raises(SettingsRefused, match="Line 2"):
             read_settings({}, tmp_path / ".env")
+
+    def test_can_all_be_set(self) -> None:
+        assert {name for name, _ in VARIABLES.values()} == {field.name for field in fields(Settings)}

@@ -31,7 +31,14 @@ from gridloom.physical_assets.grants import routes as grants
 from gridloom.physical_assets.health import routes as asset_health
 from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
-from gridloom.residents import Resident, deliver_webhooks, run_jobs, sequence_events, stream_events
+from gridloom.residents import (
+    Resident,
+    deliver_webhooks,
+    end_streams_when_told,
+    run_jobs,
+    sequence_events,
+    stream_events,
+)
 from gridloom.revenue import routes as revenue
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
@@ -66,6 +73,7 @@ ROOMS: tuple[ModuleType, ...] = (
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
 RESIDENTS: tuple[Resident, ...] = (
+    end_streams_when_told,
     identity.reside,
     sequence_events,
     stream_events,

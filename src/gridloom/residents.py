@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
@@ -27,10 +30,26 @@ from gridloom.webhooks.signing import Seal
 
 Resident = Callable[[Edge, Settings], AbstractAsyncContextManager[None]]
 
+END_STREAMS = signal.SIGUSR1
+"""What the supervisor sends before it ends a worker, whose server would wait for open streams for ever."""
+
 LATE_S = 60.0
 """A job that has waited this long for a runner means that the runners cannot keep up."""
 SHOWN_FOR = timedelta(days=7)
 """How long readiness mentions a webhook that was disabled because it could not be delivered."""
+
+
+@asynccontextmanager
+async def end_streams_when_told(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    loop = asyncio.get_running_loop()
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+        yield
+        return
+    loop.add_signal_handler(END_STREAMS, edge.stopping.set)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(END_STREAMS)
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from gridloom.database.migrate import migrate
 from gridloom.database.pool import create_pool
 from gridloom.edge.logs import configure_logs
 from gridloom.identity.bootstrap import Bootstrap, bootstrap_operator
+from gridloom.residents import END_STREAMS
 from gridloom.settings import Settings, address_of
 
 log = structlog.get_logger()
@@ -128,6 +129,7 @@ def load_application(settings: Settings, supervisor: int) -> Any:
     end_with_parent(supervisor, signal.SIGKILL)
     os.setsid()  # Ctrl-C goes to the supervisor, which lets requests finish
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server sets its own
+    signal.signal(END_STREAMS, signal.SIG_IGN)  # until the service sets its own
     from gridloom.app import create_app
 
     configure_logs(settings.log_format, settings.log_level.upper())
@@ -198,6 +200,13 @@ class Supervisor(MPServer):
         registry = CollectorRegistry()
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         start_http_server(self.settings.metrics_port, self.settings.host, registry)
+
+    def _stop_workers(self) -> None:
+        """Streams first: they would otherwise hold the workers until they are killed."""
+        for worker in self.wrks:
+            with suppress(ProcessLookupError):
+                os.kill(worker.inner.pid, END_STREAMS)
+        super()._stop_workers()  # type: ignore[no-untyped-call]
 
     def _revive_database(self) -> None:
         if self.postgres is not None and not self.postgres.is_running():

@@ -50,7 +50,7 @@ def read_settings(environ: Mapping[str, str] | None = None, env_file: Path | Non
     values = {**_read_env_file(env_file or Path(".env")), **(os.environ if environ is None else environ)}
     known: dict[str, Any] = {}
     faults = []
-    for variable, (name, parse) in _VARIABLES.items():
+    for variable, (name, parse) in VARIABLES.items():
         text = values.get(variable, "").strip()
         if not text:
             continue
@@ -127,7 +127,7 @@ def _origins(text: str) -> tuple[str, ...]:
     return origins
 
 
-_VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
+VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_ENVIRONMENT": ("environment", _one_of("sandbox", "production")),
     "GRIDLOOM_DATABASE_URL": ("database_url", _address("postgresql", "postgres")),
     "GRIDLOOM_HOME": ("home", lambda text: Path(text).expanduser()),
