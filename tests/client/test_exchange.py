@@ -17,7 +17,7 @@ from gridloom_client import (
     UnauthenticatedError,
     UnavailableError,
 )
-from gridloom_client.answers import Organisation
+from gridloom_client.answers.identity import Organisation
 from gridloom_client.exchange import Exchange
 from gridloom_client.tokens import ApiKey, Password
 

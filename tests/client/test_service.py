@@ -23,7 +23,7 @@ from gridloom_client import (
     UnauthenticatedError,
     UnprocessableError,
 )
-from gridloom_client.answers import Organisation
+from gridloom_client.answers.identity import Organisation
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gridloom_client.answers import Me
+from gridloom_client.answers.identity import Me
 from gridloom_client.client import Client
 from gridloom_client.commands.credentials import Credentials, CredentialsFile
 from gridloom_client.commands.ending import Misunderstood, ending

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from cyclopts import App
 
-from gridloom_client.answers import PhysicalAsset
+from gridloom_client.answers.physical_assets import PhysicalAsset
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.rendering import print_facts, print_json, print_table

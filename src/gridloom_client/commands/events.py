@@ -8,7 +8,7 @@ import msgspec
 from cyclopts import App
 from rich.markup import escape
 
-from gridloom_client.answers import Event
+from gridloom_client.answers.events import Event
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.rendering import console

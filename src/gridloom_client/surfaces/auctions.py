@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from gridloom_client.answers import Auction, Bid, Record
+from gridloom_client.answers.answered import Record
+from gridloom_client.answers.auctions import Auction, Bid
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom_client.answers import ApiKeyEntry, IssuedApiKey, Me, Record, SignedIn, User
+from gridloom_client.answers.answered import Record
+from gridloom_client.answers.identity import ApiKeyEntry, IssuedApiKey, Me, SignedIn, User
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gridloom_client.answers import Event
+from gridloom_client.answers.events import Event
 from gridloom_client.operations import M, Surface, stream
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from gridloom_client.answers import DataPoints, Record
+from gridloom_client.answers.answered import Record
+from gridloom_client.answers.reporting import DataPoints
 from gridloom_client.operations import M, Surface, operation, stream
 from gridloom_client.server_sent import ServerSentEvent
 from gridloom_client.wire import ID

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from gridloom_client.answers import AuditEntry, Invitation, IssuedInvitation, Member, Organisation
+from gridloom_client.answers.identity import AuditEntry, Invitation, IssuedInvitation, Member, Organisation
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 

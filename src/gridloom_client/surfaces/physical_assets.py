@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from gridloom_client.answers import (
+from gridloom_client.answers.answered import Record
+from gridloom_client.answers.physical_assets import (
     AncillaryEntry,
     Availability,
     Grant,
@@ -15,7 +16,6 @@ from gridloom_client.answers import (
     LogbookEntry,
     Parameters,
     PhysicalAsset,
-    Record,
     Schedule,
     Unavailability,
 )

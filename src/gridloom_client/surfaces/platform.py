@@ -3,7 +3,7 @@
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
-from gridloom_client.answers import Record
+from gridloom_client.answers.answered import Record
 from gridloom_client.operations import M, Surface, operation
 
 

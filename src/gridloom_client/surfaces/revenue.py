@@ -5,15 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from gridloom_client.answers import DataPoints
+from gridloom_client.answers.reporting import DataPoints, RevenueBuckets
 from gridloom_client.operations import M, Surface, operation
 from gridloom_client.wire import ID
 
 
 class Revenue(Surface[M]):
-    """MW, MWh, EUR and EUR/MWh. `resolution` is raw, 15-minute, hourly or daily; no `datapoints` means all of them."""
+    """MW, MWh, EUR and EUR/MWh.
+
+    `resolution` is raw, 15-minute, hourly or daily; no `datapoints` means all of them; `as_of` gives what was
+    known then.
+    """
 
     @operation("GET", "/revenue-reporting/virtual-assets/{virtualAssetID}/data-points")
     def of_virtual_asset(
@@ -24,6 +27,7 @@ class Revenue(Surface[M]):
         end: datetime,
         resolution: str | None = None,
         datapoints: Sequence[str] | None = None,
+        as_of: datetime | None = None,
     ) -> DataPoints: ...
 
     @operation("GET", "/revenue-reporting/portfolios/{portfolioID}/data-points")
@@ -35,6 +39,7 @@ class Revenue(Surface[M]):
         end: datetime,
         resolution: str | None = None,
         datapoints: Sequence[str] | None = None,
+        as_of: datetime | None = None,
     ) -> DataPoints: ...
 
     @operation("GET", "/revenue-reporting/fleets/{fleetID}/data-points")
@@ -46,6 +51,7 @@ class Revenue(Surface[M]):
         end: datetime,
         resolution: str | None = None,
         datapoints: Sequence[str] | None = None,
+        as_of: datetime | None = None,
     ) -> DataPoints: ...
 
     @operation("GET", "/revenue-reporting/physical-assets/{physicalAssetID}/data-points")
@@ -57,16 +63,49 @@ class Revenue(Surface[M]):
         end: datetime,
         resolution: str | None = None,
         datapoints: Sequence[str] | None = None,
+        as_of: datetime | None = None,
     ) -> DataPoints: ...
 
     @operation("GET", "/revenue-reporting/{virtualAssetID}/wholesale")
-    def wholesale(self, virtual_asset_id: ID, *, start: datetime, end: datetime) -> Any: ...
+    def wholesale(
+        self,
+        virtual_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: str | None = None,
+        as_of: datetime | None = None,
+    ) -> RevenueBuckets: ...
 
     @operation("GET", "/revenue-reporting/{virtualAssetID}/ancillary")
-    def ancillary(self, virtual_asset_id: ID, *, start: datetime, end: datetime) -> Any: ...
+    def ancillary(
+        self,
+        virtual_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: str | None = None,
+        as_of: datetime | None = None,
+    ) -> RevenueBuckets: ...
 
     @operation("GET", "/revenue-reporting/{virtualAssetID}/tolling")
-    def tolling(self, virtual_asset_id: ID, *, start: datetime, end: datetime) -> Any: ...
+    def tolling(
+        self,
+        virtual_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: str | None = None,
+        as_of: datetime | None = None,
+    ) -> RevenueBuckets: ...
 
     @operation("GET", "/revenue-reporting/{virtualAssetID}/virtual-battery-auction")
-    def virtual_battery_auction(self, virtual_asset_id: ID, *, start: datetime, end: datetime) -> Any: ...
+    def virtual_battery_auction(
+        self,
+        virtual_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: str | None = None,
+        as_of: datetime | None = None,
+    ) -> RevenueBuckets: ...

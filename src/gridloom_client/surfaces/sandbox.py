@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from gridloom_client.answers import Clock
+from gridloom_client.answers.sandbox import Clock
 from gridloom_client.operations import M, Surface, operation
 
 

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from gridloom_client.answers import BulkOutcome, Record
+from gridloom_client.answers.reporting import (
+    AfrrActivation,
+    AfrrCapacityAward,
+    BulkOutcome,
+    FcrAward,
+    NetOff,
+    TollingContract,
+    WholesaleTrade,
+)
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 
@@ -16,7 +24,10 @@ Rows: TypeAlias = Iterable[Mapping[str, Any]] | bytes
 
 
 class Settlements(Surface[M]):
-    """The same row again changes nothing, a corrected one replaces; a request is taken as a whole or not at all."""
+    """The same row again changes nothing, a corrected one replaces; a request is taken as a whole or not at all.
+
+    Lists show what stands, or what stood at `as_of`; with `versions`, also what was replaced.
+    """
 
     @operation("POST", "/settlements/wholesale-trades")
     def add_wholesale_trades(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
@@ -29,8 +40,10 @@ class Settlements(Surface[M]):
         asset_id: ID | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
+        versions: bool | None = None,
         page_size: int | None = None,
-    ) -> Record: ...
+    ) -> WholesaleTrade: ...
 
     @operation("POST", "/settlements/fcr")
     def add_fcr(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
@@ -43,8 +56,10 @@ class Settlements(Surface[M]):
         asset_id: ID | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
+        versions: bool | None = None,
         page_size: int | None = None,
-    ) -> Record: ...
+    ) -> FcrAward: ...
 
     @operation("POST", "/settlements/afrr-capacity")
     def add_afrr_capacity(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
@@ -57,8 +72,10 @@ class Settlements(Surface[M]):
         asset_id: ID | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
+        versions: bool | None = None,
         page_size: int | None = None,
-    ) -> Record: ...
+    ) -> AfrrCapacityAward: ...
 
     @operation("POST", "/settlements/afrr-energy")
     def add_afrr_energy(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
@@ -71,8 +88,10 @@ class Settlements(Surface[M]):
         asset_id: ID | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
+        versions: bool | None = None,
         page_size: int | None = None,
-    ) -> Record: ...
+    ) -> AfrrActivation: ...
 
     @operation("POST", "/settlements/net-off")
     def add_net_off(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
@@ -85,8 +104,10 @@ class Settlements(Surface[M]):
         asset_id: ID | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
+        versions: bool | None = None,
         page_size: int | None = None,
-    ) -> Record: ...
+    ) -> NetOff: ...
 
     @operation("POST", "/settlements/tolling-contracts")
     def add_tolling_contracts(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
@@ -99,5 +120,7 @@ class Settlements(Surface[M]):
         asset_id: ID | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
+        versions: bool | None = None,
         page_size: int | None = None,
-    ) -> Record: ...
+    ) -> TollingContract: ...

@@ -7,7 +7,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from gridloom_client.answers import Block, Portfolio, Record, VirtualAsset
+from gridloom_client.answers.reporting import DataPoints
+from gridloom_client.answers.virtual_assets import (
+    Adjustment,
+    Block,
+    LatestStateOfEnergy,
+    Portfolio,
+    ScheduledBlock,
+    ScheduleVersion,
+    StateOfCharge,
+    StateOfEnergy,
+    VirtualAsset,
+)
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID, KEEP, Keep
 
@@ -40,8 +51,10 @@ class VirtualAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
         page_size: int | None = None,
-    ) -> Block: ...
+    ) -> Block:
+        """With their schedules; as they were known at `as_of`, if given."""
 
     @operation("POST", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks")
     def create_block(
@@ -66,9 +79,14 @@ class VirtualAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
     ) -> Block: ...
 
-    @operation("PUT", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}")
+    @operation(
+        "PUT",
+        "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}",
+        query=("start", "end"),
+    )
     def set_schedule(
         self,
         organisation_id: ID,
@@ -76,9 +94,11 @@ class VirtualAssets(Surface[M]):
         block_id: ID,
         *,
         schedule: Sequence[Mapping[str, Any]],
+        start: datetime | None = None,
+        end: datetime | None = None,
         if_match: str | None = None,
-    ) -> Block:
-        """Replaces the given periods, all or none; the answer carries `imbalance`."""
+    ) -> ScheduledBlock:
+        """Replaces the given periods, all or none; `start` and `end` say which window to answer."""
 
     @operation("DELETE", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}")
     def delete_block(
@@ -93,13 +113,20 @@ class VirtualAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
-    ) -> Any: ...
+    ) -> Sequence[StateOfCharge]: ...
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/latest")
-    def state_of_energy(self, organisation_id: ID, virtual_asset_id: ID) -> Record: ...
+    def state_of_energy(self, organisation_id: ID, virtual_asset_id: ID) -> LatestStateOfEnergy: ...
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/projected")
-    def projected_state_of_energy(self, organisation_id: ID, virtual_asset_id: ID) -> Any: ...
+    def projected_state_of_energy(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Sequence[StateOfEnergy]: ...
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/operational")
     def operational(
@@ -110,7 +137,7 @@ class VirtualAssets(Surface[M]):
         categories: Sequence[str] | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
-    ) -> Any: ...
+    ) -> DataPoints: ...
 
     @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/adjustments")
     def adjustments(
@@ -121,12 +148,20 @@ class VirtualAssets(Surface[M]):
         start: datetime | None = None,
         end: datetime | None = None,
         page_size: int | None = None,
-    ) -> Record: ...
+    ) -> Adjustment: ...
 
     @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/schedule-history")
     def schedule_history(
-        self, organisation_id: ID, virtual_asset_id: ID, *, page_size: int | None = None
-    ) -> Record: ...
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        version: int | None = None,
+        page_size: int | None = None,
+    ) -> ScheduleVersion:
+        """Every accepted change: who, when, what."""
 
     # --- portfolios ---
 

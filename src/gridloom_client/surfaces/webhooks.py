@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from gridloom_client.answers import Record, Webhook
+from gridloom_client.answers.events import Delivery, Webhook, WebhookWithSecret
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID, KEEP, Keep
 
@@ -18,7 +17,7 @@ class Webhooks(Surface[M]):
     def list(self, *, page_size: int | None = None) -> Webhook: ...
 
     @operation("POST", "/webhooks")
-    def create(self, *, url: str, types: Sequence[str], description: str | None = None) -> Webhook:
+    def create(self, *, url: str, types: Sequence[str], description: str | None = None) -> WebhookWithSecret:
         """The secret to check signatures with is in this answer."""
 
     @operation("GET", "/webhooks/{webhookID}")
@@ -32,14 +31,19 @@ class Webhooks(Surface[M]):
         url: str | Keep = KEEP,
         types: Sequence[str] | Keep = KEEP,
         description: str | Keep | None = KEEP,
+        enabled: bool | Keep = KEEP,
         if_match: str | None = None,
     ) -> Webhook: ...
 
     @operation("DELETE", "/webhooks/{webhookID}")
     def delete(self, webhook_id: ID, *, if_match: str | None = None) -> None: ...
 
+    @operation("POST", "/webhooks/{webhookID}/secret")
+    def rotate_secret(self, webhook_id: ID, *, overlap_seconds: int | None = None) -> WebhookWithSecret:
+        """A new secret; the old one stays valid for the overlap."""
+
     @collection("/webhooks/{webhookID}/deliveries")
-    def deliveries(self, webhook_id: ID, *, page_size: int | None = None) -> Record: ...
+    def deliveries(self, webhook_id: ID, *, state: str | None = None, page_size: int | None = None) -> Delivery: ...
 
     @operation("POST", "/webhooks/{webhookID}/deliveries/{deliveryID}/replay")
-    def replay(self, webhook_id: ID, delivery_id: ID) -> Any: ...
+    def replay(self, webhook_id: ID, delivery_id: ID) -> Delivery: ...

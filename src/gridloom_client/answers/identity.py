@@ -1,0 +1,113 @@
+"""Answers about people, organisations and what they did."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from gridloom_client.answers.answered import Answered, Record
+
+
+class SignedIn(msgspec.Struct, kw_only=True, frozen=True):
+    """A pair of tokens. Clients obtain and renew theirs by themselves."""
+
+    access_token: str
+    token_type: str = "Bearer"  # noqa: S105 — a scheme, not a secret
+    expires_in: float = 900.0
+    refresh_token: str | None = None
+    scope: str | None = None
+
+    def __repr__(self) -> str:
+        return f"SignedIn(expires_in={self.expires_in})"
+
+
+class Me(Answered):
+    id: UUID
+    organisation_id: UUID
+    username: str | None = None
+    display_name: str | None = None
+    role: str | None = None
+    permissions: tuple[str, ...] = ()
+
+
+class User(Answered):
+    id: UUID
+    username: str
+    display_name: str | None = None
+    organisation_id: UUID | None = None
+    role: str | None = None
+
+
+class ApiKeyEntry(Answered):
+    id: UUID
+    name: str
+    permissions: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None = None
+
+
+class IssuedApiKey(Answered):
+    """The one answer that shows the secret."""
+
+    id: UUID
+    name: str
+    secret: str
+    permissions: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None = None
+
+
+class Organisation(Answered):
+    id: UUID
+    name: str
+    kind: str
+    created_at: datetime | None = None
+
+
+class Invitation(Answered):
+    """`status` is PENDING, ACCEPTED, REVOKED or EXPIRED."""
+
+    id: UUID
+    organisation_id: UUID
+    email: str
+    role: str
+    status: str
+    created_at: datetime
+    expires_at: datetime
+
+
+class IssuedInvitation(Answered):
+    """The one answer that shows the token."""
+
+    id: UUID
+    organisation_id: UUID
+    email: str
+    role: str
+    token: str
+    expires_at: datetime
+
+
+class Member(Answered):
+    id: UUID
+    username: str
+    role: str
+    display_name: str | None = None
+
+
+class AuditEntry(Answered):
+    """Who did what to which resource, when, from where, and how it ended."""
+
+    id: UUID
+    time: datetime
+    actor_kind: str
+    action: str
+    method: str
+    resource: str
+    status: int
+    organisation_id: UUID | None = None
+    actor_id: UUID | None = None
+    actor_name: str | None = None
+    address: str | None = None
+    details: Record | None = None

@@ -1,0 +1,157 @@
+"""Answers about batteries that stand somewhere; kW, kWh, export positive."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from uuid import UUID
+
+import msgspec
+
+from gridloom_client.answers.answered import Answered, Record
+
+
+class Parameters(Answered):
+    """kW, kWh, kW/s and ratios, in force from `valid_from`."""
+
+    version: int
+    valid_from: datetime
+    rated_charge_power: float
+    rated_discharge_power: float
+    energy_capacity: float
+    min_state_of_charge: float
+    max_state_of_charge: float
+    charge_efficiency: float
+    discharge_efficiency: float
+    fcr_limit_ratio: float
+    ramp_rate: float | None = None
+    daily_cycle_limit: float | None = None
+    annual_cycle_limit: float | None = None
+
+
+class PhysicalAsset(Answered):
+    id: UUID
+    name: str
+    organisation_id: UUID
+    delivery_zone: str
+    control_area: str
+    status: str
+    parameters: Parameters
+    created_at: datetime
+    fleet_id: UUID | None = None
+    eic_code: str | None = None
+    commissioned_on: date | None = None
+
+
+class SchedulePoint(Answered):
+    """One delivery period: power in kW, export positive."""
+
+    time: datetime
+    power: float
+
+
+class Schedule(Answered):
+    physical_asset_id: UUID
+    start: datetime
+    end: datetime
+    schedule: tuple[SchedulePoint, ...]
+
+
+class AvailabilityPoint(Answered):
+    """One delivery period: kW and kWh."""
+
+    time: datetime
+    rated_charge_power: float
+    rated_discharge_power: float
+    rated_energy: float
+    available_charge_power: float
+    available_discharge_power: float
+    available_energy: float
+
+
+class Availability(Answered):
+    physical_asset_id: UUID
+    start: datetime
+    end: datetime
+    availability: tuple[AvailabilityPoint, ...]
+
+
+class Health(Answered):
+    """`status` is OK, DEGRADED, DOWN or UNKNOWN; `checks` says why."""
+
+    physical_asset_id: UUID
+    status: str
+    available_power: Record
+    active_unavailability_ids: tuple[UUID, ...]
+    checks: tuple[Record, ...]
+    last_telemetry_at: datetime | None = None
+    state_of_charge: float | None = None
+
+
+class AncillaryBid(Answered):
+    """Prices in EUR, capacity in kW."""
+
+    id: UUID
+    capacity_price: float
+    offered_capacity: float
+    energy_price: float | None = None
+    status: str | None = None
+
+
+class AncillaryEntry(Answered):
+    delivery_day: date
+    product: str
+    product_date_code: str
+    bids: tuple[AncillaryBid, ...] = ()
+
+
+class PowerCapacity(Answered):
+    """kW."""
+
+    charge: float
+    discharge: float
+
+
+class Volume(Answered):
+    """What is missing: kWh and kW."""
+
+    energy_capacity: float
+    power_capacity: PowerCapacity
+
+
+class Unavailability(Answered):
+    id: UUID
+    physical_asset_id: UUID
+    description: str
+    type: str
+    start: datetime
+    end: datetime
+    volume: Volume
+    exchange_notification_ids: tuple[UUID, ...] = msgspec.field(name="exchangeNotificationIds", default=())
+
+
+class LogbookEntry(Answered):
+    id: UUID
+    title: str
+    description: str | None = None
+    type: str | None = None
+    impact: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    tags: tuple[str, ...] = ()
+    author_id: UUID | None = None
+    created_at: datetime | None = None
+    source: str | None = None
+    corrects_id: UUID | None = None
+
+
+class Fleet(Answered):
+    id: UUID
+    name: str
+    organisation_id: UUID
+    physical_asset_ids: tuple[UUID, ...]
+
+
+class Grant(Answered):
+    physical_asset_id: UUID
+    organisation_id: UUID
+    permissions: tuple[str, ...]

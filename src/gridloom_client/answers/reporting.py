@@ -1,0 +1,110 @@
+"""Answers about figures over time: MW, MWh, EUR and EUR/MWh."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from uuid import UUID
+
+from gridloom_client.answers.answered import Answered
+
+
+class SeriesPoint(Answered):
+    time: datetime
+    value: float | None
+
+
+class SeriesDescription(Answered):
+    data_point_name: str
+    unit: str | None = None
+    resolution: str | None = None
+    description: str | None = None
+
+
+class DataPoints(Answered):
+    """Named series with a description of each."""
+
+    meta_data: tuple[SeriesDescription, ...]
+    data: dict[str, tuple[SeriesPoint, ...]]
+
+
+class RevenueBucket(Answered):
+    start: datetime
+    end: datetime
+    revenue: float
+    figures: dict[str, float | None]
+
+
+class RevenueBuckets(Answered):
+    virtual_asset_id: UUID
+    start: datetime
+    end: datetime
+    resolution: str
+    revenue: float
+    buckets: tuple[RevenueBucket, ...]
+
+
+class BulkOutcome(Answered):
+    received: int
+    inserted: int
+    replaced: int
+    unchanged: int
+
+
+class Recorded(Answered):
+    """A fact, who brought it in, and who replaced it."""
+
+    asset_id: UUID
+    recorded_at: datetime
+    recorded_by: UUID
+
+
+class WholesaleTrade(Recorded):
+    trade_id: str
+    time: datetime
+    side: str
+    volume: float
+    price: Decimal
+    market: str
+    executed_at: datetime | None = None
+    superseded_at: datetime | None = None
+
+
+class FcrAward(Recorded):
+    delivery_day: date
+    product: str
+    capacity: float
+    settlement_price: Decimal
+    delivery_hours: float
+    superseded_at: datetime | None = None
+
+
+class AfrrCapacityAward(Recorded):
+    delivery_day: date
+    product: str
+    capacity: float
+    price: Decimal
+    delivery_hours: float
+    superseded_at: datetime | None = None
+
+
+class AfrrActivation(Recorded):
+    time: datetime
+    direction: str
+    volume: float
+    price: Decimal
+    superseded_at: datetime | None = None
+
+
+class NetOff(Recorded):
+    time: datetime
+    volume: float
+    superseded_at: datetime | None = None
+
+
+class TollingContract(Recorded):
+    contract_id: str
+    start: datetime
+    end: datetime
+    annual_price: Decimal
+    superseded_at: datetime | None = None
