@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from gridloom_client.answers.answered import Record
+from gridloom_client.answers.monitoring import AllWritten, DetailedSum, Latest, Signal, Written
 from gridloom_client.answers.reporting import DataPoints
-from gridloom_client.operations import M, Surface, operation, stream
+from gridloom_client.operations import M, Surface, collection, operation, stream
 from gridloom_client.server_sent import ServerSentEvent
 from gridloom_client.wire import ID
 
@@ -20,15 +20,15 @@ Points: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any]] | bytes
 class Monitoring(Surface[M]):
     """The same signal and time again overwrites; late and unordered points are welcome."""
 
-    @operation("GET", "/monitoring/{physicalAssetID}/signals")
-    def signals(self, physical_asset_id: ID) -> Any: ...
+    @collection("/monitoring/{physicalAssetID}/signals")
+    def signals(self, physical_asset_id: ID, *, page_size: int | None = None) -> Signal: ...
 
     @operation("POST", "/monitoring/{physicalAssetID}/datapoints")
-    def write(self, physical_asset_id: ID, body: Points, *, content_type: str | None = None) -> Record:
+    def write(self, physical_asset_id: ID, body: Points, *, content_type: str | None = None) -> Written:
         """All that is accepted is durable when this returns."""
 
     @operation("POST", "/monitoring/datapoints")
-    def write_many(self, body: Points, *, content_type: str | None = None) -> Record:
+    def write_many(self, body: Points, *, content_type: str | None = None) -> AllWritten:
         """Points of many assets at once, for gateways."""
 
     @operation("GET", "/monitoring/{physicalAssetID}/datapoints")
@@ -36,27 +36,29 @@ class Monitoring(Surface[M]):
         self,
         physical_asset_id: ID,
         *,
-        start: datetime,
-        end: datetime,
+        start: datetime | None = None,
+        end: datetime | None = None,
         datapoints: Sequence[str] | None = None,
         resolution: str | None = None,
         aggregation: str | None = None,
     ) -> DataPoints: ...
 
     @operation("GET", "/monitoring/{physicalAssetID}/datapoints/latest")
-    def latest(self, physical_asset_id: ID) -> Any: ...
+    def latest(self, physical_asset_id: ID, *, datapoints: Sequence[str] | None = None) -> Latest: ...
 
     @operation("GET", "/monitoring/{physicalAssetID}/datapoints/sum/detailed")
     def sums(
         self,
         physical_asset_id: ID,
         *,
-        start: datetime,
-        end: datetime,
+        start: datetime | None = None,
+        end: datetime | None = None,
         datapoints: Sequence[str] | None = None,
-    ) -> Any:
+    ) -> DetailedSum:
         """Per signal sum, extremes, mean and count; for power also the energy in kWh."""
 
     @stream("/monitoring/{physicalAssetID}/stream")
-    def follow(self, physical_asset_id: ID, *, last_event_id: str | None = None) -> ServerSentEvent:
+    def follow(
+        self, physical_asset_id: ID, *, datapoints: Sequence[str] | None = None, last_event_id: str | None = None
+    ) -> ServerSentEvent:
         """Points as they arrive, until you stop."""
