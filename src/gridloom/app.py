@@ -10,6 +10,7 @@ from typing import Any
 from starlette.middleware.cors import CORSMiddleware
 
 from gridloom import documentation, health
+from gridloom.ancillary import routes as ancillary
 from gridloom.audit import routes as audit_routes
 from gridloom.audit.recording import record_audit
 from gridloom.database.listen import Listener
@@ -19,9 +20,11 @@ from gridloom.edge import operations_of
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.rate_limit import RateLimiter
 from gridloom.events import routes as events
+from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.health import HealthChecks
 from gridloom.identity import auth_routes, organisation_routes
 from gridloom.identity import residence as identity
+from gridloom.logbook import routes as logbook
 from gridloom.monitoring import residence as monitoring
 from gridloom.monitoring import routes as monitoring_routes
 from gridloom.physical_assets import routes as physical_assets
@@ -42,6 +45,7 @@ from gridloom.residents import (
 from gridloom.revenue import routes as revenue
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
+from gridloom.unavailability import routes as unavailability
 from gridloom.virtual_assets import block_routes as virtual_asset_blocks
 from gridloom.virtual_assets import course_routes as virtual_asset_course
 from gridloom.virtual_assets import revalidation as _revalidation  # noqa: F401 — declares jobs
@@ -69,6 +73,10 @@ ROOMS: tuple[ModuleType, ...] = (
     virtual_asset_course,
     settlements,
     revenue,
+    ancillary,
+    unavailability,
+    exchange_notifications,
+    logbook,
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 

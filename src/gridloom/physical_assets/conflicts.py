@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
@@ -17,6 +17,7 @@ from gridloom.physical_assets.availability import AvailabilitySeries, load_avail
 from gridloom.physical_assets.store import platform_now
 
 MOST_CONFLICTS = 1000
+LONGEST = timedelta(days=3 * 366)  # nothing is promised further ahead
 
 
 class ConflictKind(StrEnum):
@@ -54,9 +55,10 @@ def finds_conflicts(finder: ConflictFinder) -> ConflictFinder:
 async def find_conflicts(db: Database, asset_key: int, window: Window) -> list[Conflict]:
     """What is still to come in the window and does not fit what is available then, in order of time."""
     now = await platform_now(db)
-    if window.end <= now:
+    start, end = max(window.start, now), min(window.end, now + LONGEST)
+    if start >= end:
         return []
-    ahead = Window(max(window.start, now), window.end)
+    ahead = Window(start, end)
     series = (await load_availability(db, [asset_key], ahead))[asset_key]
     found = [conflict for finder in _finders for conflict in await finder(db, asset_key, ahead, series)]
     return sorted(found, key=lambda conflict: (conflict.start, conflict.kind))[:MOST_CONFLICTS]

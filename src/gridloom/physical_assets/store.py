@@ -42,8 +42,8 @@ class StoredAsset:
 
 
 async def platform_now(db: Database) -> datetime:
-    """The business clock, which the database keeps."""
-    now: datetime = await db.fetchval("select platform_now()")
+    """The business clock, which the database keeps, to the millisecond."""
+    now: datetime = await db.fetchval("select date_trunc('milliseconds', platform_now())")
     return now
 
 

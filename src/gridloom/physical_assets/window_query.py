@@ -8,11 +8,11 @@ from gridloom.database.pool import Database
 from gridloom.edge import Instant, QueryParameters
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.window import Window
+from gridloom.physical_assets.conflicts import LONGEST
 from gridloom.physical_assets.store import platform_now
 
 BACK = timedelta(hours=24)
 AHEAD = timedelta(hours=48)
-LONGEST = timedelta(days=3 * 366)
 
 
 class WindowQuery(QueryParameters):

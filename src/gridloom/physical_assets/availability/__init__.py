@@ -15,6 +15,7 @@ from gridloom.physical_assets.availability.series import (
     Rating,
     availability,
     availability_at,
+    greatest_rating,
 )
 from gridloom.physical_assets.availability.store import Circumstances, load_availability, load_circumstances
 
@@ -30,6 +31,7 @@ __all__ = [
     "Rating",
     "availability",
     "availability_at",
+    "greatest_rating",
     "load_availability",
     "load_circumstances",
 ]

@@ -94,9 +94,6 @@ class AvailabilitySeries:
     def least_rated(self, column: int) -> float:
         return float(self.rated[:, column].min())
 
-    def most_rated(self, column: int) -> float:
-        return float(self.rated[:, column].max())
-
     def within(self, window: Window) -> AvailabilitySeries:
         """Those periods that the window touches."""
         first = np.searchsorted(self.periods_ms, milliseconds_of(floor_to_period(window.start)), "left")
@@ -137,6 +134,15 @@ def availability_at(ratings: Sequence[Rating], outages: Sequence[Outage], instan
     """The one row that holds at this very instant."""
     moment = milliseconds_of(instant)
     return _worst_of_each(ratings, outages, np.array([moment], dtype=np.int64), moment + 1)
+
+
+def greatest_rating(ratings: Sequence[Rating], window: Window) -> tuple[float, float, float]:
+    """The most charge and discharge power (kW) and energy (kWh) rated at any moment of the window, however long."""
+    valid_from, steps = _rated_steps(ratings)
+    first = np.searchsorted(valid_from, milliseconds_of(window.start), "right")
+    last = np.searchsorted(valid_from, milliseconds_of(window.end), "left")
+    charge, discharge, energy, _ = steps[first : last + 1].max(axis=0).tolist()
+    return charge, discharge, energy
 
 
 def _worst_of_each(

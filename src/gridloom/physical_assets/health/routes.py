@@ -14,7 +14,6 @@ from gridloom.physical_assets.health import rules
 from gridloom.physical_assets.health.model import AvailablePower, Health
 from gridloom.physical_assets.health.store import read_situation
 from gridloom.physical_assets.telemetry import latest_telemetry
-from gridloom.physical_assets.window_query import LONGEST
 
 READ = "Read:physical-assets"
 _MOMENT = timedelta(milliseconds=1)
@@ -36,7 +35,7 @@ async def read_health(call: Call, physical_asset_id: UUID) -> Health:
     circumstances = (await load_circumstances(call.db, [reach.key], Window(now, now + _MOMENT)))[reach.key]
     present = availability_at(circumstances.ratings, circumstances.outages, now)
     telemetry = await latest_telemetry(call.db, reach.key)
-    conflicts = await find_conflicts(call.db, reach.key, Window(now, min(situation.horizon, now + LONGEST)))
+    conflicts = await find_conflicts(call.db, reach.key, Window(now, situation.horizon))
     checks = [
         rules.check_status(situation.status),
         rules.check_availability(present),

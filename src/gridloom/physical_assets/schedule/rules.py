@@ -11,8 +11,8 @@ from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, AvailabilitySeries
 from gridloom.physical_assets.availability.series import milliseconds_of
+from gridloom.physical_assets.conflicts import LONGEST
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
-from gridloom.physical_assets.window_query import LONGEST
 
 # Below what any meter resolves; sums of volumes may differ by so much.
 TOLERANCE_KW = 1e-6

@@ -1,0 +1,38 @@
+"""Which bids ask for more than will be available when they have to be delivered."""
+
+from __future__ import annotations
+
+from gridloom.ancillary.products import product_key
+from gridloom.ancillary.rules import deliverable_kw
+from gridloom.ancillary.store import list_to_deliver
+from gridloom.database.pool import Database
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability import AvailabilitySeries
+from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_conflicts
+
+
+@finds_conflicts
+async def bid_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
+    """Bids that stand or were accepted; of a product that the window only touches, the part within it counts."""
+    found = []
+    for bid in await list_to_deliver(db, asset_key, window):
+        key = product_key(bid.delivery_day, bid.product)
+        able_kw = deliverable_kw(key, series)
+        if bid.offered_capacity_kw <= able_kw:
+            continue
+        found.append(
+            Conflict(
+                kind=ConflictKind.ANCILLARY_BID,
+                id=bid.id,
+                product_date_code=str(key),
+                start=key.window.start,
+                end=key.window.end,
+                power=bid.offered_capacity_kw if key.product.direction.exports else -bid.offered_capacity_kw,
+                available=able_kw,
+                detail=(
+                    f"The bid for {key}, {bid.status.lower()}, is for {bid.offered_capacity_kw:g} kW, "
+                    f"and {able_kw:g} kW can be delivered."
+                ),
+            )
+        )
+    return found

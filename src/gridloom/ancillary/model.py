@@ -1,0 +1,138 @@
+"""Bids for balancing products and their results, as they cross the wire."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from gridloom.edge import Paging, QueryParameters, RequestBody, View
+from gridloom.kernel.money import Euro
+from gridloom.physical_assets.model import MOST_POWER_KW
+
+MOST_KEYS = 200
+MOST_ENTRIES = 1000
+
+Price = Annotated[
+    Decimal,
+    Euro(Decimal(-15_000), Decimal(15_000)),
+    Meta(description="EUR; a positive price is paid to the provider"),
+]
+SettlementPrice = Annotated[Decimal, Euro(Decimal(-100_000), Decimal(100_000)), Meta(description="EUR")]
+OfferedKW = Annotated[float, Meta(gt=0, le=MOST_POWER_KW, description="kW, a whole multiple of 1000")]
+AcceptedKW = Annotated[float, Meta(ge=0, le=MOST_POWER_KW, description="kW")]
+ProductCode = Annotated[str, Meta(min_length=1, max_length=40, examples=["POS_00_04"])]
+DeliveryDay = Annotated[date, Meta(description="A day of the market, in Europe/Berlin", examples=["2026-03-29"])]
+
+
+class BidStatus(StrEnum):
+    """OFFERED waits for its result; WITHDRAWN and REPLACED are history."""
+
+    OFFERED = "OFFERED"
+    ACCEPTED = "ACCEPTED"
+    REJECTED = "REJECTED"
+    WITHDRAWN = "WITHDRAWN"
+    REPLACED = "REPLACED"
+
+
+class NewBid(RequestBody):
+    """FCR has a capacity price only, aFRR capacity both, aFRR energy an energy price and the capacity price 0."""
+
+    capacity_price: Price
+    offered_capacity: OfferedKW
+    energy_price: Price | None = None
+    id: Annotated[UUID, Meta(description="An id of your own; sending the same bid again then changes nothing")] | (
+        UnsetType
+    ) = UNSET
+
+
+class NewProductBids(RequestBody):
+    """Of several bids the last one stands, those before it are replaced by it."""
+
+    delivery_day: DeliveryDay
+    product: ProductCode
+    bids: Annotated[list[NewBid], Meta(min_length=1, max_length=100)]
+
+
+NewBids = Annotated[list[NewProductBids], Meta(min_length=1, max_length=MOST_ENTRIES)]
+
+
+class Bid(View):
+    id: UUID
+    capacity_price: Annotated[Decimal, Meta(description="EUR")]
+    offered_capacity: Annotated[float, Meta(description="kW")]
+    status: BidStatus
+    energy_price: Annotated[Decimal, Meta(description="EUR")] | UnsetType = UNSET
+
+
+class ProductBids(View):
+    delivery_day: date
+    product: str
+    product_date_code: Annotated[str, Meta(description="<delivery_day>_<product>")]
+    bids: list[Bid]
+
+
+class NewResult(RequestBody):
+    bid_id: UUID
+    accepted: bool
+    accepted_capacity: AcceptedKW
+    settlement_price: SettlementPrice | None = None
+    correction: Annotated[bool, Meta(description="Allow it to contradict the result known so far")] = False
+
+
+class NewProductResults(RequestBody):
+    delivery_day: DeliveryDay
+    product: ProductCode
+    results: Annotated[list[NewResult], Meta(min_length=1, max_length=100)]
+    correction: Annotated[bool, Meta(description="The same for all results of this entry")] = False
+
+
+NewResults = Annotated[list[NewProductResults], Meta(min_length=1, max_length=MOST_ENTRIES)]
+
+
+class Result(View):
+    bid_id: UUID
+    accepted: bool
+    accepted_capacity: float
+    revision: Annotated[int, Meta(description="1, and one more for every correction")]
+    recorded_at: datetime
+    settlement_price: Decimal | UnsetType = UNSET
+
+
+class ProductResults(View):
+    delivery_day: date
+    product: str
+    product_date_code: str
+    results: list[Result]
+
+
+class ProductKeysQuery(QueryParameters):
+    """Up to 200 keys `<delivery_day>_<product>`."""
+
+    product_keys: tuple[str, ...]
+
+
+class BidsQuery(Paging):
+    """The latest delivery day first, on a day the products from Z to A."""
+
+    delivery_day: DeliveryDay | None = None
+    product: ProductCode | None = None
+    status: BidStatus | None = None
+
+
+class ResultsQuery(Paging):
+    """The latest delivery day first, on a day the products from Z to A."""
+
+    delivery_day: DeliveryDay | None = None
+    product: ProductCode | None = None
+
+
+class ProductPlace(Struct, array_like=True):
+    """Where a page of products ends."""
+
+    delivery_day: date
+    product: Annotated[str, Meta(max_length=40)]

@@ -1,0 +1,185 @@
+"""Recording results: a bid and its result follow each other under the asset's lock, so they end in one state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from gridloom.ancillary import result_store, rules, store
+from gridloom.ancillary.model import BidStatus, NewProductResults, NewResult
+from gridloom.ancillary.products import Market, ProductKey, capacity_block_around
+from gridloom.ancillary.result_store import StoredResult
+from gridloom.ancillary.rules import BidNotStanding, ContradictsResult, UnknownBids
+from gridloom.ancillary.store import StoredBid
+from gridloom.database.pool import Database
+from gridloom.events.outbox import record_event
+from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.logbook.model import Impact
+from gridloom.logbook.store import write_system_entry
+from gridloom.physical_assets.store import lock_asset, platform_now
+
+READ = "Read:physical-assets"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsAsset:
+    """The asset whose results are recorded, and who owns it."""
+
+    key: int
+    id: UUID
+    organisation_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """All results that were given as they are known now, entry by entry, and the corrections among them."""
+
+    by_entry: list[tuple[ProductKey, list[StoredResult]]] = field(default_factory=list)
+    corrections: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    pointer: str
+    key: ProductKey
+    result: NewResult
+    is_correction: bool
+
+    @property
+    def place(self) -> tuple[UUID, Any, str]:
+        return self.result.bid_id, self.key.delivery_day, self.key.product.code
+
+
+async def record_results(
+    db: Database, asset: ResultsAsset, entries: Sequence[NewProductResults], recorded_by: UUID
+) -> Recorded:
+    """Record them all or none; what is known already changes nothing. `db` is in a transaction."""
+    by_entry = [_given(position, entry) for position, entry in enumerate(entries)]
+    given = [one for _, entry in by_entry for one in entry]
+    _check_places(given)
+    await lock_asset(db, asset.key)
+    bids = await store.read_bids(db, asset.key, {one.result.bid_id for one in given})
+    known = await result_store.latest_results(db, asset.key, list(bids))
+    _check_bids(given, bids)
+    now = await platform_now(db)
+    recorded = Recorded()
+    added: list[tuple[_Given, StoredResult]] = []
+    for one in given:
+        before = known.get(one.place)
+        if before is not None and before.says_the_same_as(one.result):
+            continue
+        bid = bids[one.result.bid_id]
+        _check_standing(one, bid, before)
+        after = StoredResult(
+            *one.place,
+            revision=1 if before is None else before.revision + 1,
+            accepted=one.result.accepted,
+            accepted_capacity_kw=one.result.accepted_capacity,
+            settlement_price_eur=one.result.settlement_price,
+            recorded_at=now,
+        )
+        if before is not None:
+            recorded.corrections.append(_correction(one, before))
+        known[one.place] = after
+        added.append((one, after))
+    await result_store.insert_results(db, asset.key, [result for _, result in added], recorded_by)
+    own = [one for one, _ in added if bids[one.result.bid_id].product == one.key.product.code]
+    await store.set_status(db, asset.key, [(one.result.bid_id, rules.status_of(one.result)) for one in own])
+    for one, result in added:
+        await _tell(db, asset, one, result, recorded_by)
+    recorded.by_entry.extend((key, [known[one.place] for one in entry]) for key, entry in by_entry)
+    return recorded
+
+
+def _given(position: int, entry: NewProductResults) -> tuple[ProductKey, list[_Given]]:
+    key = rules.given_key(entry.delivery_day, entry.product, f"/{position}")
+    return key, [
+        _Given(f"/{position}/results/{number}", key, result, entry.correction or result.correction)
+        for number, result in enumerate(entry.results)
+    ]
+
+
+def _check_places(given: Sequence[_Given]) -> None:
+    seen = set()
+    for one in given:
+        if one.place in seen:
+            detail = f"The bid {one.result.bid_id} has two results for {one.key}."
+            raise BadRequest(detail, errors=[FieldError(f"{one.pointer}/bidID", detail)])
+        seen.add(one.place)
+
+
+def _check_bids(given: Sequence[_Given], bids: dict[UUID, StoredBid]) -> None:
+    faults = [
+        FieldError(f"{one.pointer}/bidID", f"{one.result.bid_id} is not a bid of this asset for {one.key}")
+        for one in given
+        if one.result.bid_id not in bids or not _is_for(bids[one.result.bid_id], one.key)
+    ]
+    if faults:
+        raise UnknownBids("; ".join(fault.detail for fault in faults[:3]) + ".", errors=faults)
+    for one in given:
+        rules.check_result(one.result, bids[one.result.bid_id].offered_capacity_kw, one.pointer)
+
+
+def _is_for(bid: StoredBid, key: ProductKey) -> bool:
+    """Its own product; an accepted aFRR capacity bid stands for the quarter-hours of its block as well."""
+    if bid.delivery_day != key.delivery_day:
+        return False
+    if bid.product == key.product.code:
+        return True
+    if key.product.market is not Market.AFRR_ENERGY or bid.status is not BidStatus.ACCEPTED:
+        return False
+    return capacity_block_around(key).product.code == bid.product
+
+
+def _check_standing(one: _Given, bid: StoredBid, before: StoredResult | None) -> None:
+    if bid.status in (BidStatus.WITHDRAWN, BidStatus.REPLACED):
+        detail = f"The bid {bid.id} is {bid.status}."
+        raise BidNotStanding(detail, errors=[FieldError(f"{one.pointer}/bidID", detail)])
+    if before is not None and not one.is_correction:
+        detail = f"The bid {bid.id} has another result for {one.key}, recorded at {before.recorded_at.isoformat()}."
+        raise ContradictsResult(detail, errors=[FieldError(one.pointer, detail)])
+
+
+def _correction(one: _Given, before: StoredResult) -> dict[str, Any]:
+    """What the audit log keeps of the result that was wrong."""
+    return {
+        "bidID": str(before.bid_id),
+        "productDateCode": str(one.key),
+        "revision": before.revision,
+        "accepted": before.accepted,
+        "acceptedCapacity": before.accepted_capacity_kw,
+        "settlementPrice": None if before.settlement_price_eur is None else str(before.settlement_price_eur),
+    }
+
+
+async def _tell(db: Database, asset: ResultsAsset, one: _Given, result: StoredResult, recorded_by: UUID) -> None:
+    status = rules.status_of(one.result)
+    price = "" if result.settlement_price_eur is None else f" at {result.settlement_price_eur} EUR"
+    await write_system_entry(
+        db,
+        asset.key,
+        type="ANCILLARY_RESULT",
+        title=f"{one.key} {status.lower()}" + (", corrected" if result.revision > 1 else ""),
+        description=f"{result.accepted_capacity_kw:g} kW of the bid {result.bid_id} were accepted{price}.",
+        impact=Impact.POSITIVE if result.accepted else Impact.NEUTRAL,
+        start=one.key.window.start,
+        end=one.key.window.end,
+        tags=["ancillary", one.key.product.market.lower()],
+        author_id=recorded_by,
+    )
+    await record_event(
+        db,
+        type="ancillary.result",
+        organisation_id=asset.organisation_id,
+        subject=f"physical-assets/{asset.id}/ancillary/bids/{result.bid_id}",
+        permission=READ,
+        asset_key=asset.key,
+        data={
+            "bidID": result.bid_id,
+            "product": result.product,
+            "deliveryDay": result.delivery_day,
+            "status": status,
+        },
+    )

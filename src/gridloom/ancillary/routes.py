@@ -1,0 +1,246 @@
+"""Bids for balancing products and their results over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from itertools import groupby
+from uuid import UUID
+
+from msgspec import UNSET
+
+from gridloom.ancillary import (
+    conflicts,  # noqa: F401 — registers who finds what no longer fits
+    result_store,
+    rules,
+    store,
+)
+from gridloom.ancillary.model import (
+    Bid,
+    BidsQuery,
+    BidStatus,
+    NewBids,
+    NewResults,
+    ProductBids,
+    ProductKeysQuery,
+    ProductPlace,
+    ProductResults,
+    Result,
+    ResultsQuery,
+)
+from gridloom.ancillary.placing import place_bids, withdraw_bid
+from gridloom.ancillary.products import Market, ProductKey, capacity_block_around
+from gridloom.ancillary.recording import ResultsAsset, record_results
+from gridloom.ancillary.result_store import StoredResult
+from gridloom.ancillary.rules import (
+    BidIdTaken,
+    BidNotStanding,
+    CapacityNotAvailable,
+    ContradictsResult,
+    LotSizeViolated,
+    PricesDoNotFitProduct,
+    ProductGateClosed,
+    ResultDoesNotFitBid,
+    ResultKnown,
+    UnknownBids,
+)
+from gridloom.ancillary.store import StoredBid
+from gridloom.edge import Call, Page, operation
+from gridloom.identity.reach import asset_reach
+from gridloom.physical_assets.rules import AssetNotActive
+
+TAG = "Ancillary services"
+READ = "Read:physical-assets"
+CREATE_BIDS = "Create:ancillary-bids"
+CREATE_RESULTS = "Create:ancillary-results"
+
+LIVE = frozenset({BidStatus.OFFERED, BidStatus.ACCEPTED, BidStatus.REJECTED})
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/ancillary/bids-without-result",
+    summary="Read the bids that wait for their result",
+    tag=TAG,
+    access=READ,
+)
+async def list_bids_without_result(call: Call, physical_asset_id: UUID, query: ProductKeysQuery) -> list[ProductBids]:
+    """One entry per distinct product key, in the order asked; a key for which no bid waits has an empty list."""
+    keys = rules.asked_keys(query.product_keys)
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    waiting = {(bid.delivery_day, bid.product): bid for bid in await store.list_waiting(call.db, reach.key, keys)}
+    return [
+        _entry(key.delivery_day, key.product.code, [waiting[place]] if (place := _place(key)) in waiting else [])
+        for key in keys
+    ]
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/ancillary/bids-by-product-keys",
+    summary="Read all bids for some products",
+    tag=TAG,
+    access=READ,
+)
+async def list_bids_by_product_keys(call: Call, physical_asset_id: UUID, query: ProductKeysQuery) -> list[ProductBids]:
+    """One entry per distinct product key, in the order asked, with every bid ever made for it.
+
+    An aFRR energy product without a bid of its own lists the accepted aFRR capacity bid that stands for it.
+    """
+    keys = rules.asked_keys(query.product_keys)
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    blocks = [capacity_block_around(key) for key in keys if key.product.market is Market.AFRR_ENERGY]
+    found: dict[tuple[date, str], list[StoredBid]] = {}
+    for bid in await store.list_of_products(call.db, reach.key, [*keys, *blocks]):
+        found.setdefault((bid.delivery_day, bid.product), []).append(bid)
+    return [_entry(key.delivery_day, key.product.code, _bids_for(key, found)) for key in keys]
+
+
+@operation(
+    "POST",
+    "/physical-assets/{physicalAssetID}/ancillary/bids",
+    summary="Place bids",
+    tag=TAG,
+    access=CREATE_BIDS,
+    status=201,
+    problems=(
+        ProductGateClosed,
+        LotSizeViolated,
+        PricesDoNotFitProduct,
+        CapacityNotAvailable,
+        ResultKnown,
+        BidIdTaken,
+        AssetNotActive,
+    ),
+)
+async def place_ancillary_bids(call: Call, physical_asset_id: UUID, body: NewBids) -> list[ProductBids]:
+    """All of them or none. One bid stands per product: a new one replaces it, and the old one is kept as history."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_BIDS)
+    placed = await place_bids(call.db, reach.key, body, call.caller.id)
+    return [
+        _entry(entry.delivery_day, entry.product, [one.bid for one in bids])
+        for entry, bids in zip(body, placed, strict=True)
+    ]
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/ancillary/bids",
+    summary="List bids",
+    tag=TAG,
+    access=READ,
+)
+async def list_ancillary_bids(call: Call, physical_asset_id: UUID, query: BidsQuery) -> Page[ProductBids]:
+    """Product by product, the latest delivery day first; `limit` counts products."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    rows = await store.list_bids(call.db, reach.key, query, query.after(ProductPlace), query.limit + 1)
+    entries = [_entry(day, product, list(bids)) for (day, product), bids in groupby(rows, _product_of_bid)]
+    return query.page(entries, lambda entry: ProductPlace(entry.delivery_day, entry.product))
+
+
+@operation(
+    "DELETE",
+    "/physical-assets/{physicalAssetID}/ancillary/bids/{bidID}",
+    summary="Withdraw a bid",
+    tag=TAG,
+    access=CREATE_BIDS,
+    problems=(ProductGateClosed, BidNotStanding),
+)
+async def withdraw_ancillary_bid(call: Call, physical_asset_id: UUID, bid_id: UUID) -> None:
+    """Before its gate closes. The bid is kept as `WITHDRAWN`; withdrawing it again changes nothing."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_BIDS)
+    await withdraw_bid(call.db, reach.key, bid_id)
+
+
+@operation(
+    "POST",
+    "/physical-assets/{physicalAssetID}/ancillary/results",
+    summary="Record results",
+    tag=TAG,
+    access=CREATE_RESULTS,
+    status=201,
+    problems=(UnknownBids, ResultDoesNotFitBid, ContradictsResult, BidNotStanding),
+)
+async def record_ancillary_results(call: Call, physical_asset_id: UUID, body: NewResults) -> list[ProductResults]:
+    """All of them or none. The same result again changes nothing; another one needs `correction: true`, and what it
+    corrects is kept in the audit log."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_RESULTS)
+    asset = ResultsAsset(reach.key, physical_asset_id, reach.organisation_id)
+    recorded = await record_results(call.db, asset, body, call.caller.id)
+    if recorded.corrections:
+        call.audit_details["corrected"] = recorded.corrections
+    return [_results_entry(key.delivery_day, key.product.code, results) for key, results in recorded.by_entry]
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/ancillary/results",
+    summary="List results",
+    tag=TAG,
+    access=READ,
+)
+async def list_ancillary_results(call: Call, physical_asset_id: UUID, query: ResultsQuery) -> Page[ProductResults]:
+    """Product by product, the latest delivery day first, each result as it is known now; `limit` counts products."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    rows = await result_store.list_results(call.db, reach.key, query, query.after(ProductPlace), query.limit + 1)
+    entries = [
+        _results_entry(day, product, list(results)) for (day, product), results in groupby(rows, _product_of_result)
+    ]
+    return query.page(entries, lambda entry: ProductPlace(entry.delivery_day, entry.product))
+
+
+def _place(key: ProductKey) -> tuple[date, str]:
+    return key.delivery_day, key.product.code
+
+
+def _product_of_bid(bid: StoredBid) -> tuple[date, str]:
+    return bid.delivery_day, bid.product
+
+
+def _product_of_result(result: StoredResult) -> tuple[date, str]:
+    return result.delivery_day, result.product
+
+
+def _bids_for(key: ProductKey, found: dict[tuple[date, str], list[StoredBid]]) -> Sequence[StoredBid]:
+    own = found.get(_place(key), [])
+    if key.product.market is not Market.AFRR_ENERGY or any(bid.status in LIVE for bid in own):
+        return own
+    block = found.get(_place(capacity_block_around(key)), [])
+    return [*own, *(bid for bid in block if bid.status is BidStatus.ACCEPTED)]
+
+
+def _entry(delivery_day: date, product: str, bids: Iterable[StoredBid]) -> ProductBids:
+    return ProductBids(
+        delivery_day=delivery_day,
+        product=product,
+        product_date_code=f"{delivery_day.isoformat()}_{product}",
+        bids=[
+            Bid(
+                id=bid.id,
+                capacity_price=bid.capacity_price_eur,
+                offered_capacity=bid.offered_capacity_kw,
+                energy_price=UNSET if bid.energy_price_eur is None else bid.energy_price_eur,
+                status=bid.status,
+            )
+            for bid in bids
+        ],
+    )
+
+
+def _results_entry(delivery_day: date, product: str, results: Iterable[StoredResult]) -> ProductResults:
+    return ProductResults(
+        delivery_day=delivery_day,
+        product=product,
+        product_date_code=f"{delivery_day.isoformat()}_{product}",
+        results=[
+            Result(
+                bid_id=result.bid_id,
+                accepted=result.accepted,
+                accepted_capacity=result.accepted_capacity_kw,
+                settlement_price=UNSET if result.settlement_price_eur is None else result.settlement_price_eur,
+                revision=result.revision,
+                recorded_at=result.recorded_at,
+            )
+            for result in results
+        ],
+    )

@@ -1,0 +1,188 @@
+"""What a bid for a balancing product, and the result of one, must respect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import assert_never
+
+from gridloom.ancillary.model import MOST_KEYS, BidStatus, NewBid, NewResult
+from gridloom.ancillary.products import Market, ProductKey, parse_product_key, product_key
+from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.physical_assets.availability import CHARGE, DISCHARGE, FCR, AvailabilitySeries
+
+LOT_KW = 1000
+
+
+class ProductGateClosed(Problem):
+    """The product takes no more bids: its gate is closed, by the platform's clock.
+
+    FCR closes at 08:00 the day before delivery, aFRR capacity at 09:00, aFRR energy 25 minutes before its quarter-hour;
+    all in market time. A bid cannot be placed, replaced or withdrawn any more.
+    """
+
+    status = 422
+    title = "The gate is closed"
+
+
+class LotSizeViolated(Problem):
+    """Balancing capacity is offered in whole megawatts: `offeredCapacity`, in kW, is a whole multiple of 1000."""
+
+    status = 422
+    title = "The capacity is not in whole lots"
+
+
+class PricesDoNotFitProduct(Problem):
+    """Each market has its own prices: FCR a capacity price only, aFRR capacity both, aFRR energy an energy price and
+    the capacity price 0."""
+
+    status = 422
+    title = "The prices do not fit the product"
+
+
+class CapacityNotAvailable(Problem):
+    """More is offered than the asset can deliver at every moment of the product's window.
+
+    Available is what is rated then, less everything unavailable, in the product's direction; FCR needs both directions
+    and is limited to the asset's `fcrLimitRatio` of rated power as well.
+    """
+
+    status = 422
+    title = "The capacity is not available"
+
+
+class ResultKnown(Problem):
+    """The product already has a result for this asset, so no other bid can take the place of the one it was for."""
+
+    status = 409
+    title = "The product has a result"
+
+
+class BidNotStanding(Problem):
+    """The bid was replaced or withdrawn, or it has its result; it can neither be withdrawn nor get a result now."""
+
+    status = 409
+    title = "The bid does not stand"
+
+
+class BidIdTaken(Problem):
+    """The asset has another bid under this id. Leave the id out, or choose a new one."""
+
+    status = 409
+    title = "The bid's id is taken"
+
+
+class UnknownBids(Problem):
+    """A result names a bid that the asset does not have, or one for another product. `errors` names them."""
+
+    status = 422
+    title = "The asset has no such bid"
+
+
+class ResultDoesNotFitBid(Problem):
+    """An accepted bid has more than 0 and at most the offered capacity accepted, a rejected one exactly 0."""
+
+    status = 422
+    title = "The result does not fit the bid"
+
+
+class ContradictsResult(Problem):
+    """The bid has another result already. If that one was wrong, send this one with `correction: true`.
+
+    The same result again is welcome and changes nothing.
+    """
+
+    status = 409
+    title = "The result contradicts the known one"
+
+
+def asked_keys(texts: Sequence[str]) -> list[ProductKey]:
+    """Distinct keys in the order asked."""
+    faults, keys = [], {}
+    for text in texts:
+        try:
+            key = parse_product_key(text)
+            keys[str(key)] = key
+        except ValueError as fault:
+            faults.append(str(fault))
+    if faults:
+        raise BadRequest(faults[0], errors=[FieldError("query:product-keys", fault) for fault in faults[:MOST_KEYS]])
+    if len(keys) > MOST_KEYS:
+        detail = f"At most {MOST_KEYS} product keys can be asked for at once, not {len(keys)}."
+        raise BadRequest(detail, errors=[FieldError("query:product-keys", detail)])
+    return list(keys.values())
+
+
+def given_key(delivery_day: date, product: str, pointer: str) -> ProductKey:
+    try:
+        return product_key(delivery_day, product)
+    except ValueError as fault:
+        raise BadRequest(str(fault), errors=[FieldError(f"{pointer}/product", str(fault))]) from None
+
+
+def check_bid(key: ProductKey, bid: NewBid, pointer: str) -> None:
+    """What can be said of a bid without knowing the asset."""
+    if bid.offered_capacity % LOT_KW:
+        detail = f"{bid.offered_capacity:g} kW are not a whole multiple of {LOT_KW} kW."
+        raise LotSizeViolated(detail, errors=[FieldError(f"{pointer}/offeredCapacity", detail)])
+    match key.product.market:
+        case Market.FCR:
+            if bid.energy_price is not None:
+                _refuse_prices(pointer, "energyPrice", "FCR has no energy price.")
+        case Market.AFRR_CAPACITY:
+            if bid.energy_price is None:
+                _refuse_prices(pointer, "energyPrice", "aFRR capacity needs an energy price as well.")
+        case Market.AFRR_ENERGY:
+            if bid.energy_price is None:
+                _refuse_prices(pointer, "energyPrice", "aFRR energy needs an energy price.")
+            if bid.capacity_price:
+                _refuse_prices(pointer, "capacityPrice", "aFRR energy has the capacity price 0.")
+        case _ as other:
+            assert_never(other)
+
+
+def _refuse_prices(pointer: str, field: str, detail: str) -> None:
+    raise PricesDoNotFitProduct(detail, errors=[FieldError(f"{pointer}/{field}", detail)])
+
+
+def check_gate(key: ProductKey, closure: datetime, now: datetime, pointer: str = "") -> None:
+    """The closing instant itself is already too late."""
+    if now < closure:
+        return
+    detail = f"{key} closed at {closure.isoformat()}; it is {now.isoformat(timespec='milliseconds')}."
+    raise ProductGateClosed(detail, errors=[FieldError(f"{pointer}/deliveryDay", detail)] if pointer else [])
+
+
+def deliverable_kw(key: ProductKey, series: AvailabilitySeries) -> float:
+    """What can be delivered throughout the product's window, which the series must cover."""
+    window = series.within(key.window)
+    limits = []
+    if key.product.direction.exports:
+        limits.append(window.least(DISCHARGE))
+    if key.product.direction.imports:
+        limits.append(window.least(CHARGE))
+    if key.product.market is Market.FCR:
+        limits.append(window.least_rated(FCR))
+    return min(limits)
+
+
+def check_deliverable(key: ProductKey, bid: NewBid, series: AvailabilitySeries, pointer: str) -> None:
+    able_kw = deliverable_kw(key, series)
+    if bid.offered_capacity <= able_kw:
+        return
+    detail = f"{bid.offered_capacity:g} kW are offered for {key}, and {able_kw:g} kW can be delivered throughout."
+    raise CapacityNotAvailable(detail, errors=[FieldError(f"{pointer}/offeredCapacity", detail)], available=able_kw)
+
+
+def check_result(result: NewResult, offered_kw: float, pointer: str) -> None:
+    if result.accepted and not 0 < result.accepted_capacity <= offered_kw:
+        detail = f"An accepted bid of {offered_kw:g} kW has up to that accepted, not {result.accepted_capacity:g} kW."
+    elif not result.accepted and result.accepted_capacity:
+        detail = f"A rejected bid has 0 kW accepted, not {result.accepted_capacity:g} kW."
+    else:
+        return
+    raise ResultDoesNotFitBid(detail, errors=[FieldError(f"{pointer}/acceptedCapacity", detail)])
+
+
+def status_of(result: NewResult) -> BidStatus:
+    return BidStatus.ACCEPTED if result.accepted else BidStatus.REJECTED

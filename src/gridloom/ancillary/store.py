@@ -1,0 +1,207 @@
+"""Bids for balancing products and their results in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from uuid import UUID
+
+import asyncpg
+
+from gridloom.ancillary.model import BidsQuery, BidStatus, NewBid, ProductPlace
+from gridloom.ancillary.products import ProductKey
+from gridloom.database.pool import Database
+from gridloom.kernel.window import Window
+
+_BID = "id, delivery_day, product, capacity_price_eur, offered_capacity_kw, energy_price_eur, status"
+
+# At most one row per key, each from the partial index alone; the lateral keeps the plan a lookup per key whatever the
+# planner thinks of the number of keys.
+WAITING = """
+select b.id, k.delivery_day, k.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur, b.status
+from unnest($2::date[], $3::text[]) as k (delivery_day, product)
+cross join lateral (
+  select id, capacity_price_eur, offered_capacity_kw, energy_price_eur, status from ancillary_bid
+  where asset_key = $1 and delivery_day = k.delivery_day and product = k.product collate "C" and status = 'OFFERED'
+  limit 1
+) b
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBid:
+    """A bid as it was made, and how it stands."""
+
+    id: UUID
+    delivery_day: date
+    product: str
+    capacity_price_eur: Decimal
+    offered_capacity_kw: float
+    energy_price_eur: Decimal | None
+    status: BidStatus
+
+    def says_the_same_as(self, key: ProductKey, bid: NewBid) -> bool:
+        return (
+            (self.delivery_day, self.product) == (key.delivery_day, key.product.code)
+            and self.capacity_price_eur == bid.capacity_price
+            and self.offered_capacity_kw == bid.offered_capacity
+            and self.energy_price_eur == bid.energy_price
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BidRow:
+    """A bid to be written."""
+
+    id: UUID
+    key: ProductKey
+    bid: NewBid
+    status: BidStatus
+
+
+async def list_waiting(db: Database, asset_key: int, keys: Sequence[ProductKey]) -> list[StoredBid]:
+    """Bids that wait for their result, of the given products."""
+    rows = await db.fetch(WAITING, asset_key, *_columns(keys))
+    return [_bid(row) for row in rows]
+
+
+async def list_of_products(
+    db: Database, asset_key: int, keys: Sequence[ProductKey], statuses: Iterable[BidStatus] = BidStatus
+) -> list[StoredBid]:
+    """All bids of the given products that have one of the statuses, in the order in which they were made."""
+    rows = await db.fetch(
+        """
+        select b.id, b.delivery_day, b.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur,
+               b.status
+        from (select distinct * from unnest($2::date[], $3::text[]) as k (delivery_day, product)) k
+        join ancillary_bid b on b.asset_key = $1 and b.delivery_day = k.delivery_day and b.product = k.product
+        where b.status = any($4::text[])
+        order by b.sequence
+        """,
+        asset_key,
+        *_columns(keys),
+        list(statuses),
+    )
+    return [_bid(row) for row in rows]
+
+
+async def list_bids(
+    db: Database, asset_key: int, query: BidsQuery, after: ProductPlace | None, limit: int
+) -> list[StoredBid]:
+    """Bids of the first `limit` products after the place: days and products descending, bids as they were made."""
+    rows = await db.fetch(
+        """
+        with k as (
+          select distinct delivery_day, product from ancillary_bid
+          where asset_key = $1 and ($2::date is null or delivery_day = $2) and ($3::text is null or product = $3)
+            and ($4::text is null or status = $4)
+            and ($5::date is null or (delivery_day, product) < ($5, $6::text collate "C"))
+          order by delivery_day desc, product desc limit $7
+        )
+        select b.id, b.delivery_day, b.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur,
+               b.status
+        from k join ancillary_bid b
+          on b.asset_key = $1 and b.delivery_day = k.delivery_day and b.product = k.product
+        where $4::text is null or b.status = $4
+        order by b.delivery_day desc, b.product desc, b.sequence
+        """,
+        asset_key,
+        query.delivery_day,
+        query.product,
+        query.status,
+        None if after is None else after.delivery_day,
+        None if after is None else after.product,
+        limit,
+    )
+    return [_bid(row) for row in rows]
+
+
+async def read_bids(db: Database, asset_key: int, bid_ids: Iterable[UUID]) -> dict[UUID, StoredBid]:
+    rows = await db.fetch(
+        f"select {_BID} from ancillary_bid where asset_key = $1 and id = any($2::uuid[])",  # noqa: S608 — a constant
+        asset_key,
+        list(bid_ids),
+    )
+    return {row["id"]: _bid(row) for row in rows}
+
+
+async def list_to_deliver(db: Database, asset_key: int, window: Window) -> list[StoredBid]:
+    """Bids offered or accepted whose delivery overlaps the window."""
+    rows = await db.fetch(
+        f"""
+        select {_BID} from ancillary_bid
+        where asset_key = $1 and status in ('OFFERED', 'ACCEPTED') and delivery_end > $2 and delivery_start < $3
+        order by delivery_start, product
+        """,  # noqa: S608 — a constant
+        asset_key,
+        window.start,
+        window.end,
+    )
+    return [_bid(row) for row in rows]
+
+
+async def set_status(db: Database, asset_key: int, statuses: Sequence[tuple[UUID, BidStatus]]) -> None:
+    if not statuses:
+        return
+    await db.execute(
+        """
+        update ancillary_bid b set status = given.status
+        from unnest($2::uuid[], $3::text[]) as given (id, status)
+        where b.asset_key = $1 and b.id = given.id
+        """,
+        asset_key,
+        [bid_id for bid_id, _ in statuses],
+        [status for _, status in statuses],
+    )
+
+
+async def insert_bids(
+    db: Database, asset_key: int, rows: Sequence[BidRow], placed_at: datetime, placed_by: UUID
+) -> None:
+    """In the order given; `ancillary_bid_standing` lets one stand per product, whatever the caller believes."""
+    if not rows:
+        return
+    windows = [row.key.window for row in rows]
+    await db.execute(
+        """
+        insert into ancillary_bid
+          (asset_key, id, delivery_day, product, delivery_start, delivery_end, capacity_price_eur, offered_capacity_kw,
+           energy_price_eur, status, placed_at, placed_by)
+        select $1, id, delivery_day, product, delivery_start, delivery_end, capacity_price, offered, energy_price,
+               status, $11, $12
+        from unnest($2::uuid[], $3::date[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::numeric[],
+                    $8::float8[], $9::numeric[], $10::text[]) with ordinality
+          as given (id, delivery_day, product, delivery_start, delivery_end, capacity_price, offered, energy_price,
+                    status, position)
+        order by position
+        """,
+        asset_key,
+        [row.id for row in rows],
+        *_columns([row.key for row in rows]),
+        [window.start for window in windows],
+        [window.end for window in windows],
+        [row.bid.capacity_price for row in rows],
+        [row.bid.offered_capacity for row in rows],
+        [row.bid.energy_price for row in rows],
+        [row.status for row in rows],
+        placed_at,
+        placed_by,
+    )
+
+
+def _columns(keys: Sequence[ProductKey]) -> tuple[list[date], list[str]]:
+    return [key.delivery_day for key in keys], [key.product.code for key in keys]
+
+
+def _bid(row: asyncpg.Record) -> StoredBid:
+    return StoredBid(
+        id=row["id"],
+        delivery_day=row["delivery_day"],
+        product=row["product"],
+        capacity_price_eur=row["capacity_price_eur"],
+        offered_capacity_kw=row["offered_capacity_kw"],
+        energy_price_eur=row["energy_price_eur"],
+        status=BidStatus(row["status"]),
+    )

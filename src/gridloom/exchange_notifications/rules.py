@@ -1,0 +1,145 @@
+"""What a market message must respect, and how its parts complete each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from uuid import UUID
+
+from gridloom.exchange_notifications.message import CapacityInterval, ReasonCode, UnavailabilityType
+from gridloom.exchange_notifications.model import NewCapacityInterval
+from gridloom.kernel.problem import BadRequest, FieldError, Problem
+
+MOST_VERSIONS = 999
+_MINUTE = timedelta(minutes=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CLOSE_KW = 1e-6
+
+
+class CapacityMismatch(Problem):
+    """Available and unavailable capacity do not add up to the installed capacity, or one of them exceeds it."""
+
+    status = 422
+    title = "The capacities do not add up"
+
+
+class IntervalsDoNotCoverEvent(Problem):
+    """The capacity intervals must follow each other without gap or overlap from the event's start to its end."""
+
+    status = 422
+    title = "The intervals do not cover the event"
+
+
+class AssetEicMissing(Problem):
+    """A market message names the asset by its EIC. Give it in the request, or give the asset one."""
+
+    status = 422
+    title = "The asset has no EIC"
+
+
+class UnknownUnavailabilities(Problem):
+    """Some of the unavailabilities do not exist, or belong to another asset. `errors` names them."""
+
+    status = 422
+    title = "The asset has no such unavailabilities"
+
+
+class NotificationClosed(Problem):
+    """The message was withdrawn or is over, so it takes no more revisions. Publish a new one."""
+
+    status = 409
+    title = "The message is closed"
+
+
+class MessageIdTaken(Problem):
+    """The asset has another notification with this message id. A change of a message is a revision of it."""
+
+    status = 409
+    title = "The message id is taken"
+
+
+def event_window(start: datetime, end: datetime) -> tuple[datetime, datetime]:
+    """In whole minutes, as messages are written: the start down, the end up, so that nothing of the event is lost."""
+    if start >= end:
+        raise BadRequest("The event ends before it starts.", errors=[FieldError("/eventEnd", "is not after the start")])
+    return minute_down(start), minute_up(end)
+
+
+def minute_down(instant: datetime) -> datetime:
+    return instant - (instant - _EPOCH) % _MINUTE
+
+
+def minute_up(instant: datetime) -> datetime:
+    return instant + (_EPOCH - instant) % _MINUTE
+
+
+def usual_reason(unavailability_type: UnavailabilityType) -> ReasonCode:
+    if unavailability_type is UnavailabilityType.PLANNED:
+        return ReasonCode.FORESEEN_MAINTENANCE
+    return ReasonCode.FAILURE
+
+
+def available_capacity_kw(installed_kw: float, unavailable_kw: float, given_kw: float | None) -> float:
+    """What is installed and not unavailable; what was given must say the same."""
+    if unavailable_kw > installed_kw:
+        detail = f"{unavailable_kw:g} kW are more than the {installed_kw:g} kW that are installed."
+        raise CapacityMismatch(detail, errors=[FieldError("/unavailableCapacity", detail)])
+    rest_kw = installed_kw - unavailable_kw
+    if given_kw is not None and abs(given_kw - rest_kw) > _CLOSE_KW:
+        detail = (
+            f"{given_kw:g} kW available and {unavailable_kw:g} kW unavailable are not {installed_kw:g} kW installed."
+        )
+        raise CapacityMismatch(detail, errors=[FieldError("/availableCapacity", detail)])
+    return rest_kw
+
+
+def whole_event(start: datetime, end: datetime, installed_kw: float, unavailable_kw: float) -> list[CapacityInterval]:
+    """One interval, for an event over which nothing changes."""
+    return [CapacityInterval(start, end, installed_kw - unavailable_kw, unavailable_kw)]
+
+
+def intervals_of(
+    given: Sequence[NewCapacityInterval], start: datetime, end: datetime, installed_kw: float
+) -> list[CapacityInterval]:
+    """The given intervals in whole minutes, once they follow each other from the event's start to its end."""
+    intervals = []
+    for position, interval in enumerate(given):
+        pointer = f"/capacityIntervals/{position}"
+        if interval.start >= interval.end:
+            raise BadRequest(
+                "An interval ends before it starts.", errors=[FieldError(f"{pointer}/end", "is not after the start")]
+            )
+        if interval.unavailable_capacity > installed_kw:
+            detail = f"{interval.unavailable_capacity:g} kW are more than the {installed_kw:g} kW that are installed."
+            raise CapacityMismatch(detail, errors=[FieldError(f"{pointer}/unavailableCapacity", detail)])
+        rest_kw = installed_kw - interval.unavailable_capacity
+        intervals.append(
+            CapacityInterval(
+                minute_down(interval.start), minute_up(interval.end), rest_kw, interval.unavailable_capacity
+            )
+        )
+    if intervals[0].start != start:
+        _refuse(0, "start", "does not start with the event")
+    if intervals[-1].end != end:
+        _refuse(len(intervals) - 1, "end", "does not end with the event")
+    for position, (one, next_one) in enumerate(pairwise(intervals), start=1):
+        if one.end != next_one.start:
+            _refuse(position, "start", "does not start where the one before ends")
+    return intervals
+
+
+def _refuse(position: int, edge: str, detail: str) -> None:
+    raise IntervalsDoNotCoverEvent(
+        f"The interval {position} {detail}.", errors=[FieldError(f"/capacityIntervals/{position}/{edge}", detail)]
+    )
+
+
+def check_unavailabilities(given: Sequence[UUID], known: set[UUID]) -> None:
+    faults = [
+        FieldError(f"/unavailabilityIDs/{position}", f"{unavailability_id} is not an unavailability of this asset")
+        for position, unavailability_id in enumerate(given)
+        if unavailability_id not in known
+    ]
+    if faults:
+        raise UnknownUnavailabilities("; ".join(fault.detail for fault in faults) + ".", errors=faults)

@@ -1,0 +1,252 @@
+"""Exchange notifications in the database: a row per message and a row per version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from gridloom.database.pool import Database
+from gridloom.exchange_notifications.message import (
+    CapacityInterval,
+    EventStatus,
+    EventType,
+    MarketMessage,
+    ReasonCode,
+    UnavailabilityType,
+    UnitType,
+)
+from gridloom.exchange_notifications.model import NotificationsQuery
+
+_VERSION = """
+select n.id, n.message_id, v.*,
+       array(select u.unavailability_id from unavailability_notification u
+             where u.asset_key = n.asset_key and u.notification_id = n.id
+             order by u.unavailability_id) as unavailability_ids
+from exchange_notification n
+join exchange_notification_version v on v.asset_key = n.asset_key and v.notification_id = n.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNotification:
+    """One version: what it says, and what it is about."""
+
+    id: UUID
+    message: MarketMessage
+    available_capacity_kw: float
+    unavailable_capacity_kw: float
+    unavailability_ids: list[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """What a message says about the asset and its owner without being told, at the moment it is published."""
+
+    asset_name: str
+    asset_eic: str | None
+    participant_name: str
+    installed_capacity_kw: float
+    published_at: datetime
+
+
+async def read_publisher(db: Database, asset_key: int, at: datetime) -> Publisher:
+    """The rated discharge power in force at `at`, or the first to come, is what is installed."""
+    row = await db.fetchrow(
+        """
+        select p.name, p.eic_code, o.name as organisation_name, date_trunc('second', platform_now()) as now,
+               (select rated_discharge_power_kw from physical_asset_parameters q where q.asset_key = $1
+                order by q.valid_from > $2, case when q.valid_from > $2 then q.valid_from end, q.valid_from desc,
+                         q.version desc
+                limit 1) as installed_kw
+        from physical_asset p join asset a on a.key = p.asset_key join organisation o on o.id = a.organisation_id
+        where p.asset_key = $1
+        """,
+        asset_key,
+        at,
+    )
+    assert row is not None
+    return Publisher(row["name"], row["eic_code"], row["organisation_name"], row["installed_kw"], row["now"])
+
+
+async def insert_notification(db: Database, asset_key: int, notification_id: UUID, message_id: str) -> bool:
+    """False where the asset has another notification under that message id."""
+    status = await db.execute(
+        """
+        insert into exchange_notification (asset_key, id, message_id, latest_version) values ($1, $2, $3, 0)
+        on conflict (asset_key, message_id) do nothing
+        """,
+        asset_key,
+        notification_id,
+        message_id,
+    )
+    return str(status) == "INSERT 0 1"
+
+
+async def insert_version(db: Database, asset_key: int, new: StoredNotification, published_by: UUID) -> None:
+    """Add the version and dismiss the one before it."""
+    message = new.message
+    await db.execute(
+        """
+        update exchange_notification_version set event_status = 'DISMISSED'
+        where asset_key = $1 and notification_id = $2 and version = $3
+        """,
+        asset_key,
+        new.id,
+        message.version - 1,
+    )
+    await db.execute(
+        """
+        insert into exchange_notification_version
+          (asset_key, notification_id, version, event_status, unavailability_type, event_type, reason_code, unit_type,
+           asset_name, asset_eic, bidding_zone, participant_name, installed_capacity_kw, available_capacity_kw,
+           unavailable_capacity_kw, capacity_intervals, starts_at, ends_at, duration_uncertainty, cause, remarks,
+           published_at, published_by)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+                $23)
+        """,
+        asset_key,
+        new.id,
+        message.version,
+        message.event_status,
+        message.unavailability_type,
+        message.event_type,
+        message.reason_code,
+        message.unit_type,
+        message.asset_name,
+        message.asset_eic,
+        message.bidding_zone,
+        message.participant_name,
+        message.installed_capacity_kw,
+        new.available_capacity_kw,
+        new.unavailable_capacity_kw,
+        msgspec.to_builtins(message.intervals),
+        message.start,
+        message.end,
+        message.duration_uncertainty,
+        message.cause,
+        message.remarks,
+        message.published_at,
+        published_by,
+    )
+    await db.execute(
+        "update exchange_notification set latest_version = $3 where asset_key = $1 and id = $2",
+        asset_key,
+        new.id,
+        message.version,
+    )
+
+
+async def read_notification(
+    db: Database, asset_key: int, notification_id: UUID, version: int | None = None
+) -> StoredNotification | None:
+    """A version, or the latest."""
+    row = await db.fetchrow(
+        _VERSION + "where n.asset_key = $1 and n.id = $2 and v.version = coalesce($3, n.latest_version)",
+        asset_key,
+        notification_id,
+        version,
+    )
+    return None if row is None else _stored(row)
+
+
+async def list_notifications(
+    db: Database, asset_key: int, query: NotificationsQuery, before: UUID | None, limit: int
+) -> list[StoredNotification]:
+    rows = await db.fetch(
+        _VERSION
+        + """
+        where n.asset_key = $1 and v.version = n.latest_version
+          and ($2::timestamptz is null or v.ends_at > $2) and ($3::timestamptz is null or v.starts_at < $3)
+          and ($4::text is null or v.event_status = $4)
+          and ($5::uuid is null or n.id < $5)
+        order by n.id desc limit $6
+        """,
+        asset_key,
+        query.start,
+        query.end,
+        query.event_status,
+        before,
+        limit,
+    )
+    return [_stored(row) for row in rows]
+
+
+async def known_unavailabilities(db: Database, asset_key: int, unavailability_ids: Sequence[UUID]) -> set[UUID]:
+    if not unavailability_ids:
+        return set()
+    rows = await db.fetch(
+        "select id from unavailability where asset_key = $1 and id = any($2::uuid[])",
+        asset_key,
+        list(unavailability_ids),
+    )
+    return {row["id"] for row in rows}
+
+
+async def set_unavailabilities(
+    db: Database, asset_key: int, notification_id: UUID, unavailability_ids: Sequence[UUID]
+) -> None:
+    """Exactly these are what the message is about; those that gain or lose it get a new version."""
+    await db.execute(
+        """
+        with wanted as (select distinct unnest($3::uuid[]) as id),
+        gone as (
+          delete from unavailability_notification
+          where asset_key = $1 and notification_id = $2 and unavailability_id not in (select id from wanted)
+          returning unavailability_id
+        ), added as (
+          insert into unavailability_notification (asset_key, unavailability_id, notification_id, position)
+          select $1, w.id, $2, 1 + coalesce((select max(position) from unavailability_notification n
+                                             where n.asset_key = $1 and n.unavailability_id = w.id), 0)
+          from wanted w
+          on conflict do nothing
+          returning unavailability_id
+        )
+        update unavailability set version = version + 1, updated_at = clock_timestamp()
+        where asset_key = $1
+          and id in (select unavailability_id from gone union all select unavailability_id from added)
+        """,
+        asset_key,
+        notification_id,
+        list(unavailability_ids),
+    )
+
+
+def _stored(row: asyncpg.Record) -> StoredNotification:
+    return StoredNotification(
+        id=row["id"],
+        message=_message(row),
+        available_capacity_kw=row["available_capacity_kw"],
+        unavailable_capacity_kw=row["unavailable_capacity_kw"],
+        unavailability_ids=row["unavailability_ids"],
+    )
+
+
+def _message(row: asyncpg.Record) -> MarketMessage:
+    intervals: Any = msgspec.convert(row["capacity_intervals"], tuple[CapacityInterval, ...])
+    return MarketMessage(
+        message_id=row["message_id"],
+        version=row["version"],
+        event_status=EventStatus(row["event_status"]),
+        unavailability_type=UnavailabilityType(row["unavailability_type"]),
+        event_type=EventType(row["event_type"]),
+        reason_code=ReasonCode(row["reason_code"]),
+        unit_type=UnitType(row["unit_type"]),
+        asset_name=row["asset_name"],
+        asset_eic=row["asset_eic"],
+        bidding_zone=row["bidding_zone"],
+        participant_name=row["participant_name"],
+        installed_capacity_kw=row["installed_capacity_kw"],
+        intervals=intervals,
+        start=row["starts_at"],
+        end=row["ends_at"],
+        duration_uncertainty=row["duration_uncertainty"],
+        cause=row["cause"],
+        remarks=row["remarks"],
+        published_at=row["published_at"],
+    )

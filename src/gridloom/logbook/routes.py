@@ -1,0 +1,93 @@
+"""The logbook over HTTP."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from gridloom.edge import Answer, Call, Page, operation
+from gridloom.identity.reach import asset_reach
+from gridloom.kernel.problem import BadRequest, FieldError, NotFound
+from gridloom.logbook import store
+from gridloom.logbook.model import EntryPlace, LogbookEntry, LogbookQuery, NewEntry, Source
+
+TAG = "Logbook"
+READ = "Read:physical-assets"
+CREATE = "Create:logbook"
+
+
+@operation(
+    "GET", "/physical-assets/{physicalAssetID}/logbook", summary="Search an asset's logbook", tag=TAG, access=READ
+)
+async def search_logbook(call: Call, physical_asset_id: UUID, query: LogbookQuery) -> Page[LogbookEntry]:
+    """By time, type, tags, text, source and impact; the latest start first."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    if query.start is not None and query.end is not None and query.start >= query.end:
+        raise BadRequest(
+            "The window ends before it starts.", errors=[FieldError("query:end", "is not after the start")]
+        )
+    found = await store.search_entries(call.db, reach.key, query, query.after(EntryPlace), query.limit + 1)
+    page = query.page(found, lambda placed: placed.place)
+    return Page([placed.entry for placed in page.items], page.next_cursor)
+
+
+@operation(
+    "POST",
+    "/physical-assets/{physicalAssetID}/logbook",
+    summary="Write an entry into an asset's logbook",
+    tag=TAG,
+    access=CREATE,
+    status=201,
+)
+async def write_logbook_entry(call: Call, physical_asset_id: UUID, body: NewEntry) -> Answer[LogbookEntry]:
+    """An entry cannot be changed or removed, by anybody."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
+    _check_order(body)
+    entry = await store.insert_entry(call.db, reach.key, body, call.caller.id, Source.USER)
+    return _written(physical_asset_id, entry)
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/logbook/{entryID}",
+    summary="Read an entry",
+    tag=TAG,
+    access=READ,
+)
+async def read_logbook_entry(call: Call, physical_asset_id: UUID, entry_id: UUID) -> LogbookEntry:
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    return await _known(call, reach.key, entry_id)
+
+
+@operation(
+    "POST",
+    "/physical-assets/{physicalAssetID}/logbook/{entryID}/corrections",
+    summary="Correct an entry by writing another",
+    tag=TAG,
+    access=CREATE,
+    status=201,
+)
+async def correct_logbook_entry(
+    call: Call, physical_asset_id: UUID, entry_id: UUID, body: NewEntry
+) -> Answer[LogbookEntry]:
+    """The entry stays as it is; the new one names it in `correctsID`."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
+    await _known(call, reach.key, entry_id)
+    _check_order(body)
+    entry = await store.insert_entry(call.db, reach.key, body, call.caller.id, Source.USER, entry_id)
+    return _written(physical_asset_id, entry)
+
+
+async def _known(call: Call, asset_key: int, entry_id: UUID) -> LogbookEntry:
+    entry = await store.read_entry(call.db, asset_key, entry_id)
+    if entry is None:
+        raise NotFound(f"The asset's logbook has no entry {entry_id}.")
+    return entry
+
+
+def _check_order(body: NewEntry) -> None:
+    if body.end is not None and body.start >= body.end:
+        raise BadRequest("The entry ends before it starts.", errors=[FieldError("/end", "is not after the start")])
+
+
+def _written(asset_id: UUID, entry: LogbookEntry) -> Answer[LogbookEntry]:
+    return Answer(entry, headers={"Location": f"/physical-assets/{asset_id}/logbook/{entry.id}"})

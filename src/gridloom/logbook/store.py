@@ -1,0 +1,134 @@
+"""The logbook in the database, which itself refuses to change or remove an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from gridloom.database.pool import Database
+from gridloom.kernel.ids import uuid7
+from gridloom.logbook.model import EntryPlace, Impact, LogbookEntry, LogbookQuery, NewEntry, Source
+
+_COLUMNS = "id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id, created_at"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedEntry:
+    """An entry with its place in the order."""
+
+    place: EntryPlace
+    entry: LogbookEntry
+
+
+async def insert_entry(
+    db: Database, asset_key: int, new: NewEntry, author_id: UUID | None, source: Source, corrects_id: UUID | None = None
+) -> LogbookEntry:
+    row = await db.fetchrow(
+        f"""
+        insert into logbook_entry
+          (asset_key, id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        returning {_COLUMNS}
+        """,  # noqa: S608 — a constant
+        asset_key,
+        uuid7(),
+        new.title,
+        new.description,
+        new.type,
+        new.impact,
+        new.start,
+        new.end,
+        new.tags,
+        author_id,
+        source,
+        corrects_id,
+    )
+    assert row is not None
+    return _entry(row)
+
+
+async def write_system_entry(
+    db: Database,
+    asset_key: int,
+    *,
+    type: str,
+    title: str,
+    description: str,
+    impact: Impact,
+    start: datetime,
+    end: datetime | None = None,
+    tags: Sequence[str] = (),
+    author_id: UUID | None = None,
+) -> LogbookEntry:
+    """What the platform itself writes down, in the transaction of what happened; `author_id` is who caused it."""
+    new = NewEntry(title=title, type=type, start=start, description=description, impact=impact, end=end, tags=[*tags])
+    return await insert_entry(db, asset_key, new, author_id, Source.SYSTEM)
+
+
+async def read_entry(db: Database, asset_key: int, entry_id: UUID) -> LogbookEntry | None:
+    row = await db.fetchrow(
+        f"select {_COLUMNS} from logbook_entry where asset_key = $1 and id = $2",  # noqa: S608 — a constant
+        asset_key,
+        entry_id,
+    )
+    return None if row is None else _entry(row)
+
+
+async def search_entries(
+    db: Database, asset_key: int, query: LogbookQuery, after: EntryPlace | None, limit: int
+) -> list[PlacedEntry]:
+    """The latest start first; entries without an end last as long as their start."""
+    rows = await db.fetch(
+        f"""
+        select sequence, {_COLUMNS} from logbook_entry
+        where asset_key = $1
+          and ($2::timestamptz is null or coalesce(ends_at, starts_at + interval '1 millisecond') > $2)
+          and ($3::timestamptz is null or starts_at < $3)
+          and ($4::text is null or type = $4)
+          and ($5::text[] is null or tags @> $5)
+          and ($6::text is null or lower(title || E'\\n' || description) like $6)
+          and ($7::text is null or source = $7)
+          and ($8::text is null or impact = $8)
+          and ($9::timestamptz is null or (starts_at, sequence) < ($9, $10::bigint))
+        order by starts_at desc, sequence desc limit $11
+        """,  # noqa: S608 — a constant
+        asset_key,
+        query.start,
+        query.end,
+        query.type,
+        None if query.tag is None else list(query.tag),
+        None if query.text is None else _contains(query.text),
+        query.source,
+        query.impact,
+        None if after is None else after.start,
+        None if after is None else after.sequence,
+        limit,
+    )
+    return [PlacedEntry(EntryPlace(row["starts_at"], row["sequence"]), _entry(row)) for row in rows]
+
+
+def _contains(text: str) -> str:
+    """A LIKE pattern that takes every character as it is."""
+    literal = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{literal}%"
+
+
+def _entry(row: asyncpg.Record) -> LogbookEntry:
+    return LogbookEntry(
+        id=row["id"],
+        title=row["title"],
+        description=row["description"],
+        type=row["type"],
+        impact=Impact(row["impact"]),
+        start=row["starts_at"],
+        end=row["ends_at"],
+        tags=row["tags"],
+        author_id=row["author_id"],
+        created_at=row["created_at"],
+        source=Source(row["source"]),
+        corrects_id=row["corrects_id"],
+    )

@@ -1,0 +1,107 @@
+"""Unavailabilities as they cross the wire."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from gridloom.edge import Instant, Paging, RequestBody, Text, View
+from gridloom.physical_assets.conflicts import Conflict
+from gridloom.physical_assets.model import MOST_ENERGY_KWH, PowerKW
+
+MissingEnergyKWh = Annotated[float, Meta(ge=0, le=MOST_ENERGY_KWH, description="kWh")]
+NotificationIDs = Annotated[list[UUID], Meta(max_length=100)]
+
+
+class UnavailabilityKind(StrEnum):
+    MAINTENANCE = "MAINTENANCE"
+    OUTAGE = "OUTAGE"
+    REDISPATCH = "REDISPATCH"
+    GRID_CONSTRAINT = "GRID_CONSTRAINT"
+    CURTAILMENT = "CURTAILMENT"
+    TESTING = "TESTING"
+    COMMISSIONING = "COMMISSIONING"
+    OTHER = "OTHER"
+
+
+class NewPowerCapacity(RequestBody):
+    """kW that are missing in each direction."""
+
+    charge: PowerKW
+    discharge: PowerKW
+
+
+class NewVolume(RequestBody):
+    """What is missing, each at most what is rated."""
+
+    energy_capacity: MissingEnergyKWh
+    power_capacity: NewPowerCapacity
+
+
+class NewUnavailability(RequestBody):
+    description: Text
+    type: UnavailabilityKind
+    start: Instant
+    end: Instant
+    volume: NewVolume
+    # The specification writes this list's name with a small s.
+    exchange_notification_ids: NotificationIDs = field(name="exchangeNotificationIds", default_factory=list)
+
+
+class UnavailabilityChange(RequestBody):
+    """What is left out stays."""
+
+    description: Text | UnsetType = UNSET
+    type: UnavailabilityKind | UnsetType = UNSET
+    start: Instant | UnsetType = UNSET
+    end: Instant | UnsetType = UNSET
+    volume: NewVolume | UnsetType = UNSET
+    exchange_notification_ids: NotificationIDs | UnsetType = field(name="exchangeNotificationIds", default=UNSET)
+
+
+class PowerCapacity(View):
+    charge: float
+    discharge: float
+
+
+class Volume(View):
+    """What is missing: energy in kWh, power in kW."""
+
+    energy_capacity: float
+    power_capacity: PowerCapacity
+
+
+class Unavailability(View):
+    id: UUID
+    physical_asset_id: UUID
+    description: str
+    type: UnavailabilityKind
+    start: datetime
+    end: datetime
+    volume: Volume
+    exchange_notification_ids: list[UUID] = field(name="exchangeNotificationIds")
+
+
+class ChangedUnavailability(Unavailability):
+    """With what was offered or scheduled in its window and no longer fits."""
+
+    conflicts: list[Conflict]
+
+
+class UnavailabilitiesQuery(Paging):
+    """By start, the earliest first. `start` and `end` ask for those that overlap that window."""
+
+    start: Instant | None = None
+    end: Instant | None = None
+    type: UnavailabilityKind | None = None
+
+
+class UnavailabilityPlace(Struct, array_like=True):
+    """Where a page of unavailabilities ends."""
+
+    start: Instant
+    id: UUID

@@ -1,0 +1,212 @@
+"""Unavailabilities over HTTP: every change moves availability, writes the logbook and says what no longer fits."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from msgspec import UNSET, structs
+
+from gridloom.edge import Answer, Call, Page, operation
+from gridloom.events.outbox import record_event
+from gridloom.identity.reach import Reach, asset_reach
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.problem import NotFound
+from gridloom.kernel.window import Window
+from gridloom.logbook.model import Impact
+from gridloom.logbook.store import write_system_entry
+from gridloom.physical_assets.availability import load_circumstances
+from gridloom.physical_assets.conflicts import find_conflicts
+from gridloom.physical_assets.store import lock_asset
+from gridloom.unavailability import rules, store
+from gridloom.unavailability.model import (
+    ChangedUnavailability,
+    NewUnavailability,
+    PowerCapacity,
+    UnavailabilitiesQuery,
+    Unavailability,
+    UnavailabilityChange,
+    UnavailabilityPlace,
+    Volume,
+)
+from gridloom.unavailability.rules import UnknownNotifications, VolumeBeyondRated
+
+TAG = "Unavailabilities"
+READ = "Read:physical-assets"
+CREATE = "Create:unavailabilities"
+
+
+@operation(
+    "POST",
+    "/physical-assets/{physicalAssetID}/unavailability",
+    summary="Create an unavailability",
+    tag=TAG,
+    access=CREATE,
+    status=201,
+    problems=(VolumeBeyondRated, UnknownNotifications),
+)
+async def create_unavailability(
+    call: Call, physical_asset_id: UUID, body: NewUnavailability
+) -> Answer[ChangedUnavailability]:
+    """The volume is what is missing, in kWh and kW. Unavailabilities that overlap add up, capped at the rating.
+
+    `conflicts` names what was offered or scheduled in the window and asks for more than is available now.
+    """
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
+    window = rules.unavailable_window(body)
+    await lock_asset(call.db, reach.key)
+    await _check(call, reach.key, window, body)
+    unavailability_id = uuid7()
+    await store.insert_unavailability(call.db, reach.key, unavailability_id, body, call.caller.id)
+    await _tell(call, reach, physical_asset_id, unavailability_id, "created", body)
+    headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
+    changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, body, window)
+    return Answer(changed, headers=headers, etag="1")
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/unavailability",
+    summary="List unavailabilities",
+    tag=TAG,
+    access=READ,
+)
+async def list_unavailabilities(
+    call: Call, physical_asset_id: UUID, query: UnavailabilitiesQuery
+) -> Page[Unavailability]:
+    """By start, the earliest first."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    rows = await store.list_unavailabilities(
+        call.db, reach.key, query, query.after(UnavailabilityPlace), query.limit + 1
+    )
+    page = query.page(rows, lambda row: UnavailabilityPlace(row.content.start, row.id))
+    return Page(
+        [Unavailability(**_fields(physical_asset_id, row.id, row.content)) for row in page.items], page.next_cursor
+    )
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}",
+    summary="Read an unavailability",
+    tag=TAG,
+    access=READ,
+)
+async def read_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> Answer[Unavailability]:
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    stored = await _known(call, reach.key, unavailability_id)
+    view = Unavailability(**_fields(physical_asset_id, unavailability_id, stored.content))
+    return Answer(view, etag=str(stored.version))
+
+
+@operation(
+    "PATCH",
+    "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}",
+    summary="Change an unavailability",
+    tag=TAG,
+    access=CREATE,
+    problems=(VolumeBeyondRated, UnknownNotifications),
+)
+async def change_unavailability(
+    call: Call, physical_asset_id: UUID, unavailability_id: UUID, body: UnavailabilityChange
+) -> Answer[ChangedUnavailability]:
+    """What is left out stays. To end one early, give it an earlier `end`."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
+    await lock_asset(call.db, reach.key)
+    before = await _known(call, reach.key, unavailability_id)
+    call.check_if_match(str(before.version))
+    changes = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
+    after = structs.replace(before.content, **changes)
+    window = rules.unavailable_window(after)
+    await _check(call, reach.key, window, after)
+    version = before.version
+    if after != before.content:
+        version = await store.update_unavailability(call.db, reach.key, unavailability_id, after)
+        await _tell(call, reach, physical_asset_id, unavailability_id, "changed", after)
+    changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, after, window)
+    return Answer(changed, etag=str(version))
+
+
+@operation(
+    "DELETE",
+    "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}",
+    summary="Cancel an unavailability",
+    tag=TAG,
+    access=CREATE,
+)
+async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> None:
+    """Its volume is available again at once; the logbook keeps that it was announced and cancelled."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
+    await lock_asset(call.db, reach.key)
+    before = await _known(call, reach.key, unavailability_id)
+    call.check_if_match(str(before.version))
+    await store.delete_unavailability(call.db, reach.key, unavailability_id)
+    await _tell(call, reach, physical_asset_id, unavailability_id, "cancelled", before.content)
+
+
+async def _known(call: Call, asset_key: int, unavailability_id: UUID) -> store.StoredUnavailability:
+    stored = await store.read_unavailability(call.db, asset_key, unavailability_id)
+    if stored is None:
+        raise NotFound(f"The asset has no unavailability {unavailability_id}.")
+    return stored
+
+
+async def _check(call: Call, asset_key: int, window: Window, content: NewUnavailability) -> None:
+    known = await store.known_notifications(call.db, asset_key, content.exchange_notification_ids)
+    rules.check_notifications(content.exchange_notification_ids, known)
+    circumstances = (await load_circumstances(call.db, [asset_key], window))[asset_key]
+    rules.check_volume(content.volume, circumstances.ratings, window)
+
+
+async def _tell(
+    call: Call, reach: Reach, asset_id: UUID, unavailability_id: UUID, what: str, content: NewUnavailability
+) -> None:
+    """The logbook and the event stream, in the transaction of the change."""
+    await write_system_entry(
+        call.db,
+        reach.key,
+        type="UNAVAILABILITY",
+        title=f"Unavailability {what}: {content.type}",
+        description=rules.in_words(content),
+        impact=Impact.POSITIVE if what == "cancelled" else Impact.NEGATIVE,
+        start=content.start,
+        end=content.end,
+        tags=["unavailability", str(unavailability_id)],
+        author_id=call.caller.id,
+    )
+    data: dict[str, Any] = {"unavailabilityID": unavailability_id}
+    if what != "cancelled":
+        data |= {"type": content.type, "start": content.start, "end": content.end}
+    await record_event(
+        call.db,
+        type=f"unavailability.{what}",
+        organisation_id=reach.organisation_id,
+        subject=f"physical-assets/{asset_id}/unavailability/{unavailability_id}",
+        permission=READ,
+        asset_key=reach.key,
+        data=data,
+    )
+
+
+async def _changed(
+    call: Call, asset_key: int, asset_id: UUID, unavailability_id: UUID, content: NewUnavailability, window: Window
+) -> ChangedUnavailability:
+    conflicts = await find_conflicts(call.db, asset_key, window)
+    return ChangedUnavailability(**_fields(asset_id, unavailability_id, content), conflicts=conflicts)
+
+
+def _fields(asset_id: UUID, unavailability_id: UUID, content: NewUnavailability) -> dict[str, Any]:
+    power = content.volume.power_capacity
+    return {
+        "id": unavailability_id,
+        "physical_asset_id": asset_id,
+        "description": content.description,
+        "type": content.type,
+        "start": content.start,
+        "end": content.end,
+        "volume": Volume(
+            energy_capacity=content.volume.energy_capacity,
+            power_capacity=PowerCapacity(charge=power.charge, discharge=power.discharge),
+        ),
+        "exchange_notification_ids": list(dict.fromkeys(content.exchange_notification_ids)),
+    }

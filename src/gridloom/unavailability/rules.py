@@ -1,0 +1,73 @@
+"""What an unavailability must respect, and what is written down about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability import Rating, greatest_rating
+from gridloom.unavailability.model import NewUnavailability, NewVolume
+
+
+class VolumeBeyondRated(Problem):
+    """More is declared missing than the asset is rated for at any moment of the window.
+
+    The volume is what is *missing*, in kWh and kW. `errors` names the parts and what is rated.
+    """
+
+    status = 422
+    title = "More is missing than is rated"
+
+
+class UnknownNotifications(Problem):
+    """Some of the exchange notifications do not exist, or belong to another asset. `errors` names them."""
+
+    status = 422
+    title = "The asset has no such exchange notifications"
+
+
+def unavailable_window(body: NewUnavailability) -> Window:
+    if body.start >= body.end:
+        raise BadRequest(
+            "The unavailability ends before it starts.", errors=[FieldError("/end", "is not after the start")]
+        )
+    return Window(body.start, body.end)
+
+
+def check_volume(volume: NewVolume, ratings: Sequence[Rating], window: Window) -> None:
+    """Of several ratings over the window the greatest counts: what is missing is capped at each moment."""
+    charge_kw, discharge_kw, energy_kwh = greatest_rating(ratings, window)
+    asked = (
+        ("/volume/energyCapacity", volume.energy_capacity, energy_kwh, "kWh"),
+        ("/volume/powerCapacity/charge", volume.power_capacity.charge, charge_kw, "kW"),
+        ("/volume/powerCapacity/discharge", volume.power_capacity.discharge, discharge_kw, "kW"),
+    )
+    faults = [
+        FieldError(pointer, f"{missing:g} {unit} are more than the {rated:g} {unit} that are rated")
+        for pointer, missing, rated, unit in asked
+        if missing > rated
+    ]
+    if faults:
+        raise VolumeBeyondRated("; ".join(fault.detail for fault in faults) + ".", errors=faults)
+
+
+def check_notifications(given: list[UUID], known: set[UUID]) -> None:
+    faults = [
+        FieldError(f"/exchangeNotificationIds/{position}", f"{notification_id} is not a notification of this asset")
+        for position, notification_id in enumerate(given)
+        if notification_id not in known
+    ]
+    if faults:
+        raise UnknownNotifications("; ".join(fault.detail for fault in faults) + ".", errors=faults)
+
+
+def in_words(body: NewUnavailability) -> str:
+    """What the logbook says about it."""
+    volume = body.volume
+    return (
+        f"{volume.power_capacity.charge:g} kW of charging, {volume.power_capacity.discharge:g} kW of discharging and "
+        f"{volume.energy_capacity:g} kWh are missing from {body.start.isoformat()} to {body.end.isoformat()}."
+        + (f"\n{body.description}" if body.description else "")
+    )

@@ -1,0 +1,446 @@
+"""Bids and results over HTTP: what stands, what is refused, what waits for its result."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from tests.assets import PARAMETERS, pointers, register_asset
+
+from gridloom.kernel.market_time import market_day_of
+
+DAY = (market_day_of(datetime.now(UTC)) + timedelta(days=3)).isoformat()
+TODAY = market_day_of(datetime.now(UTC)).isoformat()
+SPRING, AUTUMN = "2027-03-28", "2027-10-31"
+
+FCR = {"capacityPrice": 12.5, "offeredCapacity": 5000}
+CAPACITY = {"capacityPrice": 8.25, "offeredCapacity": 4000, "energyPrice": 120.01}
+ENERGY = {"capacityPrice": 0, "offeredCapacity": 3000, "energyPrice": -14999.99}
+
+
+def entry(product, *bids, day=DAY):
+    return {"deliveryDay": day, "product": product, "bids": list(bids)}
+
+
+async def place(asset, *entries, status=201):
+    answer = await asset.owner.trader.post(asset.path("/ancillary/bids"), json=list(entries))
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+async def waiting(asset, *keys):
+    answer = await asset.owner.viewer.get(
+        asset.path("/ancillary/bids-without-result"), params={"product-keys": ",".join(keys)}
+    )
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def record(asset, product, bid_id, accepted=True, capacity=None, status=201, day=DAY, **more):
+    result = {"bidID": bid_id, "accepted": accepted, "acceptedCapacity": capacity, **more}
+    if capacity is None:
+        result["acceptedCapacity"] = 1000 if accepted else 0
+    answer = await asset.owner.trader.post(
+        asset.path("/ancillary/results"), json=[{"deliveryDay": day, "product": product, "results": [result]}]
+    )
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+async def all_bids(asset, *keys):
+    answer = await asset.owner.viewer.get(
+        asset.path("/ancillary/bids-by-product-keys"), params={"product-keys": ",".join(keys)}
+    )
+    return answer.json()
+
+
+class TestBidsWithoutResult:
+    async def test_answer_one_entry_per_distinct_key_in_the_order_asked(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await place(asset, entry("POS_00_04", CAPACITY), entry("NEGPOS_04_08", FCR))
+        keys = [f"{DAY}_NEGPOS_04_08", f"{DAY}_NEG_20_24", f"{DAY}_POS_00_04", f"{DAY}_NEGPOS_04_08"]
+        found = await waiting(asset, *keys)
+        assert [each["productDateCode"] for each in found] == keys[:3]
+        assert [each["product"] for each in found] == ["NEGPOS_04_08", "NEG_20_24", "POS_00_04"]
+        assert {each["deliveryDay"] for each in found} == {DAY}
+        assert found[1]["bids"] == []
+        fcr, afrr = found[0]["bids"][0], found[2]["bids"][0]
+        assert fcr == {"id": fcr["id"], "status": "OFFERED", **FCR}
+        assert afrr == {"id": afrr["id"], "status": "OFFERED", **CAPACITY}
+
+    async def test_leave_out_what_has_a_result_was_withdrawn_or_replaced(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        products = ["POS_00_04", "POS_04_08", "POS_08_12", "POS_12_16"]
+        placed = (await place(asset, *(entry(product, CAPACITY) for product in products))).json()
+        ids = [each["bids"][0]["id"] for each in placed]
+        await record(asset, products[0], ids[0])
+        await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{ids[1]}"))
+        again = (await place(asset, entry(products[2], {**CAPACITY, "capacityPrice": 9}))).json()
+        found = await waiting(asset, *(f"{DAY}_{product}" for product in products))
+        assert [[bid["id"] for bid in each["bids"]] for each in found] == [
+            [],
+            [],
+            [again[0]["bids"][0]["id"]],
+            [ids[3]],
+        ]
+
+    @pytest.mark.parametrize(
+        "keys",
+        [
+            "",
+            ",",
+            f"{DAY}_POS_00_04,",
+            "POS_00_04",
+            f"{DAY}_POS_00_05",
+            "2026-02-30_POS_00_04",
+            f"{SPRING}_POS_093",
+            f"{DAY}_POS_097",
+            "9999-12-31_POS_00_04",
+            "x" * 3000,
+        ],
+    )
+    async def test_refuse_keys_that_name_nothing(self, new_organisation, keys):
+        asset = await register_asset(await new_organisation())
+        answer = await asset.owner.viewer.get(
+            asset.path("/ancillary/bids-without-result"), params={"product-keys": keys}
+        )
+        assert answer.status_code == 400
+        assert set(pointers(answer)) == {"query:product-keys"}
+
+    async def test_refuse_a_missing_list_and_more_than_200_keys(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        path = asset.path("/ancillary/bids-without-result")
+        assert (await asset.owner.viewer.get(path)).status_code == 400
+        keys = [f"{AUTUMN}_{direction}_{number:03}" for direction in ("POS", "NEG") for number in range(1, 101)]
+        assert len(await waiting(asset, *keys)) == 200
+        answer = await asset.owner.viewer.get(path, params={"product-keys": ",".join([*keys, f"{DAY}_POS_001"])})
+        assert answer.status_code == 400
+        # Asked twice is asked once.
+        assert len(await waiting(asset, *keys, keys[0])) == 200
+
+
+class TestPlacing:
+    async def test_answers_the_entries_with_codes_and_status(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        answer = await place(asset, entry("NEGPOS_00_04", FCR), entry("POS_001", ENERGY))
+        first, second = answer.json()
+        assert first["productDateCode"] == f"{DAY}_NEGPOS_00_04"
+        assert first["bids"][0]["status"] == "OFFERED"
+        assert "energyPrice" not in first["bids"][0]
+        assert second["bids"][0]["energyPrice"] == -14999.99
+
+    async def test_replaces_the_standing_bid_and_keeps_the_history(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        for price in (1, 2, 3):
+            await place(asset, entry("POS_00_04", {**CAPACITY, "capacityPrice": price}))
+        key = f"{DAY}_POS_00_04"
+        assert [bid["capacityPrice"] for bid in (await waiting(asset, key))[0]["bids"]] == [3]
+        history = (await all_bids(asset, key))[0]["bids"]
+        assert [(bid["capacityPrice"], bid["status"]) for bid in history] == [
+            (1, "REPLACED"),
+            (2, "REPLACED"),
+            (3, "OFFERED"),
+        ]
+
+    async def test_of_several_for_a_product_lets_the_last_stand(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        answer = await place(
+            asset,
+            entry("POS_00_04", {**CAPACITY, "capacityPrice": 1}, {**CAPACITY, "capacityPrice": 2}),
+            entry("POS_00_04", {**CAPACITY, "capacityPrice": 3}),
+        )
+        statuses = [[bid["status"] for bid in each["bids"]] for each in answer.json()]
+        assert statuses == [["REPLACED", "REPLACED"], ["OFFERED"]]
+
+    async def test_again_with_the_same_id_changes_nothing(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid = {**CAPACITY, "id": str(uuid4())}
+        first = await place(asset, entry("POS_00_04", bid))
+        assert first.json()[0]["bids"][0]["id"] == bid["id"]
+        assert (await place(asset, entry("POS_00_04", bid))).json() == first.json()
+        taken = await place(asset, entry("POS_00_04", {**bid, "capacityPrice": 1}), status=409)
+        assert taken.json()["type"] == "/docs/problems/bid-id-taken"
+        twice = await place(asset, entry("POS_00_04", bid), entry("POS_04_08", bid), status=400)
+        assert pointers(twice) == ["/1/bids/0/id"]
+
+    async def test_is_all_or_nothing(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await place(
+            asset, entry("POS_00_04", CAPACITY), entry("POS_04_08", {**CAPACITY, "offeredCapacity": 13000}), status=422
+        )
+        assert (await waiting(asset, f"{DAY}_POS_00_04"))[0]["bids"] == []
+
+    @pytest.mark.parametrize(
+        ("product", "bid", "problem", "field"),
+        [
+            ("NEGPOS_00_04", {**FCR, "energyPrice": 1}, "prices-do-not-fit-product", "energyPrice"),
+            ("POS_00_04", FCR, "prices-do-not-fit-product", "energyPrice"),
+            ("NEG_001", {**ENERGY, "capacityPrice": 0.01}, "prices-do-not-fit-product", "capacityPrice"),
+            ("NEG_001", {"capacityPrice": 0, "offeredCapacity": 1000}, "prices-do-not-fit-product", "energyPrice"),
+            ("POS_00_04", {**CAPACITY, "offeredCapacity": 1500}, "lot-size-violated", "offeredCapacity"),
+            ("POS_00_04", {**CAPACITY, "offeredCapacity": 999}, "lot-size-violated", "offeredCapacity"),
+            ("POS_00_04", {**CAPACITY, "offeredCapacity": 13000}, "capacity-not-available", "offeredCapacity"),
+            ("NEG_00_04", {**CAPACITY, "offeredCapacity": 11000}, "capacity-not-available", "offeredCapacity"),
+            # FCR goes both ways, at 0.8 of the smaller rated power.
+            ("NEGPOS_00_04", {**FCR, "offeredCapacity": 9000}, "capacity-not-available", "offeredCapacity"),
+        ],
+    )
+    async def test_refuses_what_breaks_a_rule(self, new_organisation, product, bid, problem, field):
+        asset = await register_asset(await new_organisation())
+        answer = await place(asset, entry(product, bid), status=422)
+        assert answer.json()["type"] == f"/docs/problems/{problem}"
+        assert pointers(answer) == [f"/0/bids/0/{field}"]
+
+    @pytest.mark.parametrize(
+        ("product", "capacity"), [("POS_00_04", 12000), ("NEG_00_04", 10000), ("NEGPOS_00_04", 8000)]
+    )
+    async def test_takes_up_to_what_is_available(self, new_organisation, product, capacity):
+        asset = await register_asset(await new_organisation())
+        bid = FCR if product.startswith("NEGPOS") else CAPACITY
+        await place(asset, entry(product, {**bid, "offeredCapacity": capacity}))
+
+    async def test_respects_what_is_unavailable_for_a_single_minute(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        start = datetime.fromisoformat(f"{DAY}T02:00:00+01:00")
+        answer = await asset.owner.engineer.post(
+            asset.path("/unavailability"),
+            json={
+                "description": "",
+                "type": "TESTING",
+                "start": start.isoformat(),
+                "end": (start + timedelta(minutes=1)).isoformat(),
+                "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 0, "discharge": 5000}},
+            },
+        )
+        assert answer.status_code == 201
+        await place(asset, entry("POS_00_04", {**CAPACITY, "offeredCapacity": 8000}), status=422)
+        await place(asset, entry("POS_00_04", {**CAPACITY, "offeredCapacity": 7000}))
+        await place(asset, entry("POS_04_08", {**CAPACITY, "offeredCapacity": 12000}))
+
+    async def test_uses_the_rating_in_force_at_delivery(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        later = (datetime.fromisoformat(f"{DAY}T12:00:00+01:00")).isoformat()
+        await asset.owner.engineer.put(
+            asset.path("/parameters"), json={**PARAMETERS, "ratedDischargePower": 2000, "validFrom": later}
+        )
+        await place(asset, entry("POS_08_12", CAPACITY))
+        await place(asset, entry("POS_12_16", CAPACITY), status=422)
+
+    @pytest.mark.parametrize("product", ["NEGPOS_20_24", "POS_20_24", "NEG_001"])
+    async def test_after_gate_closure_is_refused(self, new_organisation, product):
+        asset = await register_asset(await new_organisation())
+        bid = {"NEGPOS_20_24": FCR, "POS_20_24": CAPACITY, "NEG_001": ENERGY}[product]
+        answer = await place(asset, entry(product, bid, day=TODAY), status=422)
+        assert answer.json()["type"] == "/docs/problems/product-gate-closed"
+
+    @pytest.mark.parametrize(
+        ("day", "product", "status"),
+        [
+            (SPRING, "POS_092", 201),
+            (SPRING, "POS_093", 400),
+            (AUTUMN, "NEG_100", 201),
+            (AUTUMN, "NEG_101", 400),
+            (SPRING, "NEG_00_04", 201),
+        ],
+    )
+    async def test_knows_the_days_of_the_clock_changes(self, new_organisation, day, product, status):
+        asset = await register_asset(await new_organisation())
+        bid = CAPACITY if product.count("_") == 2 else ENERGY
+        await place(asset, entry(product, bid, day=day), status=status)
+
+    async def test_on_an_inactive_asset_is_refused(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await asset.owner.engineer.patch(asset.path(), json={"status": "INACTIVE"})
+        await place(asset, entry("POS_00_04", CAPACITY), status=409)
+
+    async def test_at_once_from_everywhere_leaves_one_standing(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await asyncio.gather(
+            *(place(asset, entry("POS_00_04", {**CAPACITY, "capacityPrice": price})) for price in range(1, 13))
+        )
+        history = (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"]
+        statuses = [bid["status"] for bid in history]
+        assert statuses == ["REPLACED"] * 11 + ["OFFERED"]
+
+    async def test_is_guarded_by_the_database_itself(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await place(asset, entry("POS_00_04", CAPACITY))
+        with pytest.raises(Exception, match="ancillary_bid_standing"):
+            await app.pool.execute(
+                """
+                insert into ancillary_bid (asset_key, id, delivery_day, product, delivery_start, delivery_end,
+                  capacity_price_eur, offered_capacity_kw, energy_price_eur, placed_at, placed_by)
+                select asset_key, gen_random_uuid(), delivery_day, product, delivery_start, delivery_end,
+                  capacity_price_eur, offered_capacity_kw, energy_price_eur, placed_at, placed_by
+                from ancillary_bid where asset_key = (select key from asset where id = $1)
+                """,
+                asset.id,
+            )
+
+
+class TestWithdrawal:
+    async def test_keeps_the_bid_as_withdrawn_and_can_be_repeated(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        for _ in range(2):
+            assert (await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{bid_id}"))).status_code == 204
+        assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "WITHDRAWN"
+
+    async def test_of_a_bid_with_a_result_or_one_that_was_replaced_is_a_conflict(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        first = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        second = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        assert (await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{first}"))).status_code == 409
+        await record(asset, "POS_00_04", second)
+        assert (await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{second}"))).status_code == 409
+
+    async def test_of_nothing_is_not_found(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        assert (await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{uuid4()}"))).status_code == 404
+
+    async def test_after_gate_closure_is_refused(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        await app.pool.execute("update ancillary_bid set delivery_day = delivery_day - 30 where id = $1", bid_id)
+        answer = await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{bid_id}"))
+        assert answer.status_code == 422
+        assert answer.json()["type"] == "/docs/problems/product-gate-closed"
+
+
+class TestResults:
+    async def test_set_the_status_write_the_logbook_and_tell(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        placed = (await place(asset, entry("POS_00_04", CAPACITY), entry("POS_04_08", CAPACITY))).json()
+        won, lost = (each["bids"][0]["id"] for each in placed)
+        answer = await record(asset, "POS_00_04", won, capacity=2000, settlementPrice=9.99)
+        assert answer.json()[0]["productDateCode"] == f"{DAY}_POS_00_04"
+        assert (
+            answer.json()[0]["results"][0].items()
+            >= {
+                "bidID": won,
+                "accepted": True,
+                "acceptedCapacity": 2000,
+                "settlementPrice": 9.99,
+                "revision": 1,
+            }.items()
+        )
+        await record(asset, "POS_04_08", lost, accepted=False)
+        found = await all_bids(asset, f"{DAY}_POS_00_04", f"{DAY}_POS_04_08")
+        assert [each["bids"][0]["status"] for each in found] == ["ACCEPTED", "REJECTED"]
+        logbook = (await asset.owner.viewer.get(asset.path("/logbook"), params={"type": "ANCILLARY_RESULT"})).json()
+        assert [item["source"] for item in logbook] == ["SYSTEM", "SYSTEM"]
+        listed = (await asset.owner.viewer.get(asset.path("/ancillary/results"))).json()
+        assert [each["product"] for each in listed] == ["POS_04_08", "POS_00_04"]
+
+    async def test_again_change_nothing_and_contradicted_conflict_unless_corrected(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        first = await record(asset, "POS_00_04", bid_id, capacity=2000)
+        assert (await record(asset, "POS_00_04", bid_id, capacity=2000)).json() == first.json()
+        contradiction = await record(asset, "POS_00_04", bid_id, accepted=False, status=409)
+        assert contradiction.json()["type"] == "/docs/problems/contradicts-result"
+        corrected = await record(asset, "POS_00_04", bid_id, accepted=False, correction=True)
+        assert corrected.json()[0]["results"][0]["revision"] == 2
+        assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "REJECTED"
+        log = (await asset.owner.admin.get("/audit-log")).json()
+        details = [item["details"] for item in log if item.get("details")]
+        assert any(kept.get("corrected") and kept["corrected"][0]["acceptedCapacity"] == 2000 for kept in details), log[
+            :2
+        ]
+
+    async def test_can_be_corrected_entry_by_entry(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        await record(asset, "POS_00_04", bid_id, capacity=2000)
+        answer = await asset.owner.trader.post(
+            asset.path("/ancillary/results"),
+            json=[
+                {
+                    "deliveryDay": DAY,
+                    "product": "POS_00_04",
+                    "correction": True,
+                    "results": [{"bidID": bid_id, "accepted": True, "acceptedCapacity": 3000}],
+                }
+            ],
+        )
+        assert answer.status_code == 201
+
+    @pytest.mark.parametrize(("accepted", "capacity"), [(True, 0), (True, 4001), (False, 1), (True, 5000)])
+    async def test_fit_their_bid(self, new_organisation, accepted, capacity):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        answer = await record(asset, "POS_00_04", bid_id, accepted=accepted, capacity=capacity, status=422)
+        assert pointers(answer) == ["/0/results/0/acceptedCapacity"]
+
+    async def test_name_a_bid_of_the_asset_for_that_product(self, new_organisation):
+        owner = await new_organisation()
+        asset, other = await register_asset(owner), await register_asset(owner)
+        bid_id = (await place(other, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        assert pointers(await record(asset, "POS_00_04", bid_id, status=422)) == ["/0/results/0/bidID"]
+        assert pointers(await record(other, "POS_04_08", bid_id, status=422)) == ["/0/results/0/bidID"]
+        await record(asset, "POS_00_04", str(uuid4()), status=422)
+
+    async def test_of_a_bid_that_was_replaced_conflict_and_bar_other_bids(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        first = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        second = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        await record(asset, "POS_00_04", first, status=409)
+        await record(asset, "POS_00_04", second)
+        late = await place(asset, entry("POS_00_04", CAPACITY), status=409)
+        assert late.json()["type"] == "/docs/problems/result-known"
+
+    async def test_of_capacity_stand_for_the_quarter_hours_of_the_block(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        await record(asset, "POS_001", bid_id, status=422)
+        await record(asset, "POS_00_04", bid_id, capacity=4000)
+        found = await all_bids(asset, f"{DAY}_POS_016", f"{DAY}_POS_017", f"{DAY}_NEG_001")
+        assert [[bid["id"] for bid in each["bids"]] for each in found] == [[bid_id], [], []]
+        await record(asset, "POS_001", bid_id, capacity=1500, settlementPrice=88)
+        await record(asset, "POS_017", bid_id, status=422)
+        assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "ACCEPTED"
+
+    async def test_racing_bids_end_in_one_consistent_state(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        for round_number in range(6):
+            product = f"POS_{4 * round_number:02}_{4 * round_number + 4:02}"
+            bid_id = (await place(asset, entry(product, CAPACITY))).json()[0]["bids"][0]["id"]
+            body = [
+                {
+                    "deliveryDay": DAY,
+                    "product": product,
+                    "results": [{"bidID": bid_id, "accepted": True, "acceptedCapacity": 4000}],
+                }
+            ]
+            replaced, accepted, withdrawn = await asyncio.gather(
+                asset.owner.trader.post(asset.path("/ancillary/bids"), json=[entry(product, CAPACITY)]),
+                asset.owner.trader.post(asset.path("/ancillary/results"), json=body),
+                asset.owner.trader.delete(asset.path(f"/ancillary/bids/{bid_id}")),
+            )
+            outcome = {bid["id"]: bid["status"] for bid in (await all_bids(asset, f"{DAY}_{product}"))[0]["bids"]}
+            if accepted.status_code == 201:
+                assert outcome == {bid_id: "ACCEPTED"}
+                assert (replaced.status_code, withdrawn.status_code) == (409, 409)
+            else:
+                assert accepted.status_code == 409
+                assert replaced.status_code == 201
+                assert outcome[bid_id] == ("WITHDRAWN" if withdrawn.status_code == 204 else "REPLACED")
+                assert sorted(outcome.values())[0] == "OFFERED"
+
+
+class TestLists:
+    async def test_page_through_products_without_skipping(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        products = [f"POS_{hour:02}_{hour + 4:02}" for hour in range(0, 24, 4)]
+        placed = (await place(asset, *(entry(product, CAPACITY, CAPACITY) for product in products))).json()
+        answer = await asset.owner.viewer.get(asset.path("/ancillary/bids"), params={"limit": 4})
+        rest = await asset.owner.viewer.get(answer.headers["link"][1:].split(">")[0])
+        listed = answer.json() + rest.json()
+        assert [each["product"] for each in listed] == products[::-1]
+        assert [bid for each in listed for bid in each["bids"]] == [
+            bid for each in placed[::-1] for bid in each["bids"]
+        ]
+        offered = await asset.owner.viewer.get(
+            asset.path("/ancillary/bids"), params={"status": "OFFERED", "delivery-day": DAY, "product": "POS_00_04"}
+        )
+        assert [len(each["bids"]) for each in offered.json()] == [1]

@@ -1,0 +1,329 @@
+"""Unavailabilities over HTTP: what they take away, and how that ripples."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from tests.assets import PARAMETERS, pointers, register_asset
+
+from gridloom.kernel.market_time import floor_to_period, market_day_of, market_day_window
+
+START = floor_to_period(datetime.now(UTC)) + timedelta(days=3)
+DAY = market_day_of(START)
+
+
+def at(minutes: float) -> str:
+    return (START + timedelta(minutes=minutes)).isoformat().replace("+00:00", "Z")
+
+
+def body(first=0, last=60, charge=1000, discharge=2000, energy=500, **more):
+    return {
+        "description": "Transformer oil",
+        "type": "MAINTENANCE",
+        "start": at(first),
+        "end": at(last),
+        "volume": {"energyCapacity": energy, "powerCapacity": {"charge": charge, "discharge": discharge}},
+        **more,
+    }
+
+
+async def create(asset, status=201, **changes):
+    answer = await asset.owner.engineer.post(asset.path("/unavailability"), json=body(**changes))
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+async def availability(asset, first=0, last=60):
+    answer = await asset.owner.viewer.get(asset.path("/availability"), params={"start": at(first), "end": at(last)})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["availability"]
+
+
+class TestCreation:
+    async def test_answers_what_was_asked_for_with_an_id(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        answer = await create(asset)
+        created = answer.json()
+        assert created == {
+            "id": created["id"],
+            "physicalAssetID": asset.id,
+            **body(),
+            "exchangeNotificationIds": [],
+            "conflicts": [],
+        }
+        assert answer.headers["location"] == asset.path(f"/unavailability/{created['id']}")
+        read = await asset.owner.viewer.get(asset.path(f"/unavailability/{created['id']}"))
+        assert {**read.json(), "conflicts": []} == created
+        assert read.headers["etag"] == answer.headers["etag"]
+
+    async def test_takes_any_offset_and_answers_utc(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        shifted = (START.astimezone(datetime.fromisoformat("2026-01-01T00:00:00+05:30").tzinfo)).isoformat()
+        assert (await create(asset, start=shifted)).json()["start"] == at(0)
+
+    async def test_writes_the_logbook_and_an_event(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        created = (await create(asset)).json()
+        entries = (await asset.owner.viewer.get(asset.path("/logbook"))).json()
+        assert [(entry["type"], entry["source"], entry["start"]) for entry in entries] == [
+            ("UNAVAILABILITY", "SYSTEM", at(0))
+        ]
+        assert created["id"] in entries[0]["tags"]
+
+    @pytest.mark.parametrize(
+        ("changes", "pointer"),
+        [
+            ({"charge": 10_000.5}, "/volume/powerCapacity/charge"),
+            ({"discharge": 12_001}, "/volume/powerCapacity/discharge"),
+            ({"energy": 20_001}, "/volume/energyCapacity"),
+        ],
+    )
+    async def test_of_more_than_is_rated_is_refused(self, new_organisation, changes, pointer):
+        asset = await register_asset(await new_organisation())
+        answer = await create(asset, status=422, **changes)
+        assert answer.json()["type"] == "/docs/problems/volume-beyond-rated"
+        assert pointers(answer) == [pointer]
+
+    async def test_counts_the_greatest_rating_over_its_window(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await asset.owner.engineer.put(
+            asset.path("/parameters"), json={**PARAMETERS, "ratedChargePower": 15_000, "validFrom": at(30)}
+        )
+        await create(asset, last=30, charge=15_000, status=422)
+        await create(asset, last=31, charge=15_000)
+        assert [point["availableChargePower"] for point in await availability(asset)] == [0, 0, 0, 15_000]
+
+    async def test_names_notifications_that_are_not_the_assets(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        stranger = str(uuid4())
+        answer = await create(asset, status=422, exchangeNotificationIds=[stranger])
+        assert pointers(answer) == ["/exchangeNotificationIds/0"]
+        assert stranger in answer.json()["detail"]
+
+    async def test_needs_a_start_before_its_end(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        assert pointers(await create(asset, first=60, last=60, status=400)) == ["/end"]
+        assert pointers(await create(asset, first=61, last=60, status=400)) == ["/end"]
+        same = {"start": at(0)[:-1] + ".0001Z", "end": at(0)[:-1] + ".0009Z"}
+        assert pointers(await create(asset, status=400, **same)) == ["/end"]
+
+    async def test_may_last_for_ages(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await create(asset, start="1971-01-01T00:00:00Z", end="2199-01-01T00:00:00Z")
+
+    async def test_with_an_idempotency_key_happens_once(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        headers = {"Idempotency-Key": str(uuid4())}
+        answers = [
+            await asset.owner.engineer.post(asset.path("/unavailability"), json=body(), headers=headers)
+            for _ in range(2)
+        ]
+        assert answers[0].json() == answers[1].json()
+        assert answers[1].headers["idempotency-replayed"] == "true"
+        assert len((await asset.owner.viewer.get(asset.path("/unavailability"))).json()) == 1
+
+
+class TestAvailability:
+    async def test_falls_at_once_adds_up_and_is_capped_at_rated(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await create(asset, first=0, last=30, charge=6_000)
+        await create(asset, first=15, last=45, charge=6_000)
+        points = await availability(asset)
+        assert [point["availableChargePower"] for point in points] == [4_000, 0, 4_000, 10_000]
+        assert {point["ratedChargePower"] for point in points} == {10_000}
+        assert [point["availableEnergy"] for point in points] == [19_500, 19_000, 19_500, 20_000]
+        assert [point["time"] for point in points] == [at(0), at(15), at(30), at(45)]
+
+    async def test_returns_when_one_is_moved_or_cancelled(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        created = (await create(asset, last=15)).json()
+        path = asset.path(f"/unavailability/{created['id']}")
+        moved = await asset.owner.engineer.patch(path, json={"start": at(15), "end": at(30)})
+        assert moved.status_code == 200
+        assert [point["availableChargePower"] for point in await availability(asset, 0, 30)] == [10_000, 9_000]
+        assert (await asset.owner.engineer.delete(path)).status_code == 204
+        assert [point["availableChargePower"] for point in await availability(asset, 0, 30)] == [10_000, 10_000]
+        assert (await asset.owner.viewer.get(path)).status_code == 404
+        entries = (await asset.owner.viewer.get(asset.path("/logbook"), params={"tag": created["id"]})).json()
+        assert sorted(entry["title"].split(":")[0] for entry in entries) == [
+            "Unavailability cancelled",
+            "Unavailability changed",
+            "Unavailability created",
+        ]
+
+    @pytest.mark.parametrize(
+        ("day", "periods"), [("2026-03-29", 92), ("2026-10-25", 100), ("2027-03-28", 92), ("2027-10-31", 100)]
+    )
+    async def test_has_every_period_of_a_clock_change_day(self, new_organisation, day, periods):
+        asset = await register_asset(await new_organisation())
+        start = datetime.fromisoformat(day).date()
+        window = market_day_window(start)
+        answer = await asset.owner.viewer.get(
+            asset.path("/availability"), params={"start": window.start.isoformat(), "end": window.end.isoformat()}
+        )
+        assert len(answer.json()["availability"]) == periods
+
+    @pytest.mark.parametrize(
+        ("accept", "first_bytes"),
+        [("text/csv", b'"time"'), ("application/vnd.apache.parquet", b"PAR1"), ("application/json", b"{")],
+    )
+    async def test_comes_in_the_format_asked_for(self, new_organisation, accept, first_bytes):
+        asset = await register_asset(await new_organisation())
+        answer = await asset.owner.viewer.get(
+            asset.path("/availability"), params={"start": at(0), "end": at(60)}, headers={"Accept": accept}
+        )
+        assert answer.headers["content-type"].startswith(accept)
+        assert answer.content.startswith(first_bytes)
+
+    @pytest.mark.parametrize(
+        "params",
+        [
+            {"start": "2026-01-02T00:00:00Z", "end": "2026-01-01T00:00:00Z"},
+            {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:00:00Z"},
+            {"start": "1971-01-01T00:00:00Z", "end": "2150-01-01T00:00:00Z"},
+            {"start": "2026-01-01T00:00:00"},
+            {"start": "yesterday"},
+            {"end": "2300-01-01T00:00:00Z"},
+            {"begin": "2026-01-01T00:00:00Z"},
+        ],
+    )
+    async def test_refuses_windows_that_make_no_sense(self, new_organisation, params):
+        asset = await register_asset(await new_organisation())
+        assert (await asset.owner.viewer.get(asset.path("/availability"), params=params)).status_code == 400
+
+
+class TestConflicts:
+    async def test_name_standing_bids_and_scheduled_periods_that_no_longer_fit(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        day = (DAY + timedelta(days=1)).isoformat()
+        midnight = datetime.fromisoformat(f"{day}T00:00:00+01:00")
+        bids = [
+            {
+                "deliveryDay": day,
+                "product": product,
+                "bids": [{"capacityPrice": 1, "offeredCapacity": 5000, "energyPrice": 1}],
+            }
+            for product in ("POS_00_04", "NEG_00_04", "POS_04_08")
+        ]
+        placed = (await asset.owner.trader.post(asset.path("/ancillary/bids"), json=bids)).json()
+        periods = [
+            {"time": (midnight + timedelta(minutes=15 * n)).isoformat(), "power": power}
+            for n, power in enumerate([8000, 8000, -8000, 3000, 8000])
+        ]
+        scheduled = await asset.owner.trader.put(asset.path("/schedule"), json={"schedule": periods})
+        assert scheduled.status_code == 200, scheduled.text
+        answer = await create(
+            asset,
+            start=midnight.isoformat(),
+            end=(midnight + timedelta(hours=2)).isoformat(),
+            charge=0,
+            discharge=8000,
+        )
+        found = [
+            (each["kind"], each["start"], each["end"], each["power"], each["available"])
+            for each in answer.json()["conflicts"]
+        ]
+
+        def utc(minutes):
+            return (midnight + timedelta(minutes=minutes)).astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+        assert found == [
+            ("ANCILLARY_BID", utc(0), utc(240), 5000, 4000),
+            ("SCHEDULE", utc(0), utc(30), 8000, 4000),
+            ("SCHEDULE", utc(60), utc(75), 8000, 4000),
+        ]
+        assert answer.json()["conflicts"][0]["id"] == placed[0]["bids"][0]["id"]
+        assert answer.json()["conflicts"][0]["productDateCode"] == f"{day}_POS_00_04"
+        health = (await asset.owner.viewer.get(asset.path("/health"))).json()
+        assert health["conflicts"] == answer.json()["conflicts"]
+        path = asset.path(f"/unavailability/{answer.json()['id']}")
+        smaller = await asset.owner.engineer.patch(
+            path, json={"volume": {"energyCapacity": 0, "powerCapacity": {"charge": 0, "discharge": 4000}}}
+        )
+        assert smaller.json()["conflicts"] == []
+        assert (await asset.owner.viewer.get(asset.path("/health"))).json()["conflicts"] == []
+
+    async def test_of_the_past_are_not_raised(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        past = floor_to_period(datetime.now(UTC)) - timedelta(days=2)
+        await asset.owner.trader.put(
+            asset.path("/schedule"), json={"schedule": [{"time": past.isoformat(), "power": 12_000}]}
+        )
+        answer = await create(
+            asset, start=past.isoformat(), end=(past + timedelta(hours=1)).isoformat(), discharge=12_000
+        )
+        assert answer.json()["conflicts"] == []
+
+    async def test_never_slip_through_between_a_bid_and_an_outage_at_once(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        for number in range(6):
+            product = f"POS_{4 * number:02}_{4 * number + 4:02}"
+            start = datetime.fromisoformat(f"{DAY + timedelta(days=1)}T{4 * number:02}:00:00+01:00")
+            bid = [
+                {
+                    "deliveryDay": (DAY + timedelta(days=1)).isoformat(),
+                    "product": product,
+                    "bids": [{"capacityPrice": 1, "offeredCapacity": 12000, "energyPrice": 1}],
+                }
+            ]
+            placed, outage = await asyncio.gather(
+                asset.owner.trader.post(asset.path("/ancillary/bids"), json=bid),
+                asset.owner.engineer.post(
+                    asset.path("/unavailability"),
+                    json=body(start=start.isoformat(), end=(start + timedelta(hours=1)).isoformat()),
+                ),
+            )
+            assert outage.status_code == 201
+            # Either the outage came first and the bid was refused, or the outage names the bid.
+            assert (placed.status_code == 422) == (outage.json()["conflicts"] == [])
+
+
+class TestChange:
+    async def test_keeps_what_is_left_out_and_respects_if_match(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        created = await create(asset)
+        path = asset.path(f"/unavailability/{created.json()['id']}")
+        changed = await asset.owner.engineer.patch(
+            path, json={"type": "OUTAGE"}, headers={"If-Match": created.headers["etag"]}
+        )
+        assert changed.json() == {**created.json(), "type": "OUTAGE"}
+        late = await asset.owner.engineer.patch(
+            path, json={"type": "OTHER"}, headers={"If-Match": created.headers["etag"]}
+        )
+        assert late.status_code == 412
+        gone = await asset.owner.engineer.delete(path, headers={"If-Match": created.headers["etag"]})
+        assert gone.status_code == 412
+
+    async def test_is_checked_like_a_new_one(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
+        for change, status in [
+            ({"end": at(0)}, 400),
+            ({"volume": {"energyCapacity": 0, "powerCapacity": {"charge": 99_000, "discharge": 0}}}, 422),
+            ({"exchangeNotificationIds": [str(uuid4())]}, 422),
+            ({"start": None}, 400),
+            ({"description": "\u0000"}, 400),
+        ]:
+            assert (await asset.owner.engineer.patch(path, json=change)).status_code == status
+
+    async def test_of_another_assets_is_not_found(self, new_organisation):
+        owner = await new_organisation()
+        asset, other = await register_asset(owner), await register_asset(owner)
+        unavailability_id = (await create(asset)).json()["id"]
+        for call in (owner.engineer.get, owner.engineer.delete):
+            assert (await call(other.path(f"/unavailability/{unavailability_id}"))).status_code == 404
+
+
+class TestList:
+    async def test_is_by_start_filtered_and_paged(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        ids = [(await create(asset, first=first, last=first + 10)).json()["id"] for first in (40, 0, 20)]
+        ordered = [ids[1], ids[2], ids[0]]
+        path = asset.path("/unavailability")
+        first = await asset.owner.viewer.get(path, params={"limit": 2})
+        rest = await asset.owner.viewer.get(first.headers["link"][1:].split(">")[0])
+        assert [each["id"] for each in first.json() + rest.json()] == ordered
+        window = await asset.owner.viewer.get(path, params={"start": at(10), "end": at(21)})
+        assert [each["id"] for each in window.json()] == [ids[2]]
+        assert (await asset.owner.viewer.get(path, params={"type": "OUTAGE"})).json() == []
