@@ -78,6 +78,19 @@ def invite(
 
 
 @app.command(group="Running the platform")
+def rotate_signing_key(*, distrust: bool = False) -> None:
+    """Replace the key that signs access tokens; nobody is signed out.
+
+    Parameters
+    ----------
+    distrust: The present key has become known to somebody: believe no token signed with it from now on.
+    """
+    from gridloom.operate import rotate_key
+
+    print(f"The new key is {rotate_key(_settings(), distrust=distrust)}.")
+
+
+@app.command(group="Running the platform")
 def backup(file: Path) -> None:
     """Write the whole database to FILE while the service runs on."""
     from gridloom.operate import back_up

@@ -19,6 +19,7 @@ from gridloom.database.binaries import find_binaries
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.pool import create_pool
+from gridloom.identity.keyring import rotate_signing_key
 from gridloom.identity.model import Invitation
 from gridloom.identity.permissions import Role
 from gridloom.identity.store import organisations
@@ -90,6 +91,32 @@ def invite_member(
                 ),
             )
             return invitation, token, organisation.name
+
+    with database_of(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+def rotate_key(settings: Settings, *, distrust: bool) -> str:
+    """Replace the signing key of a service that may be running; gives the new key's identifier."""
+
+    async def run(dsn: str) -> str:
+        async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
+            kid = await rotate_signing_key(connection, distrust=distrust)
+            await insert_entry(
+                connection,
+                NewEntry(
+                    actor=Actor("SYSTEM", name="command line"),
+                    action="rotateSigningKey",
+                    method="POST",
+                    resource="/auth/public/jwks",
+                    status=201,
+                    subject_organisation_id=None,
+                    address=None,
+                    request_id=None,
+                    details={"kid": kid, "distrust": distrust},
+                ),
+            )
+            return kid
 
     with database_of(settings) as dsn:
         return asyncio.run(run(dsn))

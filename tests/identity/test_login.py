@@ -62,9 +62,12 @@ class TestLogin:
             await log_in(anonymous, username, "not-the-password")
             return time.perf_counter() - started
 
-        known = [await seconds(organisation.people[role].username) for role in Role]
-        unknown = [await seconds(f"nobody-{uuid4().hex}") for _ in Role]
-        assert 0.4 < sorted(unknown)[1] / sorted(known)[1] < 2.5
+        known, unknown = [], []
+        for _ in range(2):
+            for role in Role:
+                known.append(await seconds(organisation.people[role].username))
+                unknown.append(await seconds(f"nobody-{uuid4().hex}"))
+        assert 0.5 < min(unknown) / min(known) < 2
 
     @pytest.mark.parametrize(
         "body",

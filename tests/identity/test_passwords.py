@@ -93,9 +93,9 @@ class TestPasswordHasher:
             assert not await hasher.verify("not-the-password", known)
             return time.perf_counter() - started
 
-        somebody = sorted([await seconds(hashed) for _ in range(5)])[2]
-        nobody = sorted([await seconds(None) for _ in range(5)])[2]
-        assert 0.4 < nobody / somebody < 2.5
+        timed = [(await seconds(hashed), await seconds(None)) for _ in range(6)]
+        somebody, nobody = (min(times) for times in zip(*timed, strict=True))
+        assert 0.5 < nobody / somebody < 2
 
     async def test_refuses_when_too_many_wait(self):
         hasher = PasswordHasher(most_waiting=3)
@@ -116,7 +116,7 @@ class TestPasswordHasher:
                 lags.append(time.perf_counter() - started - 0.005)
 
         await asyncio.gather(tick(), *(hasher.hash(f"password {n}") for n in range(5)))
-        assert sorted(lags)[len(lags) // 2] < 0.02
+        assert sorted(lags)[len(lags) // 2] < 0.03  # one hash blocks for 35 ms
 
     async def test_takes_a_damaged_hash_for_a_wrong_password(self, hasher):
         assert not await hasher.verify("anything", "not a hash")

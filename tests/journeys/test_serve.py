@@ -162,6 +162,14 @@ class TestCommands:
         status, _ = shared.call("POST", "/auth/public/invitations/accept", {"token": said.split()[-1], **person})
         assert status == 201
 
+    def test_rotate_signing_key_signs_nobody_out(self, shared: Service) -> None:
+        token = shared.operator_token()
+        kid = _gridloom(shared, "rotate-signing-key").stdout.split()[-1].rstrip(".")
+        status, published = shared.call("GET", "/auth/public/jwks")
+        assert status == 200
+        assert kid in {key["kid"] for key in published["keys"]}
+        assert shared.call("GET", "/auth/me", token=token)[0] == 200
+
     def test_backup_and_restore_carry_everything_over(self, shared: Service) -> None:
         with a_service() as other:
             file = str(other.home.parent / "backup")

@@ -43,7 +43,8 @@ class Retry:
         self._caller_key = caller_key
         self._digest = hashlib.sha256(f"{operation_id}\0{key}".encode()).digest()
         self._lock = int.from_bytes(hashlib.sha256(caller_key.encode() + self._digest).digest()[:8], signed=True)
-        self._fingerprint = fingerprint
+        # The key is not kept, so nobody can guess a body, which may hold a password, from what is.
+        self._fingerprint = hashlib.sha256(key.encode() + b"\0" + fingerprint).digest()
         self._seal = (
             Fernet(base64.urlsafe_b64encode(hashlib.sha256(b"seal\0" + key.encode()).digest())) if sealed else None
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 from gridloom.audit.model import Actor
@@ -23,6 +24,8 @@ from gridloom.kernel.ids import APIKeyID, UserID, uuid7
 from gridloom.kernel.problem import Conflict, FieldError, Forbidden, NotFound, Problem, Unauthenticated, Unprocessable
 
 TAG = "Authentication"
+NOT_KEPT: Final = {"Cache-Control": "no-store"}
+"""No cache on the way may keep an answer with a secret in it."""
 
 
 class WrongCredentials(Unauthenticated):
@@ -88,7 +91,7 @@ class ExpiryPassed(Unprocessable):
     defers_transaction=True,
     secret_answer=True,
 )
-async def authenticate(call: Call, body: Credentials) -> views.Tokens:
+async def authenticate(call: Call, body: Credentials) -> Answer[views.Tokens]:
     """An access token for fifteen minutes, and a refresh token for thirty days that obtains the next one."""
     account = await members.find_account(call.pool, body.username)
     if not await check_login(call, body.username, account, body.password) or account is None:
@@ -101,7 +104,7 @@ async def authenticate(call: Call, body: Credentials) -> views.Tokens:
         raise WrongCredentials("The user name or the password is wrong.")
     await login_throttle.forgive(db, user_bucket(body.username))
     call.signed_in_as(pair.caller)
-    return views.tokens_of(pair)
+    return Answer(views.tokens_of(pair), headers=NOT_KEPT)
 
 
 @operation(
@@ -115,7 +118,7 @@ async def authenticate(call: Call, body: Credentials) -> views.Tokens:
     defers_transaction=True,
     secret_answer=True,
 )
-async def refresh_tokens(call: Call, body: RefreshRequest) -> views.Tokens:
+async def refresh_tokens(call: Call, body: RefreshRequest) -> Answer[views.Tokens]:
     """Spends the refresh token; using a spent one ends the whole login."""
     key = await call.resources[Keyring].for_signing()
     db = await call.begin()
@@ -131,7 +134,7 @@ async def refresh_tokens(call: Call, body: RefreshRequest) -> views.Tokens:
     if pair is None:
         raise RefreshRefused("The session has ended.")
     call.signed_in_as(pair.caller)
-    return views.tokens_of(pair)
+    return Answer(views.tokens_of(pair), headers=NOT_KEPT)
 
 
 async def _end_stolen_session(call: Call, spent: sessions.SpentToken) -> None:
@@ -264,7 +267,7 @@ async def change_password(call: Call, body: PasswordChange) -> None:
     problems=(PersonNeeded, ExpiryPassed),
     secret_answer=True,
 )
-async def create_api_key(call: Call, body: NewAPIKey) -> views.IssuedAPIKey:
+async def create_api_key(call: Call, body: NewAPIKey) -> Answer[views.IssuedAPIKey]:
     """A credential for a machine. It can never do more than its creator may at the moment of use."""
     caller = _person(call)
     _refuse_more_than_held(body.permissions, caller)
@@ -281,7 +284,7 @@ async def create_api_key(call: Call, body: NewAPIKey) -> views.IssuedAPIKey:
     if key is None:
         raise ExpiryPassed("expiresAt lies in the past.", errors=[FieldError("/expiresAt", "lies in the past")])
     call.audit_details.update(apiKeyID=str(key.id), permissions=in_order(key.permissions))
-    return views.IssuedAPIKey(
+    issued = views.IssuedAPIKey(
         id=key.id,
         name=key.name,
         permissions=in_order(key.permissions),
@@ -289,6 +292,7 @@ async def create_api_key(call: Call, body: NewAPIKey) -> views.IssuedAPIKey:
         expires_at=key.expires_at,
         secret=secret,
     )
+    return Answer(issued, headers=NOT_KEPT)
 
 
 @operation("GET", "/auth/api-keys", summary="List my API keys", tag=TAG, access=SIGNED_IN, problems=(PersonNeeded,))

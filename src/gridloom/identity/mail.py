@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import smtplib
 import ssl
 import threading
-import time
 from email.message import EmailMessage
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -16,6 +16,7 @@ import structlog
 MOST_WAITING: Final = 1000
 ATTEMPTS: Final = 4
 TIMEOUT_S: Final = 20.0
+LAST_LETTERS_S: Final = 2.0
 
 log = structlog.get_logger(__name__)
 
@@ -29,6 +30,7 @@ class Mailer:
         self._sender = sender
         self._waiting: queue.Queue[EmailMessage | None] = queue.Queue(MOST_WAITING)
         self._thread: threading.Thread | None = None
+        self._is_closing = threading.Event()
 
     @property
     def is_configured(self) -> bool:
@@ -40,9 +42,13 @@ class Mailer:
             self._thread.start()
 
     def close(self) -> None:
-        """Let the thread finish what it has and go; it never keeps the process from ending."""
-        if self._thread is not None:
+        """Let the thread send what waits, as long as that takes no patience; the process ends in any case."""
+        if self._thread is None:
+            return
+        self._is_closing.set()
+        with contextlib.suppress(queue.Full):
             self._waiting.put_nowait(None)
+        self._thread.join(LAST_LETTERS_S)
 
     def post(self, recipient: str, subject: str, text: str) -> None:
         if not self.is_configured:
@@ -67,7 +73,8 @@ class Mailer:
                 self._send(message)
             except (OSError, smtplib.SMTPException) as fault:
                 log.warning("mail.failed", attempt=attempt + 1, fault=type(fault).__name__)
-                time.sleep(2.0**attempt)
+                if self._is_closing.wait(2.0**attempt):
+                    break
             else:
                 return
         log.error("mail.dropped", reason="the server refused it or did not answer")
@@ -81,12 +88,13 @@ class Mailer:
 
     def _connect(self) -> smtplib.SMTP:
         assert self._url is not None
-        host, tls = self._url.hostname or "localhost", ssl.create_default_context()
+        host = self._url.hostname or "localhost"
         if self._url.scheme == "smtps":
+            tls = ssl.create_default_context()
             return smtplib.SMTP_SSL(host, self._url.port or 465, timeout=TIMEOUT_S, context=tls)
         server = smtplib.SMTP(host, self._url.port or 587, timeout=TIMEOUT_S)
         server.ehlo()
         if server.has_extn("starttls"):
-            server.starttls(context=tls)
+            server.starttls(context=ssl.create_default_context())
             server.ehlo()
         return server

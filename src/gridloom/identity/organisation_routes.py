@@ -88,7 +88,7 @@ async def update_organisation(
     status=201,
     secret_answer=True,
 )
-async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitation) -> views.IssuedInvitation:
+async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitation) -> Answer[views.IssuedInvitation]:
     """Answers the token once, and sends it by e-mail where a mail server is configured. It works for seven days."""
     await organisation_reach(call.db, call.caller, organisation_id)
     token = new_invitation_token()
@@ -106,7 +106,7 @@ async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitati
     assert organisation is not None
     mailer = call.resources[Mailer]
     after_commit(call.db, lambda: _send_invitation(mailer, body.email, organisation, token))
-    return views.IssuedInvitation(
+    issued = views.IssuedInvitation(
         id=invitation.id,
         organisation_id=invitation.organisation_id,
         email=invitation.email,
@@ -116,6 +116,7 @@ async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitati
         expires_at=invitation.expires_at,
         token=token,
     )
+    return Answer(issued, headers={"Cache-Control": "no-store"})
 
 
 @operation("GET", "/organisations/{organisationID}/invitations", summary="List invitations", tag=TAG, access=MANAGE)
