@@ -7,11 +7,11 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from tests.journeys.service import a_service, free_port
 
 from gridloom.database import embedded
 from gridloom.database.binaries import NoPostgresBinaries, find_binaries
 from gridloom.database.embedded import EmbeddedPostgres
-from tests.journeys.service import a_service, free_port
 
 pytestmark = pytest.mark.slow
 
