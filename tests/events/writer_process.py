@@ -1,0 +1,63 @@
+"""A process that changes things, sequences events and calls webhooks until it is killed.
+
+`python -m tests.events.writer_process DSN ORGANISATION CHANGES`
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from uuid import UUID
+
+from gridloom.database.after_commit import transaction
+from gridloom.database.listen import Listener
+from gridloom.database.pool import Pool, create_pool
+from gridloom.events.outbox import record_event
+from gridloom.events.sequencer import Sequencer
+from gridloom.webhooks.addresses import AddressRules
+from gridloom.webhooks.calling import Caller
+from gridloom.webhooks.dispatcher import Dispatcher
+from gridloom.webhooks.signing import Seal
+
+
+async def change(pool: Pool, organisation_id: UUID, changes: int) -> bool:
+    """One change with its event; False when there are enough."""
+    async with transaction(pool) as db:
+        number = await db.fetchval("update counter set n = n + 1 where n < $1 returning n", changes)
+        if number is None:
+            return False
+        await record_event(
+            db,
+            type="auction.opened",
+            organisation_id=organisation_id,
+            subject="auctions/1",
+            permission="Read:auctions",
+            asset_key=None,
+            data={"number": number},
+        )
+        if random.random() < 0.1:
+            await asyncio.sleep(0.005)
+    return True
+
+
+async def main(dsn: str, organisation_id: UUID, changes: int) -> None:
+    pool = await create_pool(dsn, size=8)
+    listener = Listener(dsn)
+    dispatcher = Dispatcher(pool, Caller(AddressRules(is_sandbox=True)), Seal(None))
+    dispatcher.attach(listener)
+    await Sequencer(pool).start()
+    await dispatcher.start()
+    await listener.start()
+    print("ready", flush=True)
+
+    async def keep_changing() -> None:
+        while await change(pool, organisation_id, changes):
+            await asyncio.sleep(random.uniform(0, 0.01))
+
+    await asyncio.gather(*(keep_changing() for _ in range(3)))
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], UUID(sys.argv[2]), int(sys.argv[3])))
