@@ -10,6 +10,7 @@ from typing import Any
 from gridloom.edge import HTML, PUBLIC, Answer, Call, Content, operation
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.openapi import describe
+from gridloom.events.interface import add_events
 from gridloom.kernel.problem import NotFound, known_problems
 from gridloom.settings import Settings
 
@@ -61,7 +62,9 @@ class Interface:
 
 def interface_document(edge: Edge, settings: Settings) -> dict[str, Any]:
     servers = [(settings.base_url, "Production"), (settings.sandbox_base_url, "Sandbox")]
-    return describe(edge.operations, servers=servers)
+    document = describe(edge.operations, servers=servers)
+    add_events(document)
+    return document
 
 
 @operation(

@@ -4,34 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
+
+from tests.events.happening import number_in, record
 
 from gridloom.database.after_commit import transaction
 from gridloom.events import store
 from gridloom.events.outbox import record_event
 from gridloom.events.sequencer import Sequencer
+from gridloom.events.types import is_as_declared
 from gridloom.kernel.ids import uuid7
-
-
-async def record(
-    db: Any,
-    organisation_id: UUID,
-    number: int = 0,
-    *,
-    type: str = "bid.placed",
-    permission: str = "Read:auctions",
-    asset_key: int | None = None,
-) -> UUID:
-    return await record_event(
-        db,
-        type=type,
-        organisation_id=organisation_id,
-        subject="auctions/1",
-        permission=permission,
-        asset_key=asset_key,
-        data={"number": number},
-    )
 
 
 async def order_of(pool: Any, organisation_id: UUID) -> list[Any]:
@@ -93,7 +77,7 @@ class TestAnOrder:
         for sequencer in sequencers:
             await sequencer.stop()
         for ours in organisations:
-            numbers = [row["data"]["number"] for row in await order_of(pool, ours)]
+            numbers = [number_in(row["data"]) for row in await order_of(pool, ours)]
             last = await pool.fetchval("select n from counter where organisation_id = $1", ours)
             # The counter was locked until each commit, so commit order is the order of its values.
             assert numbers == list(range(1, last + 1))
@@ -134,3 +118,26 @@ class TestTheReadersOfAnEvent:
         await store.sequence_events(pool, 100)
         types = await pool.fetch("select type from event where organisation_id = $1", operator)
         assert [row["type"] for row in types] == ["auction.cleared"]
+
+
+class TestTheDataOfAnEvent:
+    async def test_has_the_fields_that_its_type_declares(self, pool, organisation) -> None:
+        assert is_as_declared("auction.cleared", {"auctionID": 1, "status": "LOST"})
+        assert not is_as_declared("auction.cleared", {"auctionID": 1})
+        assert not is_as_declared("auction.cleared", {"auctionID": 1, "status": "LOST", "winner": 2})
+
+    async def test_keeps_euros_exact_and_moments_in_utc(self, pool, organisation) -> None:
+        ours = await organisation()
+        data = {"auctionID": ours, "bidID": ours, "price": Decimal("9999999.99")}
+        await record_event(
+            pool,
+            type="bid.placed",
+            organisation_id=ours,
+            subject="x",
+            permission="Read:auctions",
+            asset_key=None,
+            data=data,
+        )
+        await store.sequence_events(pool, 10)
+        (sequenced,) = await store.read_events(pool, ours, 0, 10)
+        assert b'"price":9999999.99' in sequenced.frame

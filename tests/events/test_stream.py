@@ -9,37 +9,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.events.happening import happen, number_in
 from tests.events.sse import Reader
 from tests.people import OrganisationUnderTest
 
-from gridloom.database.after_commit import transaction
 from gridloom.edge.dispatch import Edge
 from gridloom.events import routes, stream
-from gridloom.events.outbox import record_event
 from gridloom.identity.permissions import Role
 from gridloom.kernel.ids import uuid7
-
-
-async def happen(
-    edge: Edge,
-    organisation_id: UUID,
-    number: int = 0,
-    *,
-    type: str = "auction.opened",
-    permission: str = "Read:auctions",
-    subject: str = "auctions/1",
-    asset_key: int | None = None,
-) -> None:
-    async with transaction(edge.pool) as db:
-        await record_event(
-            db,
-            type=type,
-            organisation_id=organisation_id,
-            subject=subject,
-            permission=permission,
-            asset_key=asset_key,
-            data={"number": number},
-        )
 
 
 def reader(edge: Edge, ours: OrganisationUnderTest, role: Role = Role.ADMIN, *arguments: Any, **options: Any) -> Reader:
@@ -64,26 +41,26 @@ class TestAStream:
         async with reader(app, ours) as stream:
             assert stream.status == 200
             began = time.monotonic()
-            await happen(app, ours.id, 7)
+            await happen(app.pool, ours.id, 7)
             told = await stream.next()
             assert time.monotonic() - began < 1
         assert told is not None
         assert (told.id, told.type) == (1, "auction.opened")
         assert set(told.data) == {"id", "type", "time", "organisationID", "subject", "data"}
         assert told.data["organisationID"] == str(ours.id)
-        assert told.data["data"] == {"number": 7}
+        assert number_in(told.data) == 7
         assert told.data["time"].endswith("Z")
 
     async def test_starts_with_what_happens_next_and_says_where_it_stands(self, app, new_organisation) -> None:
         ours = await new_organisation()
-        await happen(app, ours.id, 1)
+        await happen(app.pool, ours.id, 1)
         await wait_for_head(app, ours.id, 1)
         async with reader(app, ours) as stream:
             assert await stream.frame() == "retry: 2000\nid: 1"
-            await happen(app, ours.id, 2)
+            await happen(app.pool, ours.id, 2)
             told = await stream.next()
         assert told is not None
-        assert told.data["data"] == {"number": 2}
+        assert number_in(told.data) == 2
 
     async def test_resumes_without_gap_or_double_over_many_reconnects(self, app, new_organisation) -> None:
         ours = await new_organisation()
@@ -91,7 +68,7 @@ class TestAStream:
 
         async def write() -> None:
             for number in range(total):
-                await happen(app, ours.id, number)
+                await happen(app.pool, ours.id, number)
                 await asyncio.sleep(0.002)
 
         writing = asyncio.create_task(write())
@@ -99,7 +76,7 @@ class TestAStream:
         while len(told) < total:
             async with reader(app, ours, last_event_id=place) as stream:
                 for one in await stream.many(min(7, total - len(told))):
-                    told.append(one.data["data"]["number"])
+                    told.append(number_in(one.data))
                     assert one.id is not None
                     place = one.id
         await writing
@@ -108,17 +85,17 @@ class TestAStream:
     async def test_reads_long_backlogs_in_pieces(self, app, new_organisation) -> None:
         ours = await new_organisation()
         for number in range(450):
-            await happen(app, ours.id, number)
+            await happen(app.pool, ours.id, number)
         await wait_for_head(app, ours.id, 450)
         async with reader(app, ours, last_event_id=0) as stream:
-            assert [one.data["data"]["number"] for one in await stream.many(450)] == list(range(450))
+            assert [number_in(one.data) for one in await stream.many(450)] == list(range(450))
 
     async def test_is_shared_by_many_readers_of_one_organisation(self, app, new_organisation) -> None:
         ours = await new_organisation()
         readers = [reader(app, ours) for _ in range(50)]
         for one in readers:
             await one.__aenter__()
-        await happen(app, ours.id, 5)
+        await happen(app.pool, ours.id, 5)
         told = await asyncio.gather(*(one.next() for one in readers))
         assert {one.id for one in told if one} == {1}
         assert len(told) == 50
@@ -133,18 +110,18 @@ class TestAStream:
         async with reader(app, ours, Role.ADMIN, "/events?types=bid.placed") as open_stream:
             assert await open_stream.frame() == "retry: 2000\nid: 0"
             assert await open_stream.frame() == ":"
-            await happen(app, ours.id)
+            await happen(app.pool, ours.id)
             assert "id: 1" in [await open_stream.frame(), await open_stream.frame()]
 
     async def test_filters_by_type_and_subject(self, app, new_organisation) -> None:
         ours = await new_organisation()
         target = "/events?types=auction.opened,bid.placed&subjects=auctions/1,physical-assets"
         async with reader(app, ours, Role.ADMIN, target) as stream:
-            await happen(app, ours.id, 1, subject="auctions/12")
-            await happen(app, ours.id, 2, subject="auctions/1/bids/4", type="bid.placed")
-            await happen(app, ours.id, 3, type="auction.cleared")
-            await happen(app, ours.id, 4, subject="physical-assets/9")
-            numbers = [one.data["data"]["number"] for one in await stream.many(2)]
+            await happen(app.pool, ours.id, 1, subject="auctions/12")
+            await happen(app.pool, ours.id, 2, subject="auctions/1/bids/4", type="bid.placed")
+            await happen(app.pool, ours.id, 3, type="auction.cleared")
+            await happen(app.pool, ours.id, 4, subject="physical-assets/9")
+            numbers = [number_in(one.data) for one in await stream.many(2)]
         assert numbers == [2, 4]
 
     @pytest.mark.parametrize("place", ["x", "-1", "1.5", "99999999999", "9" * 40, ""])
@@ -161,7 +138,7 @@ class TestAStream:
     async def test_says_so_when_the_place_is_no_longer_kept(self, app, new_organisation) -> None:
         ours = await new_organisation()
         for number in range(3):
-            await happen(app, ours.id, number)
+            await happen(app.pool, ours.id, number)
         await wait_for_head(app, ours.id, 3)
         await app.pool.execute("delete from event where organisation_id = $1 and sequence < 3", ours.id)
         answer = await ours.admin.get("/events", headers={"Last-Event-ID": "1"})
@@ -174,15 +151,15 @@ class TestAReader:
     async def test_is_told_nothing_of_other_organisations(self, app, new_organisation) -> None:
         ours, theirs = await new_organisation(), await new_organisation()
         async with reader(app, ours) as stream:
-            await happen(app, theirs.id)
+            await happen(app.pool, theirs.id)
             assert await stream.nothing()
 
     async def test_is_told_only_what_its_role_may_read(self, app, new_organisation) -> None:
         ours = await new_organisation()
         async with reader(app, ours, Role.ENGINEER) as stream:
-            await happen(app, ours.id, 1, permission="Read:auctions")
-            await happen(app, ours.id, 2, permission="Read:schedules")
-            assert (await stream.many(1))[0].data["data"] == {"number": 2}
+            await happen(app.pool, ours.id, 1, permission="Read:auctions")
+            await happen(app.pool, ours.id, 2, permission="Read:schedules")
+            assert number_in((await stream.many(1))[0].data) == 2
 
     async def test_is_told_of_granted_assets_until_the_grant_is_taken_back(self, app, new_organisation) -> None:
         owner, ours = await new_organisation(), await new_organisation()
@@ -190,11 +167,11 @@ class TestAReader:
         await grant(app, key, ours.id, "Read:schedules")
         schedules: Any = {"type": "schedule.updated", "permission": "Read:schedules", "asset_key": key}
         async with reader(app, ours) as stream:
-            await happen(app, owner.id, 1, **schedules)
+            await happen(app.pool, owner.id, 1, **schedules)
             first = (await stream.many(1))[0]
             assert first.data["organisationID"] == str(owner.id)
             await app.pool.execute("delete from asset_grant where asset_key = $1", key)
-            await happen(app, owner.id, 2, **schedules)
+            await happen(app.pool, owner.id, 2, **schedules)
             assert await stream.nothing()
 
     async def test_is_not_told_afterwards_what_happened_before_its_grant_was_taken_back(
@@ -203,7 +180,7 @@ class TestAReader:
         owner, ours = await new_organisation(), await new_organisation()
         key = await make_asset(app, owner.id)
         await grant(app, key, ours.id, "Read:schedules")
-        await happen(app, owner.id, 1, type="schedule.updated", permission="Read:schedules", asset_key=key)
+        await happen(app.pool, owner.id, 1, type="schedule.updated", permission="Read:schedules", asset_key=key)
         await wait_for_head(app, ours.id, 1)
         await app.pool.execute("delete from asset_grant where asset_key = $1", key)
         async with reader(app, ours, last_event_id=0) as stream:
@@ -216,20 +193,20 @@ class TestAReader:
         virtual = await make_asset(app, ours.id, "VIRTUAL")
         physical = await make_asset(app, ours.id)
         async with reader(app, operator) as stream:
-            await happen(app, ours.id, 1, type="bid.placed")
-            await happen(app, ours.id, 2, type="schedule.updated", asset_key=physical)
-            await happen(app, ours.id, 3, type="schedule.updated", asset_key=virtual)
-            await happen(app, ours.id, 4, type="auction.cleared")
-            assert [one.data["data"]["number"] for one in await stream.many(2)] == [3, 4]
+            await happen(app.pool, ours.id, 1, type="bid.placed")
+            await happen(app.pool, ours.id, 2, type="schedule.updated", asset_key=physical)
+            await happen(app.pool, ours.id, 3, type="schedule.updated", asset_key=virtual)
+            await happen(app.pool, ours.id, 4, type="auction.cleared")
+            assert [number_in(one.data) for one in await stream.many(2)] == [3, 4]
 
     async def test_loses_the_stream_with_its_session(self, app, new_organisation) -> None:
         ours = await new_organisation()
         async with reader(app, ours, Role.VIEWER) as stream:
-            await happen(app, ours.id)
+            await happen(app.pool, ours.id)
             await stream.many(1)
             assert (await ours.viewer.post("/auth/logout")).status_code == 204
             assert await stream.next(4) is None
-            await happen(app, ours.id)
+            await happen(app.pool, ours.id)
         assert (await ours.viewer.get("/events")).status_code == 401
 
 

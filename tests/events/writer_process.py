@@ -10,10 +10,11 @@ import random
 import sys
 from uuid import UUID
 
+from tests.events.happening import record
+
 from gridloom.database.after_commit import transaction
 from gridloom.database.listen import Listener
 from gridloom.database.pool import Pool, create_pool
-from gridloom.events.outbox import record_event
 from gridloom.events.sequencer import Sequencer
 from gridloom.webhooks.addresses import AddressRules
 from gridloom.webhooks.calling import Caller
@@ -27,15 +28,7 @@ async def change(pool: Pool, organisation_id: UUID, changes: int) -> bool:
         number = await db.fetchval("update counter set n = n + 1 where n < $1 returning n", changes)
         if number is None:
             return False
-        await record_event(
-            db,
-            type="auction.opened",
-            organisation_id=organisation_id,
-            subject="auctions/1",
-            permission="Read:auctions",
-            asset_key=None,
-            data={"number": number},
-        )
+        await record(db, organisation_id, number)
         if random.random() < 0.1:
             await asyncio.sleep(0.005)
     return True

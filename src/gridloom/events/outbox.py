@@ -8,7 +8,7 @@ from uuid import UUID
 
 from gridloom.database.after_commit import after_commit
 from gridloom.events import store
-from gridloom.events.types import EVENT_TYPES
+from gridloom.events.types import EVENT_TYPES, is_as_declared
 from gridloom.kernel.ids import uuid7
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ async def record_event(
     grant with that permission on the asset read it as well.
     """
     assert type in EVENT_TYPES, f"{type} is not in events/types.py"
+    assert is_as_declared(type, data), f"events/types.py declares other fields for {type} than {sorted(data)}"
     event_id = uuid7()
     await store.put_in_outbox(db, event_id, type, organisation_id, subject, permission, asset_key, data)
     after_commit(db, _tell)

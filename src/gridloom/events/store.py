@@ -38,7 +38,7 @@ async def put_in_outbox(
         insert into event_outbox (event_id, type, time, organisation_id, subject, permission, asset_key, data)
         values ($1, $2, platform_now(), $3, $4, $5, $6, $7::text::jsonb)
         """,
-        event_id, type, organisation_id, subject, permission, asset_key, msgspec.json.encode(data).decode(),
+        event_id, type, organisation_id, subject, permission, asset_key, to_json(data).decode(),
     )  # fmt: skip
 
 

@@ -4,100 +4,173 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from types import MappingProxyType
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from gridloom.edge import View
+
+From = Annotated[datetime, Meta(description="The start of the first period that changed")]
+Until = Annotated[datetime, Meta(description="The end of the last one")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class AuctionOpened(View):
+    auction_id: UUID
+    start: Annotated[datetime, Meta(description="When it opened")]
+    end: Annotated[datetime, Meta(description="When it closes")]
+
+
+class AuctionCleared(View):
+    auction_id: UUID
+    status: Annotated[Literal["WON", "LOST", "NO_BIDS_SUBMITTED"], Meta(description="For this organisation")]
+    virtual_asset_id: Annotated[UUID, Meta(description="What was allocated to it, if it won")] | UnsetType = UNSET
+
+
+class BidPlaced(View):
+    auction_id: UUID
+    bid_id: UUID
+    price: Annotated[float, Meta(description="EUR")]
+
+
+class VirtualAssetAllocated(View):
+    virtual_asset_id: UUID
+    auction_id: Annotated[UUID | None, Meta(description="The auction it was won in; null for a direct allocation")]
+
+
+class ScheduleUpdated(View):
+    start: From
+    end: Until
+    periods: Annotated[int, Meta(description="How many were replaced")]
+    block_id: Annotated[UUID, Meta(description="The block, for a virtual asset")] | UnsetType = UNSET
+    version: Annotated[int, Meta(description="The version of a virtual asset's schedule")] | UnsetType = UNSET
+
+
+class ScheduleAdjusted(View):
+    start: From
+    end: Until
+    reason: Literal["STATE_OF_ENERGY_BOUNDARIES", "AVAILABILITY", "CYCLE_LIMIT"]
+
+
+class UnavailabilityDescribed(View):
+    unavailability_id: UUID
+    type: Annotated[str, Meta(description="Such as MAINTENANCE")]
+    start: datetime
+    end: datetime
+
+
+class UnavailabilityCancelled(View):
+    unavailability_id: UUID
+
+
+class AncillaryResult(View):
+    bid_id: UUID
+    product: Annotated[str, Meta(examples=["NEGPOS_00_04"])]
+    delivery_day: date
+    status: Literal["ACCEPTED", "REJECTED"]
+
+
+class NotificationPublished(View):
+    notification_id: UUID
+    version: int
+
+
+class DataPointsUpdated(View):
+    start: From
+    end: Until
+
+
+class WebhookDisabled(View):
+    webhook_id: UUID
+    url: str
+    reason: Annotated[str, Meta(description="The last failure")]
+
+
+@dataclass(frozen=True, slots=True)
 class EventType:
-    """`data` names the fields of the event's data and what they mean; `operator_reads` says whether the platform's
-    operators read it for every organisation (what happens to virtual assets they read in any case)."""
+    """`operator_reads`: the platform's operators read it for every organisation (what happens to virtual assets they
+    read in any case)."""
 
     name: str
+    data: type[View]
     description: str
-    data: Mapping[str, str]
     operator_reads: bool = False
+
+    @property
+    def fields(self) -> frozenset[str]:
+        return frozenset(field.encode_name for field in msgspec.structs.fields(self.data))
+
+    @property
+    def required_fields(self) -> frozenset[str]:
+        return frozenset(field.encode_name for field in msgspec.structs.fields(self.data) if field.required)
 
 
 _TYPES = (
     EventType(
-        name="auction.opened",
-        description="An auction to which the organisation is invited takes bids from now on.",
-        data={"auctionID": "the auction", "start": "when it opened", "end": "when it closes"},
+        "auction.opened",
+        AuctionOpened,
+        "An auction to which the organisation is invited takes bids from now on.",
         operator_reads=True,
     ),
     EventType(
-        name="auction.cleared",
-        description="A closed auction has its result; `status` is the organisation's own outcome.",
-        data={
-            "auctionID": "the auction",
-            "status": "WON, LOST or NO_BIDS_SUBMITTED, for this organisation",
-            "virtualAssetID": "the asset it was allocated, if it won",
-        },
+        "auction.cleared",
+        AuctionCleared,
+        "A closed auction has its result; each participant learns its own outcome and no other.",
         operator_reads=True,
     ),
     EventType(
-        name="bid.placed",
-        description="The organisation's own bid in an auction was accepted. Nobody else is told, not even an operator.",
-        data={"auctionID": "the auction", "bidID": "the bid", "price": "in EUR"},
+        "bid.placed",
+        BidPlaced,
+        "The organisation's own bid in an auction was accepted. Nobody else is told, not even an operator.",
     ),
     EventType(
-        name="virtual-asset.allocated",
-        description="The organisation was given a virtual asset, by an auction or directly.",
-        data={"virtualAssetID": "the asset", "auctionID": "the auction it was won in, if any"},
-        operator_reads=True,
+        "virtual-asset.allocated",
+        VirtualAssetAllocated,
+        "The organisation was given a virtual asset, by an auction or directly.",
+    ),
+    EventType("schedule.updated", ScheduleUpdated, "Somebody replaced periods of an asset's schedule."),
+    EventType(
+        "schedule.adjusted",
+        ScheduleAdjusted,
+        "A schedule no longer fitted what is available, and was cut at gate closure.",
     ),
     EventType(
-        name="schedule.updated",
-        description="Somebody replaced periods of a schedule.",
-        data={
-            "blockID": "the block, for a virtual asset",
-            "start": "the first period that was replaced",
-            "end": "the end of the last one",
-            "periods": "how many were replaced",
-        },
+        "unavailability.created", UnavailabilityDescribed, "Part of a physical asset was announced as unavailable."
     ),
     EventType(
-        name="schedule.adjusted",
-        description="A schedule no longer fitted what is available, and was cut at gate closure.",
-        data={"start": "the first period that was cut", "end": "the end of the last one", "reason": "why"},
+        "unavailability.changed", UnavailabilityDescribed, "An unavailability was moved, resized or described anew."
     ),
     EventType(
-        name="unavailability.created",
-        description="Part of a physical asset is announced as unavailable.",
-        data={"unavailabilityID": "the unavailability", "type": "its kind", "start": "from", "end": "until"},
+        "unavailability.cancelled", UnavailabilityCancelled, "An unavailability will not happen, or not any more."
+    ),
+    EventType("ancillary.result", AncillaryResult, "A bid for an ancillary product has its result."),
+    EventType(
+        "exchange-notification.published",
+        NotificationPublished,
+        "An urgent market message, or a revision of one, was published for a physical asset.",
     ),
     EventType(
-        name="unavailability.changed",
-        description="An unavailability was moved, resized or described anew.",
-        data={"unavailabilityID": "the unavailability", "type": "its kind", "start": "from", "end": "until"},
+        "data-points.updated",
+        DataPointsUpdated,
+        "Figures changed that reports are made of: settlements came in or were corrected.",
     ),
     EventType(
-        name="unavailability.cancelled",
-        description="An unavailability will not happen, or not any more.",
-        data={"unavailabilityID": "the unavailability"},
-    ),
-    EventType(
-        name="ancillary.result",
-        description="A bid for an ancillary product has its result.",
-        data={"bidID": "the bid", "product": "the product", "deliveryDay": "the day", "status": "ACCEPTED or REJECTED"},
-    ),
-    EventType(
-        name="exchange-notification.published",
-        description="An urgent market message, or a revision of one, was published for a physical asset.",
-        data={"notificationID": "the message", "version": "its version"},
-    ),
-    EventType(
-        name="data-points.updated",
-        description="Figures changed that reports are made of: settlements came in or were corrected.",
-        data={"start": "the first period whose figures changed", "end": "the end of the last one"},
-    ),
-    EventType(
-        name="webhook.disabled",
-        description="A webhook could not be delivered for three days and gets no more calls until it is enabled again.",
-        data={"webhookID": "the webhook", "url": "its address", "reason": "the last failure"},
+        "webhook.disabled",
+        WebhookDisabled,
+        "A webhook could not be delivered for three days and gets no more calls until it is enabled again.",
         operator_reads=True,
     ),
 )
 
 EVENT_TYPES: Mapping[str, EventType] = MappingProxyType({kind.name: kind for kind in _TYPES})
 OPERATOR_TYPES: tuple[str, ...] = tuple(kind.name for kind in _TYPES if kind.operator_reads)
+_FIELDS = {kind.name: (kind.required_fields, kind.fields) for kind in _TYPES}
+
+
+def is_as_declared(type: str, data: Mapping[str, object]) -> bool:
+    """Whether the data has the fields that its type declares: all that are needed, none that is unknown."""
+    needed, known = _FIELDS[type]
+    return needed <= data.keys() <= known

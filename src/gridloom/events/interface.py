@@ -1,0 +1,60 @@
+"""What OpenAPI says of events besides the operations: the header that resumes a stream, and what webhooks are sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gridloom.events.types import EVENT_TYPES, EventType
+
+_REFERENCE = "#/components/schemas/{name}"
+
+LAST_EVENT_ID = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "description": "The `id` of the last event that was read; the stream goes on after it. 0 for all that are kept.",
+    "schema": {"type": "string", "pattern": "^[0-9]{1,18}$", "examples": ["0"]},
+}
+
+_SIGNED = [
+    {"name": name, "in": "header", "required": True, "description": description, "schema": {"type": "string"}}
+    for name, description in (
+        ("webhook-id", "The event's id: the same in every attempt, so that a repeated call can be told from a new one"),
+        ("webhook-timestamp", "When the call was signed, in seconds since 1970"),
+        ("webhook-signature", "`v1,` and the HMAC-SHA256 of `id.timestamp.body` in Base64; two during a rotation"),
+    )
+]
+
+
+def add_events(document: dict[str, Any]) -> None:
+    """Complete an OpenAPI document."""
+    document["paths"]["/events"]["get"].setdefault("parameters", []).append(LAST_EVENT_ID)
+    kinds = list(EVENT_TYPES.values())
+    _, schemas = msgspec.json.schema_components([kind.data for kind in kinds], ref_template=_REFERENCE)
+    document["components"]["schemas"] = dict(sorted({**document["components"]["schemas"], **schemas}.items()))
+    document["webhooks"] = {kind.name: {"post": _call(kind)} for kind in kinds}
+
+
+def _call(kind: EventType) -> dict[str, Any]:
+    event = {
+        "type": "object",
+        "required": ["id", "type", "time", "organisationID", "subject", "data"],
+        "properties": {
+            "id": {"type": "string", "format": "uuid"},
+            "type": {"const": kind.name},
+            "time": {"type": "string", "format": "date-time"},
+            "organisationID": {"type": "string", "format": "uuid"},
+            "subject": {"type": "string"},
+            "data": {"$ref": _REFERENCE.format(name=kind.data.__name__)},
+        },
+    }
+    return {
+        "summary": kind.name,
+        "description": kind.description,
+        "tags": ["Events"],
+        "parameters": _SIGNED,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": event}}},
+        "responses": {"2XX": {"description": "Taken; anything else is tried again for three days."}},
+    }
