@@ -90,8 +90,14 @@ class TestAPIKey:
             assert (await machine.get("/auth/api-keys")).status_code == 403
             assert (await machine.delete(f"/auth/api-keys/{made['id']}")).status_code == 403
             assert (await machine.post("/auth/logout")).status_code == 403
+            assert (await machine.get(f"/organisations/{organisation.id}/members")).status_code == 200
             body = {"currentPassword": "x", "newPassword": "a-good-new-password-5"}
             assert (await machine.post("/auth/password", json=body)).status_code == 403
+
+    async def test_of_a_gateway_does_not_learn_who_the_members_are(self, app, organisation):
+        made = (await make(organisation.admin, ["Create:monitoring"])).json()
+        async with client_of(app, made["secret"]) as machine:
+            assert (await machine.get(f"/organisations/{organisation.id}/members")).status_code == 403
 
     async def test_list_goes_on_where_the_page_ended(self, organisation):
         ids = [(await make(organisation.admin)).json()["id"] for _ in range(5)]

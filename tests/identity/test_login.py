@@ -113,6 +113,12 @@ class TestThrottle:
         statuses = [(await log_in(anonymous, username, "not-the-password")).status_code for _ in range(6)]
         assert statuses == [401] * 5 + [429]
 
+    async def test_counts_every_spelling_of_a_user_name_as_one(self, anonymous, organisation):
+        username = organisation.people[Role.VIEWER].username
+        for spelling in (username, username.upper(), username.title(), username.swapcase(), username):
+            assert (await log_in(anonymous, spelling, "not-the-password")).status_code == 401
+        assert (await log_in(anonymous, username.upper())).status_code == 429
+
     async def test_leaves_other_users_alone(self, anonymous, organisation):
         for _ in range(5):
             await log_in(anonymous, organisation.people[Role.VIEWER].username, "not-the-password")

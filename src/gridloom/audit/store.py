@@ -38,7 +38,7 @@ async def list_entries(
     pool: Pool, *, visible_to: UUID | None, wanted: Filter, before: int | None, limit: int
 ) -> list[Entry]:
     """The newest first. visible_to: an organisation, which sees what it did and what was done to it; None sees all."""
-    async with pool.acquire() as connection, connection.transaction(readonly=True):
+    async with pool.acquire(timeout=5) as connection, connection.transaction(readonly=True):
         # Which index helps depends on which filters are given, so each question gets a plan of its own.
         await connection.execute("set local plan_cache_mode = force_custom_plan")
         rows = await connection.fetch(

@@ -102,7 +102,7 @@ async def authenticate(call: Call, body: Credentials) -> Answer[views.Tokens]:
     pair = await begin_session(db, key, account, address=call.address, user_agent=user_agent)
     if pair is None:
         raise WrongCredentials("The user name or the password is wrong.")
-    await login_throttle.forgive(db, user_bucket(body.username))
+    await login_throttle.forgive(db, user_bucket(account.member.username))
     call.signed_in_as(pair.caller)
     return Answer(views.tokens_of(pair), headers=NOT_KEPT)
 
@@ -138,7 +138,7 @@ async def refresh_tokens(call: Call, body: RefreshRequest) -> Answer[views.Token
 
 
 async def _end_stolen_session(call: Call, spent: sessions.SpentToken) -> None:
-    async with call.pool.acquire() as connection, connection.transaction():
+    async with call.pool.acquire(timeout=5) as connection, connection.transaction():
         if not await sessions.end_session(connection, spent.session_id, SessionEnd.REFRESH_REUSED):
             return
         account = await members.read_account(connection, spent.member_id)
@@ -158,7 +158,7 @@ async def _end_stolen_session(call: Call, spent: sessions.SpentToken) -> None:
 )
 async def read_key_set(call: Call) -> Answer[views.KeySet]:
     """Public keys as JSON Web Keys; a token's header names its key by `kid`."""
-    keys = await call.resources[Keyring].published()
+    keys = [views.view_of_signing_key(key) for key in await call.resources[Keyring].all()]
     max_age_s = int(JWKS_MAX_AGE.total_seconds())
     return Answer(views.KeySet(keys=keys), headers={"Cache-Control": f"public, max-age={max_age_s}"})
 

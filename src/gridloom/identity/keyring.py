@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from gridloom.database.pool import Database, Pool
 from gridloom.identity.store import signing_keys as store
-from gridloom.identity.tokens import SigningKey, jwk_of
+from gridloom.identity.tokens import SigningKey
 
 FRESH_FOR_S: Final = 60.0
 # A forged token can name any key: it makes a worker look for it once a second, not once a request.
@@ -47,10 +47,10 @@ class Keyring:
             return None
         return found[0]
 
-    async def published(self) -> list[dict[str, Any]]:
-        """The public halves, for anybody who wants to verify a token without asking us."""
+    async def all(self) -> tuple[SigningKey, ...]:
+        """Every key that may still verify, the newest first."""
         await self._refresh(FRESH_FOR_S)
-        return [jwk_of(key.kid, key.public) for key in self._keys]
+        return self._keys
 
     def forget(self) -> None:
         """Read the keys anew before they are used next."""

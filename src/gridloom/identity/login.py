@@ -20,7 +20,9 @@ async def check_login(call: Call, username: str, account: Account | None, passwo
     The throttle is asked again after a right password: of many guesses sent at once, those behind the limit are
     refused although they were let in before the first failure was counted. Nothing is held while the hash is computed.
     """
-    buckets = [user_bucket(username), address_bucket(call.address)]
+    # Under the name that the account has: otherwise each spelling of it would have failures of its own.
+    known_as = account.member.username if account is not None else username
+    buckets = [user_bucket(known_as), address_bucket(call.address)]
     await _refuse_throttled(call.pool, buckets)
     password_hash = account.password_hash if account is not None else None
     if await call.resources[PasswordHasher].verify(password, password_hash):

@@ -150,7 +150,9 @@ async def revoke_invitation(call: Call, organisation_id: UUID, invitation_id: UU
 
 @operation("GET", "/organisations/{organisationID}/members", summary="List members", tag=TAG, access=SIGNED_IN)
 async def list_members(call: Call, organisation_id: UUID, query: Paging) -> Page[views.MemberView]:
-    """In the order of their joining."""
+    """In the order of their joining. An API key needs the permission to manage the organisation."""
+    if call.caller.kind != "USER" and MANAGE not in call.caller.permissions:
+        raise Forbidden(f"An API key needs {MANAGE} to see who the members are.")
     await organisation_reach(call.db, call.caller, organisation_id)
     found = await members.list_members(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda member: member.id)

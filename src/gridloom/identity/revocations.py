@@ -15,7 +15,11 @@ from gridloom.identity.store.announcements import CHANNEL
 
 HEARTBEAT_S: Final = 0.4
 TRUST_S: Final = 0.9
-"""How long after the last proof of a live connection the cache may still be believed."""
+"""How long after the last question that was answered the cache may still be believed."""
+GIVEN_UP_AFTER_S: Final = 5.0
+"""A late answer ends the trust but not the connection: a stalled moment should not empty the cache."""
+FIRST_PAUSE_S: Final = 0.05
+LAST_PAUSE_S: Final = 2.0
 
 log = structlog.get_logger(__name__)
 
@@ -54,24 +58,21 @@ class RevocationListener:
         self._task = None
 
     async def _listen_for_ever(self) -> None:
-        pause_s = 0.05
+        pause_s = FIRST_PAUSE_S
         while True:
             try:
                 connection = await self._connect()
+                try:
+                    pause_s = FIRST_PAUSE_S
+                    await self._listen(connection)
+                finally:
+                    self._trusted_until = 0.0
+                    self._gap()
+                    connection.terminate()
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as fault:
-                log.warning("revocations.unreachable", fault=str(fault))
-                await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, 2.0)
-                continue
-            pause_s = 0.05
-            try:
-                await self._listen(connection)
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as fault:
-                log.warning("revocations.lost", fault=str(fault))
-            finally:
-                self._trusted_until = 0.0
-                self._gap()
-                connection.terminate()
+                log.warning("revocations.lost", fault=repr(fault))
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, LAST_PAUSE_S)
 
     async def _listen(self, connection: Any) -> None:
         await connection.add_listener(CHANNEL, self._on_notification)
@@ -80,7 +81,7 @@ class RevocationListener:
         while True:
             # An answer to this question comes behind every announcement that was committed before it was asked.
             asked_at = time.monotonic()
-            await connection.execute("select 1", timeout=HEARTBEAT_S)
+            await connection.execute("select 1", timeout=GIVEN_UP_AFTER_S)
             self._trusted_until = asked_at + TRUST_S
             await asyncio.sleep(HEARTBEAT_S)
 

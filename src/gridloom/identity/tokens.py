@@ -8,7 +8,7 @@ import secrets
 import zlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import jwt
@@ -106,10 +106,9 @@ def read_access_token(token: str, key: Ed25519PublicKey) -> Claims:
         raise TokenInvalid(str(fault)) from None
 
 
-def jwk_of(kid: str, key: Ed25519PublicKey) -> dict[str, Any]:
-    """The public half as a JSON Web Key (RFC 8037)."""
-    x = base64url_encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
-    return {"kty": "OKP", "crv": "Ed25519", "alg": ALGORITHM, "use": "sig", "kid": kid, "x": x}
+def public_part(key: SigningKey) -> str:
+    """The public half as JSON Web Keys have it: base64url without padding."""
+    return base64url_encode(key.public.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
 
 
 def new_refresh_token() -> str:

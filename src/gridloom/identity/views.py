@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -14,7 +14,7 @@ from gridloom.identity.model import APIKey, Invitation, InvitationStatus, Member
 from gridloom.identity.password_rules import LONGEST, SHORTEST
 from gridloom.identity.permissions import OrganisationKind, Permission, Role, in_order
 from gridloom.identity.sessions import TokenPair
-from gridloom.identity.tokens import ACCESS_LIFETIME
+from gridloom.identity.tokens import ACCESS_LIFETIME, SigningKey, public_part
 
 Username = Annotated[
     str,
@@ -83,10 +83,21 @@ class Tokens(msgspec.Struct, kw_only=True, frozen=True):
     scope: Annotated[str, Meta(description="The permissions, separated by spaces")]
 
 
+class PublicKey(View):
+    """One of them (RFC 8037)."""
+
+    kty: Literal["OKP"]
+    crv: Literal["Ed25519"]
+    alg: Literal["EdDSA"]
+    use: Literal["sig"]
+    kid: str
+    x: Annotated[str, Meta(description="The key itself in base64url")]
+
+
 class KeySet(View):
     """The public keys that verify access tokens (RFC 7517)."""
 
-    keys: list[dict[str, Any]]
+    keys: list[PublicKey]
 
 
 class User(View):
@@ -216,3 +227,7 @@ def view_of_member(member: Member) -> MemberView:
         role=member.role,
         created_at=member.created_at,
     )
+
+
+def view_of_signing_key(key: SigningKey) -> PublicKey:
+    return PublicKey(kty="OKP", crv="Ed25519", alg="EdDSA", use="sig", kid=key.kid, x=public_part(key))
