@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gridloom.edge.answers import ARROW, CSV, PARQUET
 from gridloom.edge.tabular import TIME, points_json, stream_table, time_texts
@@ -58,3 +60,13 @@ class TestPointsAsJSON:
         assert time_texts(np.array(["2026-01-01T00:00:00.5"], "datetime64[ms]")).tolist() == [
             "2026-01-01T00:00:00.500Z"
         ]
+
+
+class TestTimes:
+    @given(st.lists(st.integers(-2_000_000_000_000, 7_000_000_000_000), min_size=1, max_size=50))
+    def test_are_written_as_numpy_writes_them(self, milliseconds: list[int]):
+        times = np.array(milliseconds, dtype="datetime64[ms]")
+        texts = time_texts(times)
+        unit = "ms" if any(number % 1000 for number in milliseconds) else "s"
+        assert texts.tolist() == [f"{text}Z" for text in np.datetime_as_string(times, unit=unit).tolist()]
+        assert [point["time"] for point in orjson.loads(points_json(times, np.zeros(len(times))))] == texts.tolist()

@@ -130,19 +130,59 @@ class _ParquetWriter:
         self._writer.close()
 
 
+# Pairs of digits as one number each, and where they stand in a time: so a column is written at once.
+_PAIRS = np.frombuffer("".join(f"{number:02d}" for number in range(100)).encode(), np.uint16)
+_PLACES = (0, 2, 5, 8, 11, 14, 17)
+_SECONDS = b"0000-00-00T00:00:00Z"
+_MILLISECONDS = b"0000-00-00T00:00:00.000Z"
+
+
+def _time_bytes(times: NDArray[np.datetime64]) -> NDArray[np.uint8]:
+    """One row of characters a time; digits come from tables, which is far quicker than to write each time by itself."""
+    milliseconds = times.astype("datetime64[ms]")
+    days = milliseconds.astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    month = months.astype(np.int64)
+    day = (days - months).astype(np.int64) + 1
+    second, fraction = np.divmod((milliseconds - days).astype(np.int64), 1000)
+    template = _MILLISECONDS if fraction.any() else _SECONDS
+    layout: Any = {
+        "names": [f"pair{place}" for place in _PLACES],
+        "formats": ["u2"] * len(_PLACES),
+        "offsets": list(_PLACES),
+        "itemsize": len(template),
+    }
+    rows = np.frombuffer(bytearray(template * len(times)), np.dtype(layout))
+    year = 1970 + month // 12
+    pairs = (year // 100, year % 100, month % 12 + 1, day, second // 3600, second // 60 % 60, second % 60)
+    for place, pair in zip(_PLACES, pairs, strict=True):
+        rows[f"pair{place}"] = _PAIRS[pair]
+    characters = rows.view(np.uint8).reshape(len(times), len(template))
+    if template is _MILLISECONDS:
+        for column, digit in ((20, fraction // 100), (21, fraction // 10 % 10), (22, fraction % 10)):
+            characters[:, column] = digit + 48
+    return characters
+
+
 def time_texts(times: NDArray[np.datetime64]) -> NDArray[np.str_]:
     """RFC 3339 in UTC: whole seconds where all are whole, else milliseconds."""
-    milliseconds = times.astype("datetime64[ms]")
-    is_whole = not (milliseconds.astype("int64") % 1000).any()
-    texts = np.datetime_as_string(milliseconds, unit="s" if is_whole else "ms")
-    return np.strings.add(texts, "Z")
+    rows = _time_bytes(times)
+    return rows.view(f"S{rows.shape[1]}").reshape(len(rows)).astype(f"U{rows.shape[1]}")
 
 
 def points_json(times: NDArray[np.datetime64], values: NDArray[Any], *, name: str = "value") -> bytes:
     """`[{"time": …, "value": …}, …]`; what is not a number is null."""
     if len(times) == 0:
         return b"[]"
-    numbers = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY).decode()[1:-1].split(",")
-    head, middle = '{"time":"', f'","{name}":'
-    rows = [f"{head}{time}{middle}{number}}}" for time, number in zip(time_texts(times).tolist(), numbers, strict=True)]
-    return f"[{','.join(rows)}]".encode()
+    numbers = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
+    texts = _time_bytes(times)
+    head, middle = (np.frombuffer(part.encode(), np.uint8) for part in ('},{"time":"', f'","{name}":'))
+    width = len(head) + texts.shape[1] + len(middle)
+    rows = np.empty((len(texts), width), np.uint8)
+    rows[:, : len(head)] = head
+    rows[:, len(head) : len(head) + texts.shape[1]] = texts
+    rows[:, len(head) + texts.shape[1] :] = middle
+    parts: list[bytes] = [b""] * (2 * len(rows))
+    parts[0::2] = rows.view(f"S{width}").reshape(len(rows)).tolist()
+    parts[1::2] = numbers
+    return b"[" + b"".join(parts)[2:] + b"}]"

@@ -85,8 +85,9 @@ def _unreadable(error: Exception) -> BadRequest:
 def _columns(body: bytes, *, many: bool) -> Columns:
     try:
         assets = _asset_columns_decoder.decode(body) if many else {"": _columns_decoder.decode(body)}
+        known: dict[bytes, tuple[Times, Faults]] = {}
         pieces: list[_Piece] = [
-            (asset, signal, *_times_of(column.time), np.array(column.value, dtype=np.float64), None)
+            (asset, signal, *_times_of(column.time, known), np.array(column.value, dtype=np.float64), None)
             for asset, signals in assets.items()
             for signal, column in signals.items()
         ]
@@ -100,11 +101,16 @@ def _columns(body: bytes, *, many: bool) -> Columns:
 _Piece = tuple[str, str, Times, Faults, Values, Faults | None]
 
 
-def _times_of(raw: msgspec.Raw) -> tuple[Times, Faults]:
-    found = timestamps.from_json(memoryview(raw))
-    if found is not None:
-        return found
-    return timestamps.from_arrow(pa.array(_texts_decoder.decode(raw), pa.string()))
+def _times_of(raw: msgspec.Raw, known: dict[bytes, tuple[Times, Faults]]) -> tuple[Times, Faults]:
+    """Signals that were sampled together bring the same times; they are read once."""
+    array = bytes(raw)
+    found = known.get(array)
+    if found is None:
+        found = timestamps.from_json(array)
+        if found is None:
+            found = timestamps.from_arrow(pa.array(_texts_decoder.decode(array), pa.string()))
+        known[array] = found
+    return found
 
 
 def _loose_pieces(body: bytes, *, many: bool) -> list[_Piece]:

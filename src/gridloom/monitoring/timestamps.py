@@ -80,7 +80,7 @@ def parse(data: Bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64]) ->
     if not len(starts):
         return times, faults
     ends = np.maximum(starts + lengths - 1, 0)
-    zulu = np.isin(data[ends], (ord("Z"), ord("z"))) if len(data) else np.zeros(len(starts), dtype=bool)
+    zulu = _either(data[ends], "Z", "z") if len(data) else np.zeros(len(starts), dtype=bool)
     shapes = np.where((lengths < _WHOLE_SECONDS) | (lengths > _LONGEST), 0, 2 * lengths + zulu)
     for shape in np.unique(shapes).tolist():
         if not shape:
@@ -110,7 +110,7 @@ def _parse_shape(texts: Bytes, zulu: bool) -> tuple[Times, Faults]:
         return _parse_local(texts[:, :-1])
     with_offset = np.zeros(len(texts), dtype=bool)
     if length >= _WHOLE_SECONDS + 6:
-        with_offset = np.isin(texts[:, -6], (ord("+"), ord("-"))) & (texts[:, -3] == ord(":"))
+        with_offset = _either(texts[:, -6], "+", "-") & (texts[:, -3] == ord(":"))
     if with_offset.all():
         times, faults = _parse_local(texts[:, :-6])
         offsets, sane = _offsets(texts[:, -6:])
@@ -123,6 +123,11 @@ def _parse_shape(texts: Bytes, zulu: bool) -> tuple[Times, Faults]:
     return times, faults
 
 
+def _either(column: Bytes, one: str, other: str) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (column == ord(one)) | (column == ord(other))
+    return found
+
+
 def _offsets(texts: Bytes) -> tuple[Times, NDArray[np.bool_]]:
     digits = texts[:, [1, 2, 4, 5]] - np.uint8(48)
     hours = digits[:, 0].astype(np.int64) * 10 + digits[:, 1]
@@ -133,7 +138,7 @@ def _offsets(texts: Bytes) -> tuple[Times, NDArray[np.bool_]]:
 
 def _parse_local(texts: Bytes) -> tuple[Times, Faults]:
     digits = texts[:, _DIGITS] - np.uint8(48)
-    fine = (digits <= 9).all(axis=1) & np.isin(texts[:, 10], (ord("T"), ord("t"), ord(" ")))
+    fine = (digits <= 9).all(axis=1) & (_either(texts[:, 10], "T", "t") | (texts[:, 10] == ord(" ")))
     for column, separator in _SEPARATORS:
         fine &= texts[:, column] == separator
     fields = (digits.astype(np.float64) @ _PLACES).astype(np.int64)

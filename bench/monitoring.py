@@ -1,0 +1,366 @@
+"""Telemetry in and out, all through the product's HTTP, beside what bare PostgreSQL and other engines do with the same points."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import asyncpg
+import numpy as np
+import psutil
+
+from bench import telemetry
+from bench.harness import Client, Harness, Request
+from gridloom.database.pool import create_pool
+from gridloom.monitoring import folding, segments, store
+from gridloom.monitoring.market_days import date_of
+from gridloom.monitoring.model import Points, Series
+
+ARROW = "application/vnd.apache.arrow.stream"
+ROWS_A_BODY = 500
+POINTS_A_BODY = ROWS_A_BODY * len(telemetry.SIGNALS)
+ASSETS = 10
+SENDERS = 3
+
+
+def run(harness: Harness) -> None:
+    quick = harness.options.quick
+    organisation = harness.new_organisation()
+    assets = [_new_asset(organisation.admin, organisation.id) for _ in range(ASSETS)]
+    bodies = 20 if quick else 400
+    forms: dict[str, tuple[str, Callable[..., bytes], int | None]] = {
+        "Arrow, long": (ARROW, telemetry.long, 600_000),
+        "Arrow, wide": (ARROW, telemetry.wide, 600_000),
+        "JSON columns": ("application/json", telemetry.json_columns, 300_000),
+    }
+    first = 0
+    arrow_rate = 0.0
+    for name, (media_type, write, target) in forms.items():
+        rate = _ingest(harness, organisation.admin, assets, name, media_type, write, bodies, first, target)
+        first += bodies // ASSETS * ROWS_A_BODY
+        arrow_rate = arrow_rate or rate
+    _overwrite(harness, organisation.admin, assets, bodies)
+    asyncio.run(_bare(harness, bodies, arrow_rate))
+    asyncio.run(_fold(harness, len(forms) * bodies * POINTS_A_BODY))
+    month, years = assets[0], _new_asset(organisation.admin, organisation.id)
+    short = _new_asset(organisation.admin, organisation.id)
+    days = 30 if quick else 3 * 365
+    asyncio.run(_fill(harness, years, days))
+    asyncio.run(_fill(harness, short, 30))
+    _reads(harness, organisation.admin, years, short, days)
+    _long_read(harness, organisation.admin, years, min(days, 365))
+    del month
+
+
+def _new_asset(client: Client, organisation_id: str) -> str:
+    parameters = {
+        "ratedChargePower": 10_000,
+        "ratedDischargePower": 10_000,
+        "energyCapacity": 20_000,
+        "chargeEfficiency": 0.95,
+        "dischargeEfficiency": 0.95,
+    }
+    body = {
+        "name": "Bench battery",
+        "organisationID": organisation_id,
+        "deliveryZone": "TenneT",
+        "parameters": parameters,
+    }
+    asset_id: str = client.post("/physical-assets", body)["id"]
+    return asset_id
+
+
+# --- in
+
+
+def _ingest(
+    harness: Harness,
+    client: Client,
+    assets: Sequence[str],
+    name: str,
+    media_type: str,
+    write: Callable[..., bytes],
+    bodies: int,
+    first_minute: int,
+    target: int | None,
+) -> float:
+    """Each body brings new points of one asset; no two are alike."""
+    requests = [
+        (
+            f"/monitoring/{assets[number % len(assets)]}/datapoints",
+            write(
+                telemetry.battery(
+                    number % len(assets), ROWS_A_BODY, first_minute + number // len(assets) * ROWS_A_BODY
+                ),
+                telemetry.times_s(ROWS_A_BODY, first_minute + number // len(assets) * ROWS_A_BODY),
+            ),
+        )
+        for number in range(bodies)
+    ]
+    seconds, latencies = _send(harness, client, media_type, requests)
+    rate = bodies * POINTS_A_BODY / seconds
+    harness.report(
+        f"ingest, {name}, {POINTS_A_BODY:,} points a body",
+        {
+            "points_s": round(rate),
+            "p50_ms": round(1000 * float(np.median(latencies)), 2),
+            "p99_ms": round(1000 * float(np.quantile(latencies, 0.99)), 2),
+            "body_bytes": len(requests[0][1]),
+        },
+        target=None if target is None else f">= {target:,} points/s",
+        met=None if target is None else rate >= target,
+    )
+    return rate
+
+
+def _overwrite(harness: Harness, client: Client, assets: Sequence[str], bodies: int) -> None:
+    """The first bodies once more: corrections should cost what first writes cost."""
+    times = telemetry.times_s(ROWS_A_BODY)
+    requests = [
+        (
+            f"/monitoring/{assets[number % len(assets)]}/datapoints",
+            telemetry.wide(telemetry.battery(number % len(assets) + 1, ROWS_A_BODY), times),
+        )
+        for number in range(bodies // 4)
+    ]
+    seconds, _ = _send(harness, client, ARROW, requests)
+    rate = len(requests) * POINTS_A_BODY / seconds
+    harness.report("ingest, Arrow, wide, every point overwritten", {"points_s": round(rate)})
+
+
+def _send(
+    harness: Harness, client: Client, media_type: str, requests: Sequence[tuple[str, bytes]]
+) -> tuple[float, list[float]]:
+    """A few keep-alive connections, each sending the next body as soon as it is answered."""
+    waiting: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
+    for request in requests:
+        waiting.put(request)
+    latencies: list[float] = []
+    faults: list[str] = []
+    address = urllib.parse.urlsplit(harness.address)
+    headers = {"Authorization": f"Bearer {client.token}", "Content-Type": media_type}
+
+    def send() -> None:
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+        while not faults:
+            try:
+                path, body = waiting.get_nowait()
+            except Empty:
+                break
+            began = time.perf_counter()
+            connection.request("POST", path, body, headers)
+            answer = connection.getresponse()
+            text = answer.read()
+            if answer.status != 200 or b'"refused":0' not in text:
+                faults.append(f"{answer.status} {text[:500]!r}")
+            latencies.append(time.perf_counter() - began)
+        connection.close()
+
+    threads = [threading.Thread(target=send) for _ in range(SENDERS)]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - began
+    if faults:
+        raise RuntimeError(faults[0])
+    return seconds, latencies
+
+
+async def _bare(harness: Harness, bodies: int, product_points_s: float) -> None:
+    """COPY by a bare client, of the same points: packed as the product packs them, as frames, and one row a point."""
+    connection = await asyncpg.connect(harness.database_url)
+    blocks = [
+        (telemetry.battery(number, ROWS_A_BODY), telemetry.times_s(ROWS_A_BODY) * 1_000_000)
+        for number in range(min(bodies, 60))
+    ]
+    try:
+        await connection.execute(
+            """
+            create table bench_segment (like telemetry_segment including all);
+            create table bench_frame (asset_key int, at timestamptz, value float8[], primary key (asset_key, at));
+            create table bench_point (asset_key int, signal_id smallint, at timestamptz, value float8,
+                                      primary key (asset_key, signal_id, at))
+            """
+        )
+        packed = [(number, *_packed(columns, times)) for number, (columns, times) in enumerate(blocks)]
+        instants = [[_instant(time) for time in times.tolist()] for _, times in blocks]
+        frames = [
+            list(zip([n] * ROWS_A_BODY, instants[n], np.stack(list(columns.values()), 1).tolist(), strict=True))
+            for n, (columns, _) in enumerate(blocks)
+        ]
+        rows = [
+            [
+                (n, s, at, value)
+                for s, values in enumerate(columns.values())
+                for at, value in zip(instants[n], values.tolist(), strict=True)
+            ]
+            for n, (columns, _) in enumerate(blocks)
+        ]
+        ways: dict[str, Callable[[int], Any]] = {
+            "packed segments": lambda n: connection.copy_records_to_table(
+                "bench_segment",
+                records=[packed[n]],
+                columns=["asset_key", "day", "sequence", "points", "body"],
+            ),
+            "frames": lambda n: connection.copy_records_to_table("bench_frame", records=frames[n]),
+            "one row a point": lambda n: connection.copy_records_to_table("bench_point", records=rows[n]),
+        }
+        for name, copy in ways.items():
+            began = time.perf_counter()
+            for number in range(len(blocks)):
+                await copy(number)
+            rate = len(blocks) * POINTS_A_BODY / (time.perf_counter() - began)
+            harness.report(
+                f"bare COPY, {name}", {"points_s": round(rate), "product_share": round(product_points_s / rate, 3)}
+            )
+    finally:
+        await connection.execute("drop table if exists bench_segment, bench_frame, bench_point")
+        await connection.close()
+
+
+def _packed(columns: dict[str, Any], times: Any) -> tuple[Any, int, int, bytes]:
+    names = list(columns)
+    points = Points(
+        names,
+        np.repeat(np.arange(len(names)), len(times)),
+        np.tile(times, len(names)),
+        np.concatenate(list(columns.values())),
+    )
+    arranged = segments.arrange(points, np.arange(len(names)))
+    return date_of(int(times[0] // 86_400_000_000)), 1, len(arranged), segments.encode(arranged)
+
+
+def _instant(time_us: int) -> Any:
+    from gridloom.monitoring.model import instant_of
+
+    return instant_of(time_us)
+
+
+async def _fold(harness: Harness, points: int) -> None:
+    pool = await create_pool(harness.database_url, size=2)
+    began = time.perf_counter()
+    folded = 0
+    try:
+        while True:
+            waiting = await folding.pending(pool, settle=timedelta(), most=1000)
+            waiting = [day for day in waiting if day.is_closed]
+            if not waiting:
+                break
+            for day in waiting:
+                async with pool.acquire() as connection, connection.transaction():
+                    done = await folding.step(connection, day)
+                    folded += done.points if done else 0
+        seconds = time.perf_counter() - began
+        size, stored = await pool.fetchrow(
+            "select pg_total_relation_size('telemetry_chunk'), (select sum(points) from telemetry_chunk)"
+        )
+    finally:
+        await pool.close()
+    harness.report("folding into day chunks", {"points_s": round(folded / seconds)})
+    harness.report(
+        "stored after folding, with indexes",
+        {"bytes_a_point": round(size / int(stored), 3), "points": int(stored)},
+        target="<= 1.5 bytes a point",
+        met=size / int(stored) <= 1.5,
+    )
+
+
+# --- out
+
+
+async def _fill(harness: Harness, asset_id: str, days: int) -> None:
+    """A history written straight into chunks, as folding would have left it."""
+    pool = await create_pool(harness.database_url, size=2)
+    try:
+        key = await pool.fetchval("select key from asset where id = $1", asset_id)
+        async with pool.acquire() as connection, connection.transaction():
+            await store.lock_heads(connection, [key])
+            await store.add_signals(connection, key, {name: place for place, name in enumerate(telemetry.SIGNALS)})
+        for day in range(days):
+            columns = telemetry.battery(3, 1440, day * 1440)
+            times = telemetry.times_s(1440, day * 1440) * 1_000_000
+            chunks = [folding.chunk_of(place, Series(times, values)) for place, values in enumerate(columns.values())]
+            await store.put_chunks(pool, key, date_of(20089 + day), chunks)
+        await pool.execute("analyze telemetry_chunk")
+    finally:
+        await pool.close()
+
+
+def _reads(harness: Harness, client: Client, years: str, short: str, days: int) -> None:
+    spans = {
+        "one series, one day, raw": ("2025-01-10T23:00:00Z", "2025-01-11T23:00:00Z", "raw", 5.0),
+        "one series, 30 days at 15 minutes": ("2024-12-31T23:00:00Z", "2025-01-30T23:00:00Z", "15-minute", 10.0),
+        "one series, 30 days, daily": ("2024-12-31T23:00:00Z", "2025-01-30T23:00:00Z", "daily", None),
+    }
+    for name, (start, end, resolution, target) in spans.items():
+        figures = {}
+        for history, asset in (("month", short), ("three_years" if days > 365 else "filled", years)):
+            path = f"/monitoring/{asset}/datapoints?datapoints=active_power&start={start}&end={end}&resolution={resolution}"
+            figures[f"{history}_ms"] = _server_ms(harness, client, path)
+        worst = max(figures.values())
+        harness.report(
+            name,
+            figures,
+            target=None if target is None else f"< {target} ms",
+            met=None if target is None else worst < target,
+        )
+
+
+def _server_ms(harness: Harness, client: Client, path: str) -> float:
+    """The median of one request at a time, as the client sees it."""
+    request = Request("GET", path, token=client.token, headers={"Accept": "application/json"})
+    measured = harness.load(request, connections=1, seconds=min(2.0, harness.options.seconds)).result()
+    if not measured.all_good:
+        raise RuntimeError(f"{path}: {measured.statuses}")
+    return measured.latencies_ms["p50"]
+
+
+def _long_read(harness: Harness, client: Client, asset: str, days: int) -> None:
+    """All signals of a year as Arrow; the service's memory is looked at while it streams."""
+    workers = [child for child in psutil.Process(harness.product_pid).children() if child.name() != "postgres"]
+    before = sum(worker.memory_info().rss for worker in workers)
+    peak = before
+    is_over = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not is_over.wait(0.02):
+            peak = max(peak, sum(worker.memory_info().rss for worker in workers))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    address = urllib.parse.urlsplit(harness.address)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=300)
+    end = np.datetime64("2024-12-31T23:00:00") + np.timedelta64(days, "D")
+    began = time.perf_counter()
+    path = f"/monitoring/{asset}/datapoints?start=2024-12-31T23:00:00Z&end={end}Z"
+    connection.request("GET", path, headers={"Authorization": f"Bearer {client.token}", "Accept": ARROW})
+    answer = connection.getresponse()
+    size = 0
+    while chunk := answer.read(1 << 20):
+        size += len(chunk)
+    seconds = time.perf_counter() - began
+    is_over.set()
+    watcher.join()
+    points = days * 1440 * len(telemetry.SIGNALS)
+    growth_mb = (peak - before) / 1e6
+    harness.report(
+        f"{days} days of 20 signals at 1 minute as Arrow, {points / 1e6:.1f} M points",
+        {
+            "seconds": round(seconds, 2),
+            "points_s": round(points / seconds),
+            "megabytes": round(size / 1e6),
+            "memory_growth_mb": round(growth_mb, 1),
+        },
+        target="< 100 MB of growth",
+        met=growth_mb < 100,
+    )
