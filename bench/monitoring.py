@@ -1,4 +1,4 @@
-"""Telemetry in and out, all through the product's HTTP, beside what bare PostgreSQL and other engines do with the same points."""
+"""Telemetry in and out through the product's HTTP, beside what bare PostgreSQL and other engines do with the points."""
 
 from __future__ import annotations
 
@@ -260,9 +260,8 @@ async def _fold(harness: Harness, points: int) -> None:
                     done = await folding.step(connection, day)
                     folded += done.points if done else 0
         seconds = time.perf_counter() - began
-        size, stored = await pool.fetchrow(
-            "select pg_total_relation_size('telemetry_chunk'), (select sum(points) from telemetry_chunk)"
-        )
+        size = await pool.fetchval("select pg_total_relation_size('telemetry_chunk')")
+        stored = await pool.fetchval("select sum(points) from telemetry_chunk")
     finally:
         await pool.close()
     harness.report("folding into day chunks", {"points_s": round(folded / seconds)})
@@ -304,7 +303,8 @@ def _reads(harness: Harness, client: Client, years: str, short: str, days: int) 
     for name, (start, end, resolution, target) in spans.items():
         figures = {}
         for history, asset in (("month", short), ("three_years" if days > 365 else "filled", years)):
-            path = f"/monitoring/{asset}/datapoints?datapoints=active_power&start={start}&end={end}&resolution={resolution}"
+            query = f"datapoints=active_power&start={start}&end={end}&resolution={resolution}"
+            path = f"/monitoring/{asset}/datapoints?{query}"
             figures[f"{history}_ms"] = _server_ms(harness, client, path)
         worst = max(figures.values())
         harness.report(

@@ -1,4 +1,4 @@
-"""Telemetry for the monitoring bench: batteries of 20 signals, sampled every minute, with the noise real sensors have."""
+"""Telemetry for the monitoring bench: batteries of 20 signals, sampled every minute, as noisy as real sensors."""
 
 from __future__ import annotations
 

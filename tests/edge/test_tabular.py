@@ -67,6 +67,7 @@ class TestTimes:
     def test_are_written_as_numpy_writes_them(self, milliseconds: list[int]):
         times = np.array(milliseconds, dtype="datetime64[ms]")
         texts = time_texts(times)
-        unit = "ms" if any(number % 1000 for number in milliseconds) else "s"
-        assert texts.tolist() == [f"{text}Z" for text in np.datetime_as_string(times, unit=unit).tolist()]
+        is_whole = not any(number % 1000 for number in milliseconds)
+        expected = np.datetime_as_string(times, unit="s") if is_whole else np.datetime_as_string(times, unit="ms")
+        assert texts.tolist() == [f"{text}Z" for text in expected.tolist()]
         assert [point["time"] for point in orjson.loads(points_json(times, np.zeros(len(times))))] == texts.tolist()

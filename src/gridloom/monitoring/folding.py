@@ -10,6 +10,8 @@ import asyncio
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+import numpy as np
+
 from gridloom.database.pool import Database
 from gridloom.monitoring import codec, segments, store
 from gridloom.monitoring.model import Series
@@ -99,6 +101,7 @@ def chunk_of(signal_id: int, series: Series) -> store.NewChunk:
         last_value=float(values[-1]),
         lowest=float(values.min()),
         highest=float(values.max()),
-        total=float(values.sum()),
+        # Summed as a bucket sums, so that a day says the same from its summary and from its points.
+        total=float(np.add.reduceat(values, [0])[0]),
         body=codec.encode(times, values, cold=True),
     )

@@ -18,6 +18,7 @@ from gridloom.monitoring.market_days import DAY_US
 from gridloom.monitoring.model import Series, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.reading import read, read_in_steps
+from gridloom.monitoring.summaries import daily
 from gridloom.monitoring.views import DataPointMeta
 
 _SIGNAL = pa.dictionary(pa.int16(), pa.string())
@@ -63,6 +64,14 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
     """Signal after signal, each in the order of time; a signal may come in several pieces, and comes at least once."""
     start_us, end_us, before = selection.start_us, selection.end_us, selection.before
     known = {name: signal_id for name, signal_id in selection.signals.items() if signal_id is not None}
+    if selection.resolution is Resolution.DAY and selection.aggregation is not Aggregation.TIME_WEIGHTED_AVG:
+        for name, signal_id in selection.signals.items():
+            if signal_id is None:
+                yield name, _nothing()
+                continue
+            async for series in daily(db, selection.asset_key, signal_id, start_us, end_us, selection.aggregation):
+                yield name, series
+        return
     if len(known) * (end_us - start_us) <= _SERIES_DAYS_AT_ONCE * DAY_US:
         early_us = start_us - before // timedelta(microseconds=1)
         found = await read(db, selection.asset_key, list(known.values()), early_us, end_us) if known else {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -186,7 +187,7 @@ async def bodies_on(
     return _bodies(rows)
 
 
-def _bodies(rows: Sequence[asyncpg.Record]) -> tuple[list[StoredSegment], list[StoredChunk]]:
+def _bodies(rows: Iterable[Iterable[Any]]) -> tuple[list[StoredSegment], list[StoredChunk]]:
     segments, chunks = [], []
     for day, sequence, signal_id, body in rows:
         if sequence is not None:
@@ -196,6 +197,51 @@ def _bodies(rows: Sequence[asyncpg.Record]) -> tuple[list[StoredSegment], list[S
     segments.sort(key=lambda segment: segment.sequence)
     chunks.sort(key=lambda chunk: chunk.day)
     return segments, chunks
+
+
+@dataclass(frozen=True, slots=True)
+class DaySummary:
+    """A closed day of a signal, without its points."""
+
+    signal_id: int
+    day: date
+    points: int
+    first_value: float
+    last_value: float
+    lowest: float
+    highest: float
+    total: float
+
+
+async def summaries_between(
+    db: Database, asset_key: int, wanted_ids: Sequence[int], first_day: date, last_day: date, partial: Sequence[date]
+) -> tuple[list[StoredSegment], list[StoredChunk], list[DaySummary]]:
+    """Days by their summaries; with their points where segments lie over them, the sum overflows, or only a part is
+    asked for."""
+    rows = await db.fetch(
+        """
+        with hot as materialized (
+          select day, sequence, body from telemetry_segment where asset_key = $1 and day between $3 and $4
+        )
+        select day, sequence, null::smallint as signal_id, body, null::int as points, null::float8 as first_value,
+               null::float8 as last_value, null::float8 as lowest, null::float8 as highest, null::float8 as total
+        from hot
+        union all
+        select day, null, signal_id,
+               case when day = any($5::date[]) or day in (select day from hot)
+                      or not (total > '-infinity' and total < 'infinity') then body end,
+               points, first_value, last_value, lowest, highest, total
+        from telemetry_chunk
+        where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
+        """,
+        asset_key, wanted_ids, first_day, last_day, partial,
+    )  # fmt: skip
+    with_points = [row for row in rows if row["body"] is not None]
+    hot, cold = _bodies([(row["day"], row["sequence"], row["signal_id"], row["body"]) for row in with_points])
+    summaries = [
+        DaySummary(row["signal_id"], row["day"], *tuple(row.values())[4:]) for row in rows if row["body"] is None
+    ]
+    return hot, cold, summaries
 
 
 async def typical_points_a_day(db: Database, asset_key: int, signal_id: int) -> int:

@@ -13,6 +13,7 @@ from gridloom.monitoring.aggregation import HOLD, NO_ENERGY, Energy, Summary, en
 from gridloom.monitoring.model import is_power, microseconds, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.reading import read_in_steps
+from gridloom.monitoring.summaries import total
 from gridloom.monitoring.views import SignalSum
 from gridloom.physical_assets.store import read_parameters_at
 
@@ -37,18 +38,17 @@ async def sum_signals(
 async def _over(
     db: Database, asset_key: int, name: str, signal_id: int, start_us: int, end_us: int
 ) -> tuple[Summary | None, Energy]:
-    total: Summary | None = None
+    if not is_power(name):
+        return await total(db, asset_key, signal_id, start_us, end_us), NO_ENERGY
+    whole: Summary | None = None
     moved = NO_ENERGY
-    counts_energy = is_power(name)
-    steps = read_in_steps(db, asset_key, signal_id, start_us, end_us, before=HOLD)
-    async for first_us, stop_us, series in steps:
+    async for first_us, stop_us, series in read_in_steps(db, asset_key, signal_id, start_us, end_us, before=HOLD):
         heavy = len(series) > HEAVY_POINTS
         part = await off_loop(heavy, summarise, series.between(first_us, stop_us))
         if part is not None:
-            total = part if total is None else total + part
-        if counts_energy:
-            moved += await off_loop(heavy, energy, series, first_us, stop_us)
-    return total, moved
+            whole = part if whole is None else whole + part
+        moved += await off_loop(heavy, energy, series, first_us, stop_us)
+    return whole, moved
 
 
 def _view(name: str, summary: Summary | None, moved: Energy, capacity_kwh: float) -> SignalSum:
