@@ -16,7 +16,7 @@ import asyncpg
 import numpy as np
 import psutil
 
-from bench import telemetry
+from bench import engines, telemetry
 from bench.harness import Client, Harness, Request
 from gridloom.database.pool import create_pool
 from gridloom.monitoring import folding, segments, store
@@ -49,14 +49,14 @@ def run(harness: Harness) -> None:
     _overwrite(harness, organisation.admin, assets, bodies)
     asyncio.run(_bare(harness, bodies, arrow_rate))
     asyncio.run(_fold(harness, len(forms) * bodies * POINTS_A_BODY))
-    month, years = assets[0], _new_asset(organisation.admin, organisation.id)
-    short = _new_asset(organisation.admin, organisation.id)
+    years, short = (_new_asset(organisation.admin, organisation.id) for _ in range(2))
     days = 30 if quick else 3 * 365
     asyncio.run(_fill(harness, years, days))
     asyncio.run(_fill(harness, short, 30))
     _reads(harness, organisation.admin, years, short, days)
     _long_read(harness, organisation.admin, years, min(days, 365))
-    del month
+    for engine in engines.ENGINES:
+        _other_engine(harness, engine, bodies)
 
 
 def _new_asset(client: Client, organisation_id: str) -> str:
@@ -104,7 +104,7 @@ def _ingest(
         )
         for number in range(bodies)
     ]
-    seconds, latencies = _send(harness, client, media_type, requests)
+    seconds, latencies = _send(harness.address, media_type, requests, client.token)
     rate = bodies * POINTS_A_BODY / seconds
     harness.report(
         f"ingest, {name}, {POINTS_A_BODY:,} points a body",
@@ -130,13 +130,13 @@ def _overwrite(harness: Harness, client: Client, assets: Sequence[str], bodies: 
         )
         for number in range(bodies // 4)
     ]
-    seconds, _ = _send(harness, client, ARROW, requests)
+    seconds, _ = _send(harness.address, ARROW, requests, client.token)
     rate = len(requests) * POINTS_A_BODY / seconds
     harness.report("ingest, Arrow, wide, every point overwritten", {"points_s": round(rate)})
 
 
 def _send(
-    harness: Harness, client: Client, media_type: str, requests: Sequence[tuple[str, bytes]]
+    to: str, media_type: str, requests: Sequence[tuple[str, bytes]], token: str | None = None
 ) -> tuple[float, list[float]]:
     """A few keep-alive connections, each sending the next body as soon as it is answered."""
     waiting: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
@@ -144,8 +144,8 @@ def _send(
         waiting.put(request)
     latencies: list[float] = []
     faults: list[str] = []
-    address = urllib.parse.urlsplit(harness.address)
-    headers = {"Authorization": f"Bearer {client.token}", "Content-Type": media_type}
+    address = urllib.parse.urlsplit(to)
+    headers = {"Content-Type": media_type} | ({} if token is None else {"Authorization": f"Bearer {token}"})
 
     def send() -> None:
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
@@ -158,7 +158,7 @@ def _send(
             connection.request("POST", path, body, headers)
             answer = connection.getresponse()
             text = answer.read()
-            if answer.status != 200 or b'"refused":0' not in text:
+            if answer.status not in (200, 204) or (token is not None and b'"refused":0' not in text):
                 faults.append(f"{answer.status} {text[:500]!r}")
             latencies.append(time.perf_counter() - began)
         connection.close()
@@ -173,6 +173,40 @@ def _send(
     if faults:
         raise RuntimeError(faults[0])
     return seconds, latencies
+
+
+def _other_engine(harness: Harness, engine: engines.Engine, bodies: int) -> None:
+    """The same bodies' points, sent by the same senders; skipped where the engine is not installed."""
+    with engines.running(engine) as started:
+        if started is None:
+            print(f"monitoring: {engine.name} is not installed; skipped", flush=True)
+            return
+        address, home = started
+        if engine.prepare is not None:
+            engines.ask(address, "POST", engine.prepare)
+        rows = range(0, bodies // ASSETS * ROWS_A_BODY, ROWS_A_BODY)
+        requests = [
+            (
+                engine.write,
+                engines.lines(
+                    telemetry.battery(asset, ROWS_A_BODY, first), telemetry.times_s(ROWS_A_BODY, first), f"a{asset}"
+                ),
+            )
+            for first in rows
+            for asset in range(ASSETS)
+        ]
+        seconds, _ = _send(address, "text/plain", requests)
+        time.sleep(1 if harness.options.quick else 15)
+        end = telemetry.START_S + min(30 * 86_400, 60 * (rows[-1] + ROWS_A_BODY))
+        harness.report(
+            f"{engine.name} with the same points",
+            {
+                "points_s": round(len(requests) * POINTS_A_BODY / seconds),
+                "bytes_a_point_soon_after": round(engines.size_of(home) / (len(requests) * POINTS_A_BODY), 2),
+                "one_series_at_15_minutes_ms": engines.read_ms(address, engine.read("a3", telemetry.START_S, end)),
+                "days": round((end - telemetry.START_S) / 86_400, 1),
+            },
+        )
 
 
 async def _bare(harness: Harness, bodies: int, product_points_s: float) -> None:
