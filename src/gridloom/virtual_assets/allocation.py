@@ -57,8 +57,7 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
     `terms.auction_id` set, a second allocation for the same auction violates `virtual_asset_of_auction`.
     """
     promises = await promise_capacity(db, terms)
-    asset = await store.insert_asset(db, VirtualAssetID(uuid7()), organisation_id, terms)
-    await store.insert_promises(db, asset.key, promises)
+    asset = await store.insert_asset(db, VirtualAssetID(uuid7()), organisation_id, terms, promises)
     block = Block(BlockID(uuid7()), 0, asset.first, asset.end, Market.WHOLESALE, terms.charge_kw, terms.discharge_kw)
     await store.replace_blocks(db, asset.key, asset.version, (), (block,))
     await schedule_store.add_first_version(db, asset, author, block.id)

@@ -20,7 +20,6 @@ from gridloom.virtual_assets.backing_store import read_steps
 from gridloom.virtual_assets.grid import Floats, period_number, period_start
 from gridloom.virtual_assets.ledger import TOLERANCE, Step
 from gridloom.virtual_assets.model import Promise, VirtualAsset
-from gridloom.virtual_assets.store import read_promises
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,12 +44,11 @@ async def load_available(db: Database, asset: VirtualAsset, first: int, end: int
     """What is available of the asset in the periods `first` up to but not `end`."""
     if first >= end:
         return Availability(first, np.ones(0), np.ones(0), np.ones(0))
-    promises = await read_promises(db, asset.key)
     window = Window(period_start(first), period_start(end))
-    keys = [promise.physical_asset_key for promise in promises]
+    keys = [promise.physical_asset_key for promise in asset.promises]
     circumstances = await load_circumstances(db, keys, window)
     steps = await read_steps(db, keys, window)
-    return available_of(promises, circumstances, steps, first, end)
+    return available_of(asset.promises, circumstances, steps, first, end)
 
 
 def available_of(

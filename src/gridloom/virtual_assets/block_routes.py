@@ -161,16 +161,19 @@ async def schedule_block(
     first to the last one given, at most a week of them, or the window asked for with `start` and `end`.
     """
     asset = await _locked_asset(call, organisation_id, virtual_asset_id)
-    block = await _known_block(call, asset, block_id)
+    block, now = await store.read_block_and_now(call.db, asset.key, block_id)
+    if block is None:
+        raise NotFound(f"The virtual asset has no block {block_id}.")
     call.check_if_match(etag_of(asset))
     points = _points(body, block)
-    now = await store.platform_now(call.db)
     accepted = await put_schedule(call.db, asset, block, points, author_of(call), now)
     call.audit_details.update(version=accepted.version, periods=len(points.periods))
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
         first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
-    power_kw, available = await _course_of(call, asset, block, first, end)
+    power_kw, available = accepted.draft.lane_kw(block.lane, first, end), accepted.available
+    if power_kw is None or first < available.first:
+        power_kw, available = await _course_of(call, asset, block, first, end)
     view = scheduled_block_view(block, first, power_kw, available, accepted.imbalance)
     return Answer(view, etag=f"{asset.key}-{accepted.version}")
 

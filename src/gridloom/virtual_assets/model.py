@@ -124,6 +124,7 @@ class VirtualAsset:
     version: int
     end_kwh: float
     first_misfit: int | None
+    promises: tuple[Promise, ...]
     periods: tuple[int, int] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -117,23 +117,29 @@ async def read_summaries(db: Database, asset: VirtualAsset) -> DaySummaries:
 async def write_summaries(db: Database, asset: VirtualAsset, summaries: DaySummaries, days: Iterable[int]) -> None:
     """Write the rows in which these days lie."""
     spans = sorted({day // DAYS_PER_SPAN for day in days})
-    rows = []
-    for span in spans:
-        place = span * DAYS_PER_SPAN - asset.first_day
-        columns = []
-        for column in (summaries.change_kwh, summaries.lowest_kwh, summaries.highest_kwh, summaries.exported_kwh):
-            values = np.zeros(DAYS_PER_SPAN)
-            start, end = max(0, place), min(len(column), place + DAYS_PER_SPAN)
-            values[start - place : end - place] = column[start:end]
-            columns.append(values.tolist())
-        rows.append((asset.key, span, *columns))
-    await db.executemany(
+    if not spans:
+        return
+    place = spans[0] * DAYS_PER_SPAN - asset.first_day
+    columns = np.zeros((4, (spans[-1] - spans[0] + 1) * DAYS_PER_SPAN))
+    start, end = max(0, place), min(len(summaries.change_kwh), place + columns.shape[1])
+    for column, values in zip(
+        columns,
+        (summaries.change_kwh, summaries.lowest_kwh, summaries.highest_kwh, summaries.exported_kwh),
+        strict=True,
+    ):
+        column[start - place : end - place] = values[start:end]
+    await db.execute(
         """insert into virtual_energy (asset_key, span, change_kwh, lowest_kwh, highest_kwh, exported_kwh)
-           values ($1, $2, $3, $4, $5, $6)
+           select $1, s.span, ($4::float8[])[s.low : s.low + 31], ($5::float8[])[s.low : s.low + 31],
+                  ($6::float8[])[s.low : s.low + 31], ($7::float8[])[s.low : s.low + 31]
+           from (select span, (span - $2) * 32 + 1 as low from unnest($3::int[]) span) s
            on conflict (asset_key, span) do update
              set change_kwh = excluded.change_kwh, lowest_kwh = excluded.lowest_kwh,
                  highest_kwh = excluded.highest_kwh, exported_kwh = excluded.exported_kwh""",
-        rows,
+        asset.key,
+        spans[0],
+        spans,
+        *(column.tolist() for column in columns),
     )
 
 
@@ -165,10 +171,17 @@ async def add_version(
     changes: Mapping[int, LaneChange] | None = None,
 ) -> tuple[int, datetime]:
     """Note the next version and what it set on each lane; its number and the moment it was accepted."""
+    changed = [(lane, change) for lane, change in (changes or {}).items() if len(change.periods)]
+    first, others = (changed[0], changed[1:]) if changed else (None, [])
     row = await db.fetchrow(
         """
         with next as (
           update virtual_asset set version = version + 1, end_kwh = $2 where asset_key = $1 returning version
+        ), change as (
+          insert into schedule_change
+            (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
+          select $1, version, $7::smallint, $8::int, $9::int, $10::int[], $11::int[], $12::float8[]
+          from next where $7::smallint is not null
         )
         insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
         select $1, version, $3, platform_now(), $4, $5, $6 from next
@@ -180,11 +193,26 @@ async def add_version(
         author.kind,
         author.id,
         block_id,
+        *((None,) * 6 if first is None else _change_row(*first)),
     )
     assert row is not None
     version: int = row["version"]
-    await write_changes(db, asset.key, version, changes or {})
+    for lane, change in others:
+        await db.execute(
+            """insert into schedule_change
+                 (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
+               values ($1, $2, $3, $4, $5, $6, $7, $8)""",
+            asset.key,
+            version,
+            *_change_row(lane, change),
+        )
     return version, row["accepted_at"]
+
+
+def _change_row(lane: int, change: LaneChange) -> tuple[int, int, int, list[int], list[int], list[float]]:
+    run_first, run_length = change.runs()
+    first, last = int(change.periods[0]), int(change.periods[-1])
+    return lane, first, last + 1, run_first, run_length, change.power_kw.tolist()
 
 
 async def add_first_version(db: Database, asset: VirtualAsset, author: Author, block_id: BlockID) -> None:
@@ -197,26 +225,6 @@ async def add_first_version(db: Database, asset: VirtualAsset, author: Author, b
         author.id,
         block_id,
     )
-
-
-async def write_changes(db: Database, key: int, version: int, changes: Mapping[int, LaneChange]) -> None:
-    for lane, change in changes.items():
-        if not len(change.periods):
-            continue
-        run_first, run_length = change.runs()
-        await db.execute(
-            """insert into schedule_change
-                 (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
-               values ($1, $2, $3, $4, $5, $6, $7, $8)""",
-            key,
-            version,
-            lane,
-            int(change.periods[0]),
-            int(change.periods[-1]) + 1,
-            run_first,
-            run_length,
-            change.power_kw.tolist(),
-        )
 
 
 async def version_at(db: Database, key: int, moment: datetime) -> int | None:

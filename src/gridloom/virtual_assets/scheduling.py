@@ -17,7 +17,7 @@ from gridloom.events.outbox import record_event
 from gridloom.virtual_assets import schedule_store
 from gridloom.virtual_assets.availability import Availability, load_available
 from gridloom.virtual_assets.gates import watch_cycles
-from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, Ints, first_period
+from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, Ints, days_of, first_period
 from gridloom.virtual_assets.imbalance import Imbalance, imbalance_of
 from gridloom.virtual_assets.model import Author, Block, VersionKind, VirtualAsset
 from gridloom.virtual_assets.rules import (
@@ -52,6 +52,15 @@ class Draft:
     before: DaySummaries
     after: DaySummaries
 
+    def lane_kw(self, lane: int, first: int, end: int) -> Floats | None:
+        """A changed lane over these periods; None where they reach into days that the change does not touch."""
+        days = days_of(first, end)
+        row = int(np.searchsorted(self.days, days.start))
+        if not np.array_equal(self.days[row : row + len(days)], np.arange(days.start, days.stop)):
+            return None
+        offset = first - first_period(days.start)
+        return self.lanes_kw[lane][row : row + len(days)].ravel()[offset : offset + end - first]
+
     def end_kwh(self, asset: VirtualAsset) -> float:
         return float(self.after.day_starts_kwh(asset.initial_kwh)[-1])
 
@@ -62,8 +71,9 @@ class Accepted:
 
     version: int
     accepted_at: datetime
-    end_kwh: float
     imbalance: Imbalance
+    available: Availability
+    draft: Draft
 
 
 async def put_schedule(
@@ -99,8 +109,7 @@ async def put_schedule(
             "version": version,
         },
     )
-    end_kwh = draft.end_kwh(asset)
-    return Accepted(version, accepted_at, end_kwh, imbalance_at_end(asset, end_kwh))
+    return Accepted(version, accepted_at, imbalance_at_end(asset, draft.end_kwh(asset)), available, draft)
 
 
 def imbalance_at_end(asset: VirtualAsset, end_kwh: float) -> Imbalance:

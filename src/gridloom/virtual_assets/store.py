@@ -88,17 +88,11 @@ async def read_assets(
 
 
 async def _with_backing(db: Database, rows: Sequence[asyncpg.Record]) -> list[VirtualAsset]:
-    shares: dict[int, list[BackingShare]] = {row["key"]: [] for row in rows}
-    for row in await db.fetch(
-        """select b.asset_key, a.id, b.share from virtual_backing b join asset a on a.key = b.physical_asset_key
-           where b.asset_key = any($1::int[]) order by b.asset_key, b.position""",
-        list(shares),
-    ):
-        shares[row["asset_key"]].append(BackingShare(PhysicalAssetID(row["id"]), row["share"]))
-    return [_asset(row, tuple(shares[row["key"]])) for row in rows]
+    promises = await _read_promises(db, [row["key"] for row in rows])
+    return [_asset(row, tuple(promises[row["key"]])) for row in rows]
 
 
-def _asset(row: asyncpg.Record, backing: tuple[BackingShare, ...]) -> VirtualAsset:
+def _asset(row: asyncpg.Record, promises: tuple[Promise, ...]) -> VirtualAsset:
     terms = AssetTerms(
         name=row["name"],
         window=Window(row["start_at"], row["end_at"]),
@@ -107,7 +101,7 @@ def _asset(row: asyncpg.Record, backing: tuple[BackingShare, ...]) -> VirtualAss
         discharge_kw=row["rated_discharge_power_kw"],
         energy_capacity_kwh=row["energy_capacity_kwh"],
         efficiency=Efficiency(row["charge_efficiency"], row["discharge_efficiency"]),
-        backing=backing,
+        backing=tuple(BackingShare(promise.physical_asset_id, promise.share) for promise in promises),
         portfolio_id=None if row["portfolio_id"] is None else PortfolioID(row["portfolio_id"]),
         eic_code=row["eic_code"],
         daily_cycle_limit=row["daily_cycle_limit"],
@@ -128,13 +122,14 @@ def _asset(row: asyncpg.Record, backing: tuple[BackingShare, ...]) -> VirtualAss
         version=row["version"],
         end_kwh=row["end_kwh"],
         first_misfit=row["first_misfit"],
+        promises=promises,
     )
 
 
 async def insert_asset(
-    db: Database, asset_id: VirtualAssetID, organisation_id: UUID, terms: AssetTerms
+    db: Database, asset_id: VirtualAssetID, organisation_id: UUID, terms: AssetTerms, promises: Sequence[Promise]
 ) -> VirtualAsset:
-    """Write the asset's row at its first version; blocks and backing follow."""
+    """Write the asset's row at its first version, and what backs it; its first block follows."""
     key: int = await db.fetchval(
         "insert into asset (id, kind, organisation_id) values ($1, 'VIRTUAL', $2) returning key",
         asset_id,
@@ -175,6 +170,7 @@ async def insert_asset(
         terms.auction_id,
         initial_kwh,
     )
+    await _insert_promises(db, key, promises)
     return VirtualAsset(
         key=key,
         id=asset_id,
@@ -184,6 +180,7 @@ async def insert_asset(
         version=1,
         end_kwh=initial_kwh,
         first_misfit=None,
+        promises=tuple(promises),
     )
 
 
@@ -259,6 +256,18 @@ async def read_block(db: Database, key: int, block_id: UUID, version: int | None
     return None if row is None else _block(row)
 
 
+async def read_block_and_now(db: Database, key: int, block_id: UUID) -> tuple[Block | None, datetime]:
+    """The block, and the platform's clock in the same statement."""
+    row = await db.fetchrow(
+        """select b.*, n.now from (select platform_now() as now) n left join virtual_block b
+             on b.asset_key = $1 and b.id = $2 and b.until_version is null""",
+        key,
+        block_id,
+    )
+    assert row is not None
+    return None if row["id"] is None else _block(row), row["now"]
+
+
 def _block(row: asyncpg.Record) -> Block:
     return Block(
         BlockID(row["id"]),
@@ -295,11 +304,7 @@ async def replace_blocks(db: Database, key: int, version: int, before: Iterable[
 # --- backing -------------------------------------------------------------------------------------------------------
 
 
-async def read_promises(db: Database, key: int) -> list[Promise]:
-    return (await read_promises_of(db, [key]))[key]
-
-
-async def read_promises_of(db: Database, keys: Sequence[int]) -> dict[int, list[Promise]]:
+async def _read_promises(db: Database, keys: Sequence[int]) -> dict[int, list[Promise]]:
     """What stands behind each of these virtual assets."""
     promises: dict[int, list[Promise]] = {key: [] for key in keys}
     for row in await db.fetch(
@@ -321,7 +326,7 @@ async def read_promises_of(db: Database, keys: Sequence[int]) -> dict[int, list[
     return promises
 
 
-async def insert_promises(db: Database, key: int, promises: Sequence[Promise]) -> None:
+async def _insert_promises(db: Database, key: int, promises: Sequence[Promise]) -> None:
     await db.executemany(
         """insert into virtual_backing
              (asset_key, physical_asset_key, position, share, charge_kw, discharge_kw, energy_kwh)

@@ -54,15 +54,14 @@ async def asset_views(db: Database, assets: Sequence[VirtualAsset], now: datetim
 async def _available_energies_kwh(db: Database, assets: Sequence[VirtualAsset], now: datetime) -> dict[int, float]:
     """What is available of each asset's energy in the running period, or in the nearest one of its life."""
     periods = {asset.key: min(max(period_number(now), asset.first), asset.end - 1) for asset in assets}
-    promises = await store.read_promises_of(db, list(periods))
-    physical = {promise.physical_asset_key for known in promises.values() for promise in known}
+    physical = {promise.physical_asset_key for asset in assets for promise in asset.promises}
     hull = Window(period_start(min(periods.values())), period_start(max(periods.values()) + 1))
     circumstances = await load_circumstances(db, physical, hull)
     steps = await backing_store.read_steps(db, physical, hull)
     energies_kwh = {}
     for asset in assets:
         period = periods[asset.key]
-        there = available_of(promises[asset.key], circumstances, steps, period, period + 1)
+        there = available_of(asset.promises, circumstances, steps, period, period + 1)
         energies_kwh[asset.key] = float(there.energy[0]) * asset.terms.energy_capacity_kwh
     return energies_kwh
 

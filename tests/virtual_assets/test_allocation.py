@@ -1,0 +1,249 @@
+"""A physical battery is promised once: whoever comes late is told what is taken."""
+
+import asyncio
+from datetime import timedelta
+
+import asyncpg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.virtual_assets.conftest import new_asset, register, tomorrow, wire
+from tests.virtual_assets.test_schedules import problem
+
+from gridloom.kernel.window import Window
+from gridloom.virtual_assets.ledger import NOTHING, Available, Capacity, Shortage, Step, promise
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+async def site(operator, new_organisation):
+    """Allocates from one physical battery of 1000 kW and 2000 kWh."""
+
+    class Site:
+        def __init__(self, organisation, physical):
+            self.organisation, self.physical = organisation, physical
+            self.url = f"/organisations/{organisation.id}/virtual-assets"
+
+        async def allocate(self, *, start=0, end=2, power=1000, energy=2000, client=operator, **changes):
+            first = tomorrow()
+            body = new_asset(
+                self.physical,
+                start=wire(first + start * DAY),
+                end=wire(first + end * DAY),
+                ratedChargePower=power,
+                ratedDischargePower=power,
+                energyCapacity=energy,
+            )
+            return await client.post(self.url, json=body | changes)
+
+    organisation = await new_organisation()
+    return Site(organisation, [await register(operator, organisation.id)])
+
+
+class TestAllocation:
+    async def test_answers_the_whole_asset(self, site, operator):
+        answer = await site.allocate()
+        assert answer.status_code == 201
+        asset = answer.json()
+        assert answer.headers["Location"] == f"{site.url}/{asset['id']}"
+        assert asset["organisationID"] == str(site.organisation.id)
+        assert asset["backing"] == [{"physicalAssetID": site.physical[0]["id"], "share": 1}]
+        assert asset["dispatchGateClosureSeconds"] == 480
+        assert asset["initialStateOfChargePercentage"] == asset["endStateOfChargePercentage"] == 50
+        assert asset["finalSoCTolerance"] == 0.01
+        assert asset["imbalanceCharge"] == asset["imbalanceDischarge"] == 0
+        assert asset["availableEnergyCapacity"] == 2000
+        assert (asset["unitsPower"], asset["unitsEnergy"]) == ("kW", "kWh")
+        assert asset["portfolioID"] is None
+        assert "auctionID" not in asset
+        assert (await site.organisation.viewer.get(f"{site.url}/{asset['id']}")).json() == asset
+        assert [known["id"] for known in (await site.organisation.viewer.get(site.url)).json()] == [asset["id"]]
+
+    async def test_is_the_operators_alone(self, site):
+        assert (await site.allocate(client=site.organisation.admin)).status_code == 403
+
+    async def test_needs_a_grant_on_what_backs_it(self, site, new_organisation, people):
+        stranger = await people.new_organisation(kind="OPERATOR")
+        assert (await site.allocate(client=stranger.admin)).status_code == 403
+
+    async def test_says_what_is_taken(self, site):
+        assert (await site.allocate(power=600, energy=500, start=1, end=3)).status_code == 201
+        answer = problem(await site.allocate(power=600, energy=500), 409, "capacity-taken")
+        (shortage,) = answer["shortages"]
+        assert shortage["physicalAssetID"] == site.physical[0]["id"]
+        assert shortage["start"] == wire(tomorrow() + DAY)
+        assert shortage["promised"] == {"charge": 600, "discharge": 600, "energyCapacity": 500}
+        assert shortage["free"] == {"charge": 400, "discharge": 400, "energyCapacity": 1500}
+        assert (await site.allocate(power=400, energy=1500)).status_code == 201
+
+    async def test_of_windows_that_only_touch_is_free(self, site):
+        for start in (2, 0, 1):
+            assert (await site.allocate(start=start, end=start + 1)).status_code == 201
+        problem(await site.allocate(start=0, end=3, power=1, energy=1), 409, "capacity-taken")
+
+    async def test_takes_unavailability_into_account(self, site, app):
+        await app.pool.execute(
+            """insert into unavailability (asset_key, id, description, type, starts_at, ends_at, energy_kwh,
+                 charge_power_kw, discharge_power_kw, created_by)
+               select key, gen_random_uuid(), '', 'MAINTENANCE', $2, $3, 0, 400, 0, id from asset where id = $1""",
+            site.physical[0]["id"],
+            tomorrow() + timedelta(hours=30),
+            tomorrow() + timedelta(hours=31),
+        )
+        answer = problem(await site.allocate(power=700), 409, "capacity-taken")
+        assert answer["shortages"][0]["start"] == wire(tomorrow() + timedelta(hours=30))
+        assert (await site.allocate(power=600)).status_code == 201
+
+    async def test_takes_more_of_a_less_efficient_battery(self, site):
+        better = {"chargeEfficiency": 1.0, "dischargeEfficiency": 1.0}
+        answer = problem(await site.allocate(power=901, energy=1800, **better), 409, "capacity-taken")
+        assert answer["shortages"][0]["asked"]["charge"] == pytest.approx(901 / 0.9)
+        answer = problem(await site.allocate(power=900, energy=1801, **better), 409, "capacity-taken")
+        assert answer["shortages"][0]["asked"]["energyCapacity"] == pytest.approx(1801 / 0.9)
+        assert (await site.allocate(power=900, energy=1800, **better)).status_code == 201
+
+    async def test_counts_only_energy_between_the_allowed_states_of_charge(self, site, operator):
+        site.physical = [await register(operator, site.organisation.id, minStateOfCharge=0.1, maxStateOfCharge=0.9)]
+        problem(await site.allocate(energy=1601), 409, "capacity-taken")
+        assert (await site.allocate(energy=1600)).status_code == 201
+
+    async def test_of_several_batteries_takes_the_share_of_each(self, site, operator):
+        site.physical += [await register(operator, site.organisation.id)]
+        body = {
+            "backing": [
+                {"physicalAssetID": p["id"], "share": s} for p, s in zip(site.physical, (0.75, 0.25), strict=True)
+            ]
+        }
+        assert (await site.allocate(**body)).status_code == 201
+        answer = problem(await site.allocate(power=1000, energy=2000, **body), 409, "capacity-taken")
+        assert len(answer["shortages"]) == 1
+        assert answer["shortages"][0]["free"]["charge"] == 250
+
+    @pytest.mark.parametrize(
+        ("changes", "status", "kind", "pointer"),
+        [
+            ({"backing": []}, 400, "bad-request", "/backing"),
+            ({"start": "2027-01-01T00:07:00Z", "end": "2027-01-02T00:00:00Z"}, 400, "bad-request", "/start"),
+            ({"start": "2027-01-02T00:00:00Z", "end": "2027-01-02T00:00:00Z"}, 400, "bad-request", "/end"),
+            ({"start": "2027-01-02T00:00:00Z", "end": "2047-01-02T00:00:00Z"}, 400, "bad-request", "/end"),
+            ({"energyCapacity": 0}, 400, "bad-request", "/energyCapacity"),
+            ({"chargeEfficiency": 1.1}, 400, "bad-request", "/chargeEfficiency"),
+            ({"initialStateOfChargePercentage": 101}, 400, "bad-request", "/initialStateOfChargePercentage"),
+            ({"deliveryZone": "Elsewhere"}, 400, "bad-request", "/deliveryZone"),
+            ({"auctionID": None}, 400, "bad-request", "/auctionID"),
+            ({"portfolioID": "01890000-0000-7000-8000-000000000000"}, 422, "unknown-portfolio", None),
+        ],
+    )
+    async def test_refuses_what_makes_no_sense(self, site, operator, changes, status, kind, pointer):
+        body = new_asset(site.physical) | changes
+        answer = problem(await operator.post(site.url, json=body), status, kind)
+        if pointer:
+            assert answer["errors"][0]["pointer"] == pointer
+
+    async def test_refuses_shares_that_do_not_make_a_whole_and_unknown_backing(self, site):
+        (physical,) = site.physical
+        for shares in ([0.5], [0.5, 0.5]):
+            backing = [{"physicalAssetID": physical["id"], "share": share} for share in shares]
+            problem(await site.allocate(backing=backing), 422, "shares-not-whole")
+        backing = [{"physicalAssetID": "01890000-0000-7000-8000-000000000000", "share": 1}]
+        problem(await site.allocate(backing=backing), 422, "unknown-backing-asset")
+
+    async def test_refuses_an_inactive_battery(self, site):
+        answer = await site.organisation.admin.patch(
+            f"/physical-assets/{site.physical[0]['id']}", json={"status": "INACTIVE"}
+        )
+        assert answer.status_code == 200
+        problem(await site.allocate(), 409, "backing-asset-inactive")
+
+    async def test_is_an_event_in_the_same_transaction(self, site, app):
+        asset = (await site.allocate()).json()
+        told = await app.pool.fetch(
+            """select data from event_outbox where subject = $1 union all select data from event where subject = $1""",
+            f"virtual-assets/{asset['id']}",
+        )
+        assert {event["data"]["virtualAssetID"] for event in told} == {asset["id"]}
+
+
+class TestRacingAllocations:
+    async def test_promise_no_battery_twice(self, site, operator, app):
+        site.physical += [await register(operator, site.organisation.id)]
+        one, two = ([{"physicalAssetID": p["id"], "share": 1}] for p in site.physical)
+        both = [{"physicalAssetID": p["id"], "share": 0.5} for p in site.physical]
+        turned = both[::-1]
+        requests = [
+            site.allocate(start=n % 3, end=n % 3 + 2, power=300, energy=400, backing=backing)
+            for n in range(8)
+            for backing in (one, two, both, turned)
+        ]
+        answers = await asyncio.gather(*requests)
+        assert {answer.status_code for answer in answers} == {201, 409}
+        keys = await app.pool.fetch(
+            "select key from asset where id = any($1::uuid[])", [p["id"] for p in site.physical]
+        )
+        for row in keys:
+            await self.check_ledger(app.pool, row["key"])
+
+    async def check_ledger(self, pool, key):
+        """At every moment the ledger says what the virtual assets' promises sum to, and never more than there is."""
+        promises = await pool.fetch(
+            """select v.start_at, v.end_at, b.charge_kw, b.energy_kwh
+               from virtual_backing b join virtual_asset v using (asset_key) where b.physical_asset_key = $1""",
+            key,
+        )
+        steps = await pool.fetch("select * from capacity_promised where physical_asset_key = $1", key)
+        for moment in {edge for p in promises for edge in (p["start_at"], p["end_at"])}:
+            standing = [p for p in promises if p["start_at"] <= moment < p["end_at"]]
+            told = [s for s in steps if s["start_at"] <= moment < s["end_at"]]
+            assert sum(p["charge_kw"] for p in standing) == pytest.approx(sum(s["charge_kw"] for s in told))
+            assert sum(p["charge_kw"] for p in standing) <= 1000 + 1e-6
+            assert sum(p["energy_kwh"] for p in standing) <= 2000 + 1e-6
+
+    async def test_are_stopped_by_the_database_even_without_the_lock(self, site, app):
+        assert (await site.allocate(power=600, energy=500)).status_code == 201
+        async with app.pool.acquire() as db:
+            key = await db.fetchval("select key from asset where id = $1", site.physical[0]["id"])
+            with pytest.raises(asyncpg.ExclusionViolationError):
+                await db.execute(
+                    "insert into capacity_promised values ($1, $2, $3, 1, 1, 1, 1000, 1000, 2000)",
+                    key,
+                    tomorrow() + timedelta(hours=1),
+                    tomorrow() + timedelta(hours=2),
+                )
+            with pytest.raises(asyncpg.CheckViolationError):
+                await db.execute(
+                    "update capacity_promised set charge_kw = charge_kw + 401 where physical_asset_key = $1", key
+                )
+
+
+HOURS = st.integers(0, 47)
+ASKED = st.lists(st.tuples(HOURS, st.integers(1, 24), st.integers(1, 5)), max_size=12)
+
+
+class TestLedger:
+    @given(ASKED)
+    def test_never_promises_more_than_there_is_and_refuses_only_when_it_must(self, asked):
+        start = tomorrow()
+        hour = timedelta(hours=1)
+        there = [
+            Available(start, start + 24 * hour, Capacity(10, 10, 10)),
+            Available(start + 24 * hour, start + 72 * hour, Capacity(7, 7, 7)),
+        ]
+        steps: list[Step] = []
+        promised = [0] * 72
+        for first, length, amount in asked:
+            window = Window(start + first * hour, start + (first + length) * hour)
+            touching = [s for s in steps if s.start < window.end and window.start < s.end]
+            outcome = promise(touching, there, window, Capacity(amount, amount, amount))
+            fits = all(promised[h] + amount <= (10 if h < 24 else 7) for h in range(first, first + length))
+            assert isinstance(outcome, Shortage) != fits
+            if isinstance(outcome, Shortage):
+                assert outcome.free.charge_kw < amount
+                continue
+            steps = sorted([s for s in steps if s not in touching] + outcome, key=lambda s: s.start)
+            for h in range(first, first + length):
+                promised[h] += amount
+            for h in range(72):
+                standing = [s.promised for s in steps if s.start <= start + h * hour < s.end]
+                assert len(standing) <= 1
+                assert (standing or [NOTHING])[0].charge_kw == promised[h]

@@ -1,0 +1,54 @@
+"""Portfolios group an organisation's own virtual assets."""
+
+from tests.virtual_assets.test_schedules import problem
+
+
+class TestPortfolio:
+    async def test_is_made_read_listed_and_changed(self, make_battery):
+        battery = await make_battery()
+        url, trader = f"/organisations/{battery.organisation.id}/portfolios", battery.client
+        made = await trader.post(url, json={"name": "North", "virtualAssetIDs": [battery.asset["id"]]})
+        assert made.status_code == 201
+        portfolio = made.json()
+        assert portfolio["virtualAssetIDs"] == [battery.asset["id"]]
+        assert (await battery.read())["portfolioID"] == portfolio["id"]
+        one = f"{url}/{portfolio['id']}"
+        read = await trader.get(one)
+        assert read.json() == portfolio
+        assert read.headers["ETag"] == made.headers["ETag"]
+        assert (await trader.get(url)).json() == [portfolio]
+        changed = await trader.patch(one, json={"name": "South"}, headers={"If-Match": read.headers["ETag"]})
+        assert (changed.json()["name"], changed.json()["virtualAssetIDs"]) == ("South", [battery.asset["id"]])
+        stale = await trader.patch(one, json={"name": "East"}, headers={"If-Match": read.headers["ETag"]})
+        assert stale.status_code == 412
+        assert (await trader.patch(one, json={"virtualAssetIDs": []})).json()["virtualAssetIDs"] == []
+        assert (await battery.read())["portfolioID"] is None
+
+    async def test_takes_an_asset_over_from_another(self, make_battery):
+        battery = await make_battery()
+        url, trader = f"/organisations/{battery.organisation.id}/portfolios", battery.client
+        body = {"name": "One", "virtualAssetIDs": [battery.asset["id"]]}
+        first, second = (await trader.post(url, json=body)).json(), (await trader.post(url, json=body)).json()
+        assert (await trader.get(f"{url}/{first['id']}")).json()["virtualAssetIDs"] == []
+        assert second["virtualAssetIDs"] == [battery.asset["id"]]
+
+    async def test_refuses_what_is_not_the_organisations(self, make_battery):
+        battery, other = await make_battery(), await make_battery()
+        url, trader = f"/organisations/{battery.organisation.id}/portfolios", battery.client
+        body = {"name": "Mixed", "virtualAssetIDs": [battery.asset["id"], other.asset["id"]]}
+        answer = problem(await trader.post(url, json=body), 422, "unknown-virtual-asset")
+        assert answer["errors"][0]["pointer"] == "/virtualAssetIDs/1"
+        assert (await trader.get(url)).json() == []
+        foreign = f"/organisations/{other.organisation.id}/portfolios"
+        assert (await trader.get(foreign)).status_code == 403
+        unknown = "01890000-0000-7000-8000-000000000000"
+        assert (await trader.get(f"{url}/{unknown}")).status_code == 404
+        assert (await trader.get(f"/organisations/{unknown}/portfolios")).status_code in (403, 404)
+        problem(await trader.patch(f"{url}/{unknown}", json={}), 404, "not-found")
+
+    async def test_is_named_at_allocation(self, make_battery, operator):
+        battery = await make_battery()
+        url = f"/organisations/{battery.organisation.id}/portfolios"
+        portfolio = (await battery.client.post(url, json={"name": "Later"})).json()
+        assert portfolio["virtualAssetIDs"] == []
+        problem(await battery.client.patch(f"{url}/{portfolio['id']}", json={}), 400, "bad-request")

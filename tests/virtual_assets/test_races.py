@@ -1,0 +1,128 @@
+"""Writers who race on one asset: both fit, or one is refused; the trajectory never leaves its bounds."""
+
+import asyncio
+import random
+
+import numpy as np
+import pytest
+
+from gridloom.virtual_assets.grid import first_period, period_number
+from gridloom.virtual_assets.trajectory import Efficiency, energy_trajectory_kwh, tolerance_kwh
+
+WRITERS = 16
+ROUNDS = 8
+WRITES_EACH = 16
+
+
+async def energies_in_the_database(battery):
+    """The trajectory, computed here from nothing but the rows."""
+    pool = battery.edge.pool
+    key = await pool.fetchval("select key from asset where id = $1", battery.asset["id"])
+    rows = await pool.fetch("select day, power_kw from virtual_schedule where asset_key = $1", key)
+    first, end = period_number(battery.start), period_number(battery.end)
+    power_kw = np.zeros(end - first)
+    for row in rows:
+        for slot, power in enumerate(row["power_kw"]):
+            place = first_period(row["day"]) + slot - first
+            if power:
+                power_kw[place] += power
+    efficiency = Efficiency(battery.asset["chargeEfficiency"], battery.asset["dischargeEfficiency"])
+    return energy_trajectory_kwh(battery.asset["energyCapacity"] / 2, power_kw, efficiency), power_kw
+
+
+class TestRacingWriters:
+    async def test_never_leave_a_trajectory_out_of_bounds(self, make_battery):
+        """Some write here and there, some empty or fill the battery as far as it goes, from two blocks."""
+        battery = await make_battery()
+        later = (await battery.carve(96, 96, "WHOLESALE", 1000, 1000)).json()["id"]
+        dice = random.Random(7)
+        slack = tolerance_kwh(2000)
+        statuses: dict[int, int] = {}
+
+        async def write(count):
+            for _ in range(count):
+                offset, length = dice.randrange(96), dice.choice([1, 1, 2, 4, 8])
+                length = min(length, 96 - offset)
+                power = dice.choice([-1000, -700, -300, 0, 250, 600, 1000])
+                block = dice.choice([battery.asset["blockIDs"][0], later])
+                if block == later:
+                    offset += 96
+                answer = await battery.put([power] * length, offset, url=f"{battery.url}/blocks/{block}")
+                statuses[answer.status_code] = statuses.get(answer.status_code, 0) + 1
+
+        for _ in range(ROUNDS):
+            await asyncio.gather(*(write(WRITES_EACH) for _ in range(WRITERS)))
+            energy_kwh, _ = await energies_in_the_database(battery)
+            assert energy_kwh.min() >= -slack
+            assert energy_kwh.max() <= 2000 + slack
+            asset = await battery.read()
+            assert asset["endStateOfChargePercentage"] == pytest.approx(100 * energy_kwh[-1] / 2000)
+            assert await battery.energies() == pytest.approx(energy_kwh[:-1].tolist(), abs=1e-6)
+        assert sum(statuses.values()) == WRITERS * ROUNDS * WRITES_EACH
+        assert set(statuses) == {200, 422}, statuses
+        assert min(statuses.values()) > 50
+        versions = await battery.edge.pool.fetchval(
+            "select count(*) from schedule_version join asset on key = asset_key where id = $1", battery.asset["id"]
+        )
+        assert versions == 2 + statuses[200]
+
+    async def test_who_cannot_both_fit_end_with_one(self, make_battery):
+        """Each alone fits; together they would fill the battery twice."""
+        for _ in range(5):
+            battery = await make_battery()
+            answers = await asyncio.gather(
+                battery.put([-1000] * 4), battery.put([-1000] * 4, offset=40), battery.put([-1000] * 4, offset=90)
+            )
+            assert sorted(answer.status_code for answer in answers) == [200, 422, 422]
+
+    async def test_with_the_same_version_end_with_one(self, make_battery):
+        battery = await make_battery()
+        etag = (await battery.client.get(battery.block_url)).headers["ETag"]
+
+        async def write(power):
+            return await battery.client.put(battery.block_url, json=battery.points([power]), headers={"If-Match": etag})
+
+        answers = await asyncio.gather(*(write(power) for power in range(1, 9)))
+        assert sorted(answer.status_code for answer in answers) == [200] + [412] * 7
+
+    async def test_and_carvers_keep_the_sum_and_the_schedule(self, make_battery):
+        battery = await make_battery()
+        dice = random.Random(11)
+
+        async def carve():
+            for _ in range(6):
+                offset = dice.randrange(0, 180)
+                market = dice.choice(["FCR", "AFRR_POS", "WHOLESALE"])
+                answer = await battery.carve(offset, dice.randrange(1, 12), market, 200, 200)
+                assert answer.status_code in (201, 409), answer.text
+                if answer.status_code == 201 and dice.random() < 0.4:
+                    gone = await battery.client.delete(f"{battery.url}/blocks/{answer.json()['id']}")
+                    assert gone.status_code in (204, 404, 409), gone.text
+
+        async def schedule():
+            for _ in range(12):
+                blocks = [b for b in (await battery.read())["blockMetadata"] if b["market"] == "WHOLESALE"]
+                block = dice.choice(blocks)
+                body = {"schedule": [{"time": block["start"], "power": dice.choice([-300, 100, 400])}]}
+                answer = await battery.client.put(f"{battery.url}/blocks/{block['id']}", json=body)
+                assert answer.status_code in (200, 400, 404, 422), answer.text
+
+        await asyncio.gather(*(carve() for _ in range(5)), *(schedule() for _ in range(5)))
+        blocks = await battery.blocks()
+        total = np.zeros(192)
+        power = np.zeros(192)
+        for block in blocks:
+            first = round(
+                (np.datetime64(block["start"][:-1]) - np.datetime64(battery.asset["start"][:-1]))
+                / np.timedelta64(900, "s")
+            )
+            count = len(block["schedule"])
+            total[first : first + count] += block["ratedChargePower"]
+            power[first : first + count] += [point["power"] for point in block["schedule"]]
+            for point in block["schedule"]:
+                assert -block["ratedChargePower"] - 1e-6 <= point["power"] <= block["ratedDischargePower"] + 1e-6
+        np.testing.assert_allclose(total, 1000)
+        energy_kwh, stored_kw = await energies_in_the_database(battery)
+        np.testing.assert_allclose(power, stored_kw, atol=1e-9)
+        assert energy_kwh.min() >= -1e-5
+        assert energy_kwh.max() <= 2000 + 1e-5

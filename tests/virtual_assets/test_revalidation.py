@@ -1,0 +1,226 @@
+"""When capacity is lost after a schedule was accepted, gate closure cuts what no longer fits and nothing else."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from tests.people import People
+from tests.virtual_assets.conftest import QUARTER, Battery, new_asset, register, wire
+from tests.virtual_assets.test_schedules import problem
+
+from gridloom.edge.dispatch import Edge
+from gridloom.jobs import run_due_platform_jobs
+from gridloom.kernel.ids import uuid7
+from gridloom.physical_assets.availability.changes import announce_change
+
+GATE = timedelta(seconds=480)
+
+
+async def lose(battery: Battery, first: int, end: int, *, power: float = 0.0, energy: float = 0.0) -> None:
+    """Have the physical battery miss something in these periods of the virtual one."""
+    async with battery.edge.pool.acquire() as db, db.transaction():
+        key = await db.fetchval("select key from asset where id = $1", battery.physical[0]["id"])
+        await db.execute(
+            """insert into unavailability (asset_key, id, description, type, starts_at, ends_at, energy_kwh,
+                 charge_power_kw, discharge_power_kw, created_by)
+               values ($1, $2, '', 'OUTAGE', $3, $4, $5, $6, $6, $2)""",
+            key,
+            uuid7(),
+            battery.start + first * QUARTER,
+            battery.start + end * QUARTER,
+            energy,
+            power,
+        )
+        await announce_change(db, key)
+
+
+async def advance(edge: Edge, until: datetime) -> None:
+    async def set_clock(moment: datetime) -> None:
+        await edge.pool.execute(
+            "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", moment
+        )
+
+    await run_due_platform_jobs(edge.pool, until, set_clock)
+
+
+async def powers(battery: Battery) -> list[float]:
+    return [point["power"] for point in (await battery.life())["schedule"]]
+
+
+async def adjustments(battery: Battery) -> list[tuple[int, float, float, str]]:
+    answer = await battery.client.get(f"{battery.url}/adjustments")
+    assert answer.status_code == 200, answer.text
+    return [
+        (
+            round((datetime.fromisoformat(entry["timestamp"]) - battery.start) / QUARTER),
+            entry["acceptedSchedule"],
+            entry["adjustedSchedule"],
+            entry["reason"],
+        )
+        for entry in answer.json()
+    ]
+
+
+@pytest.fixture
+async def make(fresh_app: Any) -> AsyncIterator[Any]:
+    """Makes batteries on a service whose clock can be moved."""
+    edge = await fresh_app()
+    async with People(edge) as people:
+
+        async def battery(**changes: Any) -> Battery:
+            operator = (await people.operator()).client
+            organisation = await people.new_organisation()
+            physical = [await register(operator, organisation.id)]
+            url = f"/organisations/{organisation.id}/virtual-assets"
+            answer = await operator.post(url, json=new_asset(physical, **changes))
+            assert answer.status_code == 201, answer.text
+            return Battery(organisation, organisation.trader, answer.json(), physical, edge)
+
+        yield battery
+
+
+class TestLostPower:
+    async def test_is_cut_when_the_gate_closes_and_not_before(self, make):
+        battery = await make()
+        await battery.put([-400, 500, 500, 500, 500, 0])
+        await lose(battery, 2, 4, power=700)
+        await advance(battery.edge, battery.start + 2 * QUARTER - GATE - timedelta(seconds=5))
+        assert await adjustments(battery) == []
+        await advance(battery.edge, battery.start + 2 * QUARTER - GATE + timedelta(seconds=5))
+        assert await adjustments(battery) == [(2, 500, 300, "AVAILABILITY")]
+        assert (await powers(battery))[:6] == [-400, 500, 300, 500, 500, 0]
+        await advance(battery.edge, battery.end)
+        assert await adjustments(battery) == [(2, 500, 300, "AVAILABILITY"), (3, 500, 300, "AVAILABILITY")]
+        assert (await powers(battery))[:6] == [-400, 500, 300, 300, 500, 0]
+
+    async def test_shows_in_the_block_at_once_and_bounds_new_schedules(self, make):
+        battery = await make()
+        await lose(battery, 2, 4, power=700)
+        capacity = (await battery.life())["powerCapacity"]
+        assert [entry["chargePowerCapacity"] for entry in capacity[:5]] == [1000, 1000, 300, 300, 1000]
+        assert {entry["ratedChargePowerCapacity"] for entry in capacity} == {1000}
+        answer = problem(await battery.put([400, 400], offset=1), 422, "power-beyond-available")
+        assert answer["firstPeriod"] == wire(battery.start + 2 * QUARTER)
+        assert (await battery.put([300, 300], offset=2)).status_code == 200
+
+    async def test_that_comes_back_before_the_gate_closes_cuts_nothing(self, make):
+        battery = await make()
+        await battery.put([500] * 4)
+        await lose(battery, 1, 3, power=900)
+        await advance(battery.edge, battery.start - timedelta(hours=1))
+        async with battery.edge.pool.acquire() as db, db.transaction():
+            key = await db.fetchval("delete from unavailability returning asset_key")
+            await announce_change(db, key)
+        await advance(battery.edge, battery.end)
+        assert await adjustments(battery) == []
+        assert (await powers(battery))[:5] == [500, 500, 500, 500, 0]
+
+    async def test_that_the_trader_mends_in_time_cuts_nothing(self, make):
+        battery = await make()
+        await battery.put([500] * 4)
+        await lose(battery, 1, 3, power=900)
+        await advance(battery.edge, battery.start - timedelta(hours=1))
+        assert (await battery.put([100, 100], offset=1)).status_code == 200
+        await advance(battery.edge, battery.end)
+        assert await adjustments(battery) == []
+
+    async def test_is_told_by_an_event_and_kept_as_a_version(self, make):
+        battery = await make()
+        await battery.put([500] * 4)
+        await lose(battery, 0, 2, power=1000)
+        await advance(battery.edge, battery.end)
+        versions = (await battery.client.get(f"{battery.url}/schedule-history")).json()
+        assert versions[0]["kind"] == "ADJUSTMENT"
+        assert versions[0]["authorKind"] == "PLATFORM"
+        events = await battery.edge.pool.fetch(
+            """select data from event_outbox where type = 'schedule.adjusted'
+               union all select data from event where type = 'schedule.adjusted'"""
+        )
+        assert {event["data"]["reason"] for event in events} == {"AVAILABILITY"}
+
+
+class TestLostEnergy:
+    async def test_cuts_charging_that_no_longer_fits(self, make):
+        battery = await make()
+        await battery.put([-1000] * 4)  # to 1900 kWh
+        await lose(battery, 0, 192, energy=500)  # 1500 kWh are left
+        assert (await battery.read())["availableEnergyCapacity"] == 1500
+        await advance(battery.edge, battery.end)
+        cut = await adjustments(battery)
+        assert [(period, reason) for period, _, _, reason in cut] == [
+            (2, "STATE_OF_ENERGY_BOUNDARIES"),
+            (3, "STATE_OF_ENERGY_BOUNDARIES"),
+        ]
+        assert cut[0][2] == pytest.approx(-(1500 - 1450) / 0.9 * 4)
+        assert cut[1][2] == pytest.approx(0)
+        assert (await battery.energies())[-1] == pytest.approx(1500)
+
+    async def test_cuts_the_discharging_that_relied_on_what_was_cut(self, make):
+        battery = await make()
+        await battery.put([-1000] * 4 + [0] * 4 + [900] * 7)  # 1900 kWh, then down to 150
+        await lose(battery, 0, 4, power=1000)
+        await advance(battery.edge, battery.end)
+        cut = await adjustments(battery)
+        assert [(p, r) for p, _, _, r in cut[:4]] == [(p, "AVAILABILITY") for p in range(4)]
+        assert {r for _, _, _, r in cut[4:]} == {"STATE_OF_ENERGY_BOUNDARIES"}
+        assert [p for p, _, _, _ in cut[4:]] == [12, 13, 14]
+        energies = await battery.energies()
+        assert min(energies) >= -1e-6
+        assert energies[-1] == pytest.approx(0, abs=1e-6)
+
+    async def test_does_not_keep_the_trader_from_changes_that_improve_it(self, make):
+        battery = await make()
+        await battery.put([-1000] * 4)
+        await lose(battery, 0, 192, energy=500)
+        assert (await battery.put([100], offset=50)).status_code == 200
+        problem(await battery.put([-100], offset=60), 422, "energy-out-of-bounds")
+
+
+class TestCycleLimit:
+    async def test_is_cut_per_market_day(self, make):
+        battery = await make(dailyCycleLimit=0.5)  # 1000 kWh a day
+        charge = [-1000.0] * 4
+        answer = await battery.put([900.0] * 4 + charge + [800.0] * 4 + charge, offset=40)
+        assert answer.status_code == 200
+        await advance(battery.edge, battery.end)
+        cut = await adjustments(battery)
+        assert {reason for _, _, _, reason in cut} >= {"CYCLE_LIMIT"}
+        assert [p for p, _, _, r in cut if r == "CYCLE_LIMIT"] == [48, 49, 50, 51]
+        assert [after for p, _, after, _ in cut if p in (48, 49)] == [pytest.approx(400), pytest.approx(0)]
+
+    async def test_of_the_year_is_cut(self, make):
+        battery = await make(annualCycleLimit=0.3)  # 600 kWh
+        await battery.put([900.0] * 4, offset=10)
+        await advance(battery.edge, battery.end)
+        cut = await adjustments(battery)
+        assert [(p, r) for p, _, _, r in cut] == [(12, "CYCLE_LIMIT"), (13, "CYCLE_LIMIT")]
+        assert cut[0][2] == pytest.approx(600)
+
+    async def test_that_is_kept_cuts_nothing(self, make):
+        battery = await make(dailyCycleLimit=0.5, annualCycleLimit=3)
+        await battery.put([900.0] * 4, offset=40)
+        await battery.put([-1000.0] * 4 + [800.0] * 4, offset=130)
+        await advance(battery.edge, battery.end)
+        assert await adjustments(battery) == []
+
+
+class TestRating:
+    async def test_that_falls_below_the_promise_shrinks_what_is_available(self, make, app):
+        battery = await make()
+        await battery.put([800] * 2)
+        operator = battery.organisation.admin
+        answer = await operator.put(
+            f"/physical-assets/{battery.physical[0]['id']}/parameters",
+            json={
+                "ratedChargePower": 500,
+                "ratedDischargePower": 500,
+                "energyCapacity": 2000,
+                "chargeEfficiency": 0.9,
+                "dischargeEfficiency": 0.9,
+                "validFrom": wire(battery.start + QUARTER),
+            },
+        )
+        assert answer.status_code == 200, answer.text
+        await advance(battery.edge, battery.end)
+        assert await adjustments(battery) == [(1, 800, 500, "AVAILABILITY")]
