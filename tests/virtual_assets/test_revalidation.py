@@ -11,28 +11,24 @@ from tests.virtual_assets.test_schedules import problem
 
 from gridloom.edge.dispatch import Edge
 from gridloom.jobs import run_due_platform_jobs
-from gridloom.kernel.ids import uuid7
-from gridloom.physical_assets.availability.changes import announce_change
 
 GATE = timedelta(seconds=480)
 
 
-async def lose(battery: Battery, first: int, end: int, *, power: float = 0.0, energy: float = 0.0) -> None:
+async def lose(battery: Battery, first: int, end: int, *, power: float = 0.0, energy: float = 0.0) -> str:
     """Have the physical battery miss something in these periods of the virtual one."""
-    async with battery.edge.pool.acquire() as db, db.transaction():
-        key = await db.fetchval("select key from asset where id = $1", battery.physical[0]["id"])
-        await db.execute(
-            """insert into unavailability (asset_key, id, description, type, starts_at, ends_at, energy_kwh,
-                 charge_power_kw, discharge_power_kw, created_by)
-               values ($1, $2, '', 'OUTAGE', $3, $4, $5, $6, $6, $2)""",
-            key,
-            uuid7(),
-            battery.start + first * QUARTER,
-            battery.start + end * QUARTER,
-            energy,
-            power,
-        )
-        await announce_change(db, key)
+    answer = await battery.organisation.engineer.post(
+        f"/physical-assets/{battery.physical[0]['id']}/unavailability",
+        json={
+            "description": "A transformer trips",
+            "type": "OUTAGE",
+            "start": wire(battery.start + first * QUARTER),
+            "end": wire(battery.start + end * QUARTER),
+            "volume": {"energyCapacity": energy, "powerCapacity": {"charge": power, "discharge": power}},
+        },
+    )
+    assert answer.status_code == 201, answer.text
+    return answer.headers["Location"]
 
 
 async def advance(edge: Edge, until: datetime) -> None:
@@ -107,11 +103,9 @@ class TestLostPower:
     async def test_that_comes_back_before_the_gate_closes_cuts_nothing(self, make):
         battery = await make()
         await battery.put([500] * 4)
-        await lose(battery, 1, 3, power=900)
+        outage = await lose(battery, 1, 3, power=900)
         await advance(battery.edge, battery.start - timedelta(hours=1))
-        async with battery.edge.pool.acquire() as db, db.transaction():
-            key = await db.fetchval("delete from unavailability returning asset_key")
-            await announce_change(db, key)
+        assert (await battery.organisation.engineer.delete(outage)).status_code == 204
         await advance(battery.edge, battery.end)
         assert await adjustments(battery) == []
         assert (await powers(battery))[:5] == [500, 500, 500, 500, 0]

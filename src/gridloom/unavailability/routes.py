@@ -16,6 +16,7 @@ from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
 from gridloom.physical_assets.availability import load_circumstances
+from gridloom.physical_assets.availability.changes import announce_change
 from gridloom.physical_assets.conflicts import find_conflicts
 from gridloom.physical_assets.store import lock_asset
 from gridloom.unavailability import rules, store
@@ -161,7 +162,8 @@ async def _check(call: Call, asset_key: int, window: Window, content: NewUnavail
 async def _tell(
     call: Call, reach: Reach, asset_id: UUID, unavailability_id: UUID, what: str, content: NewUnavailability
 ) -> None:
-    """The logbook and the event stream, in the transaction of the change."""
+    """The logbook, the event stream and whoever has promised the asset, in the transaction of the change."""
+    await announce_change(call.db, reach.key)
     await write_system_entry(
         call.db,
         reach.key,
