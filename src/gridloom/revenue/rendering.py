@@ -60,8 +60,12 @@ def _column(category: Category, part: Part) -> pa.Array:
     values, shown = part.values(category), part.is_shown(category)
     if category.formula.is_total and shown is None:
         return pa.array(values)
-    missing = np.isnan(values)
-    return pa.array(values, mask=missing if shown is None else missing | ~shown)
+    there = ~np.isnan(values)
+    if shown is not None:
+        there &= shown
+    # The values stay where they are; only the bits that say which of them count are made.
+    bits = pa.py_buffer(np.packbits(there, bitorder="little"))
+    return pa.Array.from_buffers(pa.float64(), len(values), [bits, pa.py_buffer(np.ascontiguousarray(values))])
 
 
 async def json_chunks(report: Report, parts: AsyncIterator[Part]) -> AsyncIterator[bytes]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -31,7 +32,7 @@ DAYS_AT_ONCE: Final = 375
 """Bound what is in memory: the sheets of 8,000 asset-days, and a year of quarter-hours in all categories."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Report:
     """What is asked."""
 
@@ -41,19 +42,19 @@ class Report:
     categories: tuple[Category, ...]
     as_of: datetime | None = None
 
-    @property
+    @cached_property
     def span(self) -> Span:
         return Span(self.window.start.timestamp(), self.window.end.timestamp())
 
-    @property
+    @cached_property
     def sources(self) -> frozenset[Source]:
         return frozenset().union(*(category.sources for category in self.categories))
 
-    @property
+    @cached_property
     def kept_sources(self) -> tuple[Source, ...]:
         return tuple(source for source in KEPT_SOURCES if source in self.sources)
 
-    @property
+    @cached_property
     def measures(self) -> frozenset[str]:
         return frozenset().union(*(category.formula.measures for category in self.categories))
 
@@ -113,6 +114,19 @@ async def report_parts(db: Database, report: Report) -> AsyncIterator[Part]:
         return
     for days in parts_of(numbers, at_once):
         yield await _part_from_sheets(db, report, background, days)
+
+
+async def begun(parts: AsyncIterator[Part]) -> AsyncIterator[Part]:
+    """The same parts, the first of them made already: what fails at the start fails before anything is sent."""
+    first = await anext(parts, None)
+
+    async def chained() -> AsyncIterator[Part]:
+        if first is not None:
+            yield first
+        async for part in parts:
+            yield part
+
+    return chained()
 
 
 async def _read_background(db: Database, report: Report) -> Background:

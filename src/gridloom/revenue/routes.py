@@ -21,7 +21,7 @@ from gridloom.revenue import store
 from gridloom.revenue.categories import CATEGORIES
 from gridloom.revenue.model import LONGEST_REPORT_DAYS, Contribution, Subject
 from gridloom.revenue.rendering import DataPointMetaData, json_chunks, record_batches, schema_of
-from gridloom.revenue.reporting import Part, Report, all_categories, report_parts
+from gridloom.revenue.reporting import Part, Report, all_categories, begun, report_parts
 from gridloom.settlements.market_days import day_edges_s, instant_of
 
 TAG: Final = "Revenue reporting"
@@ -150,7 +150,7 @@ async def _answer(call: Call, subject: Subject, query: DataPointQuery) -> Stream
         categories=all_categories(names),
         as_of=query.as_of,
     )
-    parts = report_parts(call.pool, report)
+    parts = await begun(report_parts(call.pool, report))
     if call.accepts == JSON:
         return Stream(json_chunks(report, parts), JSON)
     schema = schema_of(report.categories)

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.grid import Grid
 from gridloom.revenue.model import Buckets, Contribution, Rating
-from gridloom.settlements.market_days import IntArray
-from gridloom.settlements.measures import BLOCK_SOURCES, MEASURES, PERIOD_SOURCES, POSITION, Source, positions_of
-from gridloom.settlements.sheets import decode_sheet, spread_blocks
+from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, MEASURES, POSITION, Source, positions_of
+from gridloom.settlements.sheets import decode_sheets, spread_blocks
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -99,40 +98,25 @@ def presence(grid: Grid, days: Iterable[KeptDay], contributions: Sequence[Contri
 def _by_period(grid: Grid, days: Sequence[KeptDay], sources: frozenset[Source]) -> FloatArray:
     """One asset's measures by period over the whole grid."""
     result = np.zeros((len(MEASURES), grid.period_count))
-    first = int(grid.numbers[0])
-    for source in PERIOD_SOURCES:
-        if source in sources:
-            rows = result[positions_of(source)]
-            for day in days:
-                body = day.sheets.get(source)
-                if body is not None:
-                    place = day.number - first
-                    rows[:, grid.offsets[place] : grid.offsets[place + 1]] = decode_sheet(source, body)
-    for source in BLOCK_SOURCES:
-        if source in sources:
-            blocks = _blocks(days, source, grid.numbers)
-            if blocks is not None:
-                result[positions_of(source)] = spread_blocks(blocks, grid.numbers)
-    return result
-
-
-def _blocks(days: Sequence[KeptDay], source: Source, numbers: IntArray) -> FloatArray | None:
-    """One asset's measures by block, six a day."""
-    result: FloatArray | None = None
-    for day in days:
-        body = day.sheets.get(source)
-        if body is None:
+    by_number = {day.number: day.sheets for day in days}
+    numbers: list[int] = grid.numbers.tolist()
+    widths: list[int] = np.diff(grid.offsets).tolist()
+    for source in sources:
+        bodies = [by_number[number].get(source) if number in by_number else None for number in numbers]
+        if not any(bodies):
             continue
-        sheet = decode_sheet(source, body)
-        if result is None:
-            result = np.zeros((sheet.shape[0], sheet.shape[1] * len(numbers)))
-        place = (day.number - int(numbers[0])) * sheet.shape[1]
-        result[:, place : place + sheet.shape[1]] = sheet
+        if source in BLOCK_SOURCES:
+            blocks = decode_sheets(source, bodies, [BLOCKS_A_DAY] * len(bodies))
+            result[positions_of(source)] = spread_blocks(blocks, grid.numbers)
+        else:
+            result[positions_of(source)] = decode_sheets(source, bodies, widths)
     return result
 
 
 def rated_power_mw(ratings: Sequence[Rating], buckets: Buckets) -> FloatArray:
     """The rated power that stands in each bucket: that of the assets alive in it, or of all where none is."""
+    if len(ratings) == 1:
+        return ratings[0].mean_mw(buckets.starts_s, buckets.ends_s)
     alive = np.zeros(len(buckets))
     ever = np.zeros(len(buckets))
     for rating in ratings:

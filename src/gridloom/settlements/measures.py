@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 
@@ -58,6 +59,7 @@ KEPT_SOURCES: Final = (*PERIOD_SOURCES, *BLOCK_SOURCES)
 BLOCKS_A_DAY: Final = 6
 
 
+@cache
 def positions_of(source: Source) -> slice:
     """Where a source's measures stand among all of them."""
     places = [position for position, measure in enumerate(MEASURES) if measure.source is source]

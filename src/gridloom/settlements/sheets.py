@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -32,8 +33,27 @@ def encode_sheet(source: Source, sheet: FloatArray) -> bytes | None:
 
 
 def decode_sheet(source: Source, body: bytes) -> FloatArray:
-    raw = body if source in BLOCK_SOURCES else _decompressor().decompress(body)
-    return np.frombuffer(raw, dtype="<f8").reshape(measure_count(source), -1)
+    return np.frombuffer(_raw(source, body), dtype="<f8").reshape(measure_count(source), -1)
+
+
+def decode_sheets(source: Source, bodies: Sequence[bytes | None], widths: Sequence[int]) -> FloatArray:
+    """The sheets of consecutive days side by side; a day without one is 0. Days of one width are read as one array."""
+    count = measure_count(source)
+    result = np.zeros((count, sum(widths)))
+    first = place = 0
+    for width, days in groupby(widths):
+        last = first + len(list(days))
+        empty = bytes(8 * count * width)
+        raw = b"".join([empty if body is None else _raw(source, body) for body in bodies[first:last]])
+        sheets = np.frombuffer(raw, dtype="<f8").reshape(last - first, count, width)
+        until = place + (last - first) * width
+        result[:, place:until] = sheets.transpose(1, 0, 2).reshape(count, -1)
+        first, place = last, until
+    return result
+
+
+def _raw(source: Source, body: bytes) -> bytes:
+    return body if source in BLOCK_SOURCES else _decompressor().decompress(body)
 
 
 @cache
