@@ -52,7 +52,7 @@ _HEADERS = {
     "last_event_id": "Last-Event-ID",
 }
 _RENAMED = {"page_size": "limit"}
-_VERBATIM = frozenset({"refresh_token"})  # as OAuth spells it
+_SPELT = {"refresh_token": "refresh_token", "exchange_notification_ids": "exchangeNotificationIds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +158,12 @@ class Declared(Generic[P, T]):
 
 
 def _named(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name if name in _VERBATIM else wire_name(name): value for name, value in values.items() if value is not KEEP
-    }
+    return {field_name(name): value for name, value in values.items() if value is not KEEP}
+
+
+def field_name(name: str) -> str:
+    """A field's name in a body: by rule, but for the few that the contract spells otherwise."""
+    return _SPELT.get(name) or wire_name(name)
 
 
 # --- an operation with one answer ------------------------------------------------------------------------------------

@@ -10,10 +10,21 @@ import time
 import httpx2
 import pytest
 from tests.client.conftest import Terminal
-from tests.people import OPERATOR_USERNAME, PASSWORD
+from tests.people import OPERATOR_USERNAME, PASSWORD, People
 
 from gridloom_client import Tokens
 from gridloom_client.commands.credentials import Credentials, CredentialsFile
+
+
+@pytest.fixture
+async def signed_in(terminal: Terminal, people: People) -> Terminal:
+    """A terminal at which the operator's ADMIN has signed in before."""
+    person = await people.operator()
+    tokens = Tokens(
+        access_token=person.tokens.access, refresh_token=person.tokens.refresh, expires_at=time.time() + 900
+    )
+    CredentialsFile(terminal.home / "gridloom").write(Credentials(url=terminal.address, tokens=tokens))
+    return terminal
 
 
 async def sign_in(terminal: Terminal) -> None:
@@ -31,9 +42,8 @@ class TestSigningIn:
         me = json.loads((await terminal("whoami", "--json")).out)
         assert me["username"] == OPERATOR_USERNAME
 
-    async def test_is_over_after_logout(self, terminal: Terminal):
-        await sign_in(terminal)
-        file = CredentialsFile(terminal.home / "gridloom")
+    async def test_is_over_after_logout(self, terminal: Terminal, signed_in: Terminal):
+        file = CredentialsFile(signed_in.home / "gridloom")
         credentials = file.read()
         assert credentials is not None
         assert (await terminal("logout")).out == "Signed out.\n"
@@ -48,13 +58,12 @@ class TestSigningIn:
         assert ended.err.count("\n") == 1
         assert "Traceback" not in ended.err
 
-    async def test_renews_its_tokens_once_for_commands_that_run_at_once(self, terminal: Terminal):
-        await sign_in(terminal)
-        file = CredentialsFile(terminal.home / "gridloom")
+    async def test_renews_its_tokens_once_for_commands_that_run_at_once(self, signed_in: Terminal):
+        file = CredentialsFile(signed_in.home / "gridloom")
         old = file.load()
         assert old is not None
         file.save(Tokens(access_token=old.access_token, refresh_token=old.refresh_token, expires_at=0))
-        ends = await asyncio.gather(*(terminal("whoami", "--json") for _ in range(4)))
+        ends = await asyncio.gather(*(signed_in("whoami", "--json") for _ in range(4)))
         assert [ended.code for ended in ends] == [0, 0, 0, 0], ends
         assert file.load() != old
 
@@ -72,25 +81,21 @@ class TestSigningIn:
         assert "signed in to http://elsewhere.test" in ended.err
 
 
-@pytest.mark.usefixtures("operator")
 class TestCommands:
-    async def test_show_organisations_as_a_table_and_as_json(self, terminal: Terminal):
-        await sign_in(terminal)
-        table = await terminal("organisations", "list")
+    async def test_show_organisations_as_a_table_and_as_json(self, signed_in: Terminal):
+        table = await signed_in("organisations", "list")
         assert table.out.splitlines()[1].split() == ["ID", "Name", "Kind"]
-        organisations = json.loads((await terminal("organisations", "list", "--json")).out)
+        organisations = json.loads((await signed_in("organisations", "list", "--json")).out)
         assert any(organisation["kind"] == "OPERATOR" for organisation in organisations)
 
-    async def test_call_any_path_with_any_body(self, terminal: Terminal):
-        await sign_in(terminal)
-        made = await terminal("call", "POST", "/organisations", "--data", '{"name": "Called", "kind": "PARTICIPANT"}')
+    async def test_call_any_path_with_any_body(self, signed_in: Terminal):
+        made = await signed_in("call", "POST", "/organisations", "--data", '{"name": "Called", "kind": "PARTICIPANT"}')
         organisation = json.loads(made.out)
-        read = await terminal("call", "get", f"/organisations/{organisation['id']}")
+        read = await signed_in("call", "get", f"/organisations/{organisation['id']}")
         assert json.loads(read.out)["name"] == "Called"
 
-    async def test_end_with_the_problem_as_json_when_json_is_asked_for(self, terminal: Terminal):
-        await sign_in(terminal)
-        ended = await terminal("call", "GET", "/organisations/01890000-0000-7000-8000-000000000001", "--json")
+    async def test_end_with_the_problem_as_json_when_json_is_asked_for(self, signed_in: Terminal):
+        ended = await signed_in("call", "GET", "/organisations/01890000-0000-7000-8000-000000000001", "--json")
         assert ended.code == 1
         assert json.loads(ended.err)["status"] == 404
 
@@ -109,10 +114,9 @@ class TestCommands:
         ids=lambda given: " ".join(given) if isinstance(given, list) else None,
     )
     async def test_end_with_a_sentence_and_never_with_a_traceback(
-        self, terminal: Terminal, arguments: list[str], code: int
+        self, signed_in: Terminal, arguments: list[str], code: int
     ):
-        await sign_in(terminal)
-        ended = await terminal(*arguments)
+        ended = await signed_in(*arguments)
         assert ended.code == code, ended
         assert "Traceback" not in ended.out + ended.err
 

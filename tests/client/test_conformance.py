@@ -19,8 +19,8 @@ import pytest
 from gridloom.operate import interface_json
 from gridloom.settings import read_settings
 from gridloom_client import AsyncClient, Client
-from gridloom_client.operations import OPERATIONS, Collection, Declared, Stream
-from gridloom_client.wire import parameter_name, wire_name
+from gridloom_client.operations import OPERATIONS, Collection, Declared, Stream, field_name
+from gridloom_client.wire import parameter_name
 
 HEADERS = {"if_match", "idempotency_key", "content_type", "last_event_id"}
 
@@ -104,10 +104,10 @@ class TestEveryOperation:
         if not given:
             return
         schema = resolved(content["application/json"]["schema"])
-        names = {"refresh_token" if name == "refresh_token" else wire_name(name) for name in given}
+        names = {field_name(name) for name in given}
         assert names == set(schema["properties"])
         if method != "PATCH":
-            mandatory = {wire_name(name) for name, is_mandatory in given.items() if is_mandatory} - {"refreshToken"}
+            mandatory = {field_name(name) for name, is_mandatory in given.items() if is_mandatory}
             assert mandatory <= set(schema.get("required", names))
 
     @every_shared

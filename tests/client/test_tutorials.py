@@ -49,7 +49,7 @@ class TestTutorial:
                 printed = output.getvalue()
 
     async def test_for_the_command_line_does_what_it_shows(self, terminal: Terminal):
-        environment = terminal.environment | {"GRIDLOOM_USERNAME": OPERATOR_USERNAME, "GRIDLOOM_PASSWORD": PASSWORD}
+        environment = terminal.environment | {"OPERATOR": OPERATOR_USERNAME, "OPERATOR_PASSWORD": PASSWORD}
         script, expectations = "", []
         for language, text in blocks("command-line.md"):
             if language != "console":

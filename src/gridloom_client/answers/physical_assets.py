@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 from uuid import UUID
 
 import msgspec
@@ -91,17 +92,35 @@ class AncillaryBid(Answered):
     """Prices in EUR, capacity in kW."""
 
     id: UUID
-    capacity_price: float
+    capacity_price: Decimal
     offered_capacity: float
-    energy_price: float | None = None
-    status: str | None = None
+    status: str
+    energy_price: Decimal | None = None
 
 
 class AncillaryEntry(Answered):
     delivery_day: date
     product: str
     product_date_code: str
-    bids: tuple[AncillaryBid, ...] = ()
+    bids: tuple[AncillaryBid, ...]
+
+
+class AncillaryResult(Answered):
+    """Capacity in kW; `revision` counts corrections."""
+
+    bid_id: UUID
+    accepted: bool
+    accepted_capacity: float
+    revision: int
+    recorded_at: datetime
+    settlement_price: Decimal | None = None
+
+
+class AncillaryResults(Answered):
+    delivery_day: date
+    product: str
+    product_date_code: str
+    results: tuple[AncillaryResult, ...]
 
 
 class PowerCapacity(Answered):
@@ -126,21 +145,78 @@ class Unavailability(Answered):
     start: datetime
     end: datetime
     volume: Volume
-    exchange_notification_ids: tuple[UUID, ...] = msgspec.field(name="exchangeNotificationIds", default=())
+    exchange_notification_ids: tuple[UUID, ...] = msgspec.field(name="exchangeNotificationIds")
+
+
+class Conflict(Answered):
+    """Something promised that is no longer available: kW."""
+
+    kind: str
+    start: datetime
+    end: datetime
+    power: float
+    available: float
+    detail: str
+    id: UUID | None = None
+    product_date_code: str | None = None
+    virtual_asset_id: UUID | None = None
+
+
+class ChangedUnavailability(Answered):
+    """An unavailability after a change, with what no longer fits on account of it."""
+
+    id: UUID
+    physical_asset_id: UUID
+    description: str
+    type: str
+    start: datetime
+    end: datetime
+    volume: Volume
+    conflicts: tuple[Conflict, ...]
+    exchange_notification_ids: tuple[UUID, ...] = msgspec.field(name="exchangeNotificationIds")
+
+
+class ExchangeNotification(Answered):
+    """A REMIT message; capacity in kW."""
+
+    id: UUID
+    physical_asset_id: UUID
+    message_id: str
+    version: int
+    event_status: str
+    unavailability_type: str
+    event_type: str
+    reason_code: str
+    unit_type: str
+    asset_eic: str
+    bidding_zone: str
+    installed_capacity: float
+    available_capacity: float
+    unavailable_capacity: float
+    event_start: datetime
+    event_end: datetime
+    cause: str
+    published_at: datetime
+    unavailability_ids: tuple[UUID, ...]
+    capacity_intervals: tuple[Record, ...]
+    duration_uncertainty: str | None = None
+    remarks: str | None = None
 
 
 class LogbookEntry(Answered):
+    """`impact` is POSITIVE, NEUTRAL or NEGATIVE; `source` USER or SYSTEM."""
+
     id: UUID
     title: str
-    description: str | None = None
-    type: str | None = None
-    impact: str | None = None
-    start: datetime | None = None
+    description: str
+    type: str
+    impact: str
+    start: datetime
+    tags: tuple[str, ...]
+    created_at: datetime
+    source: str
     end: datetime | None = None
-    tags: tuple[str, ...] = ()
     author_id: UUID | None = None
-    created_at: datetime | None = None
-    source: str | None = None
     corrects_id: UUID | None = None
 
 

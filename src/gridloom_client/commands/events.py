@@ -6,12 +6,12 @@ import sys
 
 import msgspec
 from cyclopts import App
+from rich.console import Console
 from rich.markup import escape
 
 from gridloom_client.answers.events import Event
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import console
 
 app = App(name="events", help="What happens, as it happens.", group="Using the platform")
 
@@ -46,7 +46,7 @@ def _print(event: Event, options: Options) -> None:
         sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
     else:
         when = event.time.strftime("%H:%M:%S")
-        console().print(
+        Console().print(
             f"[dim]{when}[/] [bold]{escape(event.type)}[/] {escape(event.subject or '')} [dim]{escape(data)}[/]",
             soft_wrap=True,
             highlight=False,

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -26,8 +26,15 @@ _COLOURS = {
 }
 
 
-def console() -> Console:
-    return Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)
+def show(*renderables: RenderableType) -> None:
+    """On a terminal as wide as it is; into a pipe without padding."""
+    if sys.stdout.isatty():
+        Console().print(*renderables, sep="\n")
+        return
+    console = Console(width=_PIPE_WIDTH)
+    with console.capture() as captured:
+        console.print(*renderables, sep="\n")
+    sys.stdout.writelines(line.rstrip() + "\n" for line in captured.get().splitlines())
 
 
 def print_json(value: Any) -> None:
@@ -47,9 +54,9 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     for row in rows:
         table.add_row(*map(_cell, row))
     if table.row_count:
-        console().print(table)
+        show(table)
     else:
-        console().print(f"No {title.lower()}.")
+        show(f"No {title.lower()}.")
 
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
@@ -58,8 +65,7 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     for name, value in facts.items():
         if value is not None and value != ():
             table.add_row(Text(name, style="dim"), _cell(value))
-    console().print(Text(title, style="bold"))
-    console().print(table)
+    show(Text(title, style="bold"), table)
 
 
 def _cell(value: Any) -> Text:

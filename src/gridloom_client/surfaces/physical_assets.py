@@ -10,7 +10,10 @@ from typing import Any
 from gridloom_client.answers.answered import Record
 from gridloom_client.answers.physical_assets import (
     AncillaryEntry,
+    AncillaryResults,
     Availability,
+    ChangedUnavailability,
+    ExchangeNotification,
     Grant,
     Health,
     LogbookEntry,
@@ -111,7 +114,15 @@ class PhysicalAssets(Surface[M]):
         """Entries of `{deliveryDay, product, bids: [{capacityPrice, offeredCapacity, energyPrice?}]}`."""
 
     @collection("/physical-assets/{physicalAssetID}/ancillary/bids")
-    def ancillary_bids(self, physical_asset_id: ID, *, page_size: int | None = None) -> AncillaryEntry: ...
+    def ancillary_bids(
+        self,
+        physical_asset_id: ID,
+        *,
+        delivery_day: date | None = None,
+        product: str | None = None,
+        status: str | None = None,
+        page_size: int | None = None,
+    ) -> AncillaryEntry: ...
 
     @operation("DELETE", "/physical-assets/{physicalAssetID}/ancillary/bids/{bidID}")
     def withdraw_offer(self, physical_asset_id: ID, bid_id: ID, *, if_match: str | None = None) -> None: ...
@@ -121,20 +132,28 @@ class PhysicalAssets(Surface[M]):
         """One entry per key, such as `2026-03-29_NEGPOS_00_04`, in the order asked."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/ancillary/bids-by-product-keys")
-    def bids_by_product_keys(
-        self, physical_asset_id: ID, *, product_keys: Sequence[str]
-    ) -> Sequence[AncillaryEntry]: ...
+    def bids_by_product_keys(self, physical_asset_id: ID, *, product_keys: Sequence[str]) -> Sequence[AncillaryEntry]:
+        """The same with all bids, whatever became of them."""
 
     @operation("POST", "/physical-assets/{physicalAssetID}/ancillary/results")
-    def report_results(self, physical_asset_id: ID, body: Sequence[Mapping[str, Any]]) -> Sequence[Record]: ...
+    def report_results(self, physical_asset_id: ID, body: Sequence[Mapping[str, Any]]) -> Sequence[AncillaryResults]:
+        """Entries of `{deliveryDay, product, results: [{bidID, accepted, acceptedCapacity, settlementPrice?}]}`."""
 
     @collection("/physical-assets/{physicalAssetID}/ancillary/results")
-    def results(self, physical_asset_id: ID, *, page_size: int | None = None) -> Record: ...
+    def results(
+        self,
+        physical_asset_id: ID,
+        *,
+        delivery_day: date | None = None,
+        product: str | None = None,
+        page_size: int | None = None,
+    ) -> AncillaryResults: ...
 
     # --- metadata and logbook ---
 
     @operation("GET", "/physical-assets/{physicalAssetID}/metadata")
-    def metadata(self, physical_asset_id: ID) -> Any: ...
+    def metadata(self, physical_asset_id: ID) -> Record:
+        """By category: grid, site, technical, contract, market."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/metadata/{category}")
     def metadata_of(self, physical_asset_id: ID, category: str) -> Record: ...
@@ -154,22 +173,59 @@ class PhysicalAssets(Surface[M]):
         type: str | None = None,
         tag: str | None = None,
         text: str | None = None,
+        source: str | None = None,
+        impact: str | None = None,
         page_size: int | None = None,
     ) -> LogbookEntry: ...
 
     @operation("POST", "/physical-assets/{physicalAssetID}/logbook")
-    def write_logbook(self, physical_asset_id: ID, body: Mapping[str, Any]) -> LogbookEntry: ...
+    def write_logbook(
+        self,
+        physical_asset_id: ID,
+        *,
+        title: str,
+        type: str,
+        start: datetime,
+        description: str | None = None,
+        impact: str | None = None,
+        end: datetime | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> LogbookEntry: ...
 
     @operation("GET", "/physical-assets/{physicalAssetID}/logbook/{entryID}")
     def logbook_entry(self, physical_asset_id: ID, entry_id: ID) -> LogbookEntry: ...
 
     @operation("POST", "/physical-assets/{physicalAssetID}/logbook/{entryID}/corrections")
-    def correct_logbook(self, physical_asset_id: ID, entry_id: ID, body: Mapping[str, Any]) -> LogbookEntry: ...
+    def correct_logbook(
+        self,
+        physical_asset_id: ID,
+        entry_id: ID,
+        *,
+        title: str,
+        type: str,
+        start: datetime,
+        description: str | None = None,
+        impact: str | None = None,
+        end: datetime | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> LogbookEntry:
+        """A new entry that corrects the other; both stay."""
 
     # --- unavailabilities ---
 
     @operation("POST", "/physical-assets/{physicalAssetID}/unavailability")
-    def report_unavailability(self, physical_asset_id: ID, body: Mapping[str, Any]) -> Unavailability: ...
+    def report_unavailability(
+        self,
+        physical_asset_id: ID,
+        *,
+        description: str,
+        type: str,
+        start: datetime,
+        end: datetime,
+        volume: Mapping[str, Any],
+        exchange_notification_ids: Sequence[ID] | None = None,
+    ) -> ChangedUnavailability:
+        """`volume` is what is missing: `{energyCapacity, powerCapacity: {charge, discharge}}` in kWh and kW."""
 
     @collection("/physical-assets/{physicalAssetID}/unavailability")
     def unavailabilities(
@@ -178,6 +234,7 @@ class PhysicalAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
+        type: str | None = None,
         page_size: int | None = None,
     ) -> Unavailability: ...
 
@@ -186,8 +243,18 @@ class PhysicalAssets(Surface[M]):
 
     @operation("PATCH", "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}")
     def change_unavailability(
-        self, physical_asset_id: ID, unavailability_id: ID, body: Mapping[str, Any], *, if_match: str | None = None
-    ) -> Unavailability: ...
+        self,
+        physical_asset_id: ID,
+        unavailability_id: ID,
+        *,
+        description: str | Keep = KEEP,
+        type: str | Keep = KEEP,
+        start: datetime | Keep = KEEP,
+        end: datetime | Keep = KEEP,
+        volume: Mapping[str, Any] | Keep = KEEP,
+        exchange_notification_ids: Sequence[ID] | Keep = KEEP,
+        if_match: str | None = None,
+    ) -> ChangedUnavailability: ...
 
     @operation("DELETE", "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}")
     def cancel_unavailability(
@@ -197,19 +264,34 @@ class PhysicalAssets(Surface[M]):
     # --- exchange notifications ---
 
     @operation("POST", "/physical-assets/{physicalAssetID}/exchange-notifications")
-    def publish_notification(self, physical_asset_id: ID, body: Mapping[str, Any]) -> Record: ...
+    def publish_notification(self, physical_asset_id: ID, body: Mapping[str, Any]) -> ExchangeNotification: ...
 
     @collection("/physical-assets/{physicalAssetID}/exchange-notifications")
-    def notifications(self, physical_asset_id: ID, *, page_size: int | None = None) -> Record: ...
+    def notifications(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        event_status: str | None = None,
+        page_size: int | None = None,
+    ) -> ExchangeNotification: ...
 
     @operation("GET", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}")
-    def notification(self, physical_asset_id: ID, notification_id: ID) -> Record: ...
+    def notification(
+        self, physical_asset_id: ID, notification_id: ID, *, version: int | None = None
+    ) -> ExchangeNotification: ...
 
     @operation("POST", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/revisions")
-    def revise_notification(self, physical_asset_id: ID, notification_id: ID, body: Mapping[str, Any]) -> Record: ...
+    def revise_notification(
+        self, physical_asset_id: ID, notification_id: ID, body: Mapping[str, Any]
+    ) -> ExchangeNotification:
+        """Adds a version and dismisses the one before."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/document")
-    def notification_document(self, physical_asset_id: ID, notification_id: ID, *, format: str | None = None) -> bytes:
+    def notification_document(
+        self, physical_asset_id: ID, notification_id: ID, *, version: int | None = None, format: str | None = None
+    ) -> bytes:
         """XML: the ACER message, or the ENTSO-E document."""
 
     # --- grants ---
