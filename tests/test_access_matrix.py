@@ -16,6 +16,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from tests.assets import register_asset
 from tests.people import OrganisationUnderTest, People, client_of
 from tests.samples import Sampler
 
@@ -43,6 +44,9 @@ class World:
     stranger: OrganisationUnderTest
     operator: httpx2.AsyncClient
     ids: dict[str, UUID]
+    """The owner's."""
+    own: dict[str, UUID]
+    """The stranger's, of what can stand first in a path."""
 
 
 # --- sample resources ----------------------------------------------------------------------------------------------
@@ -56,9 +60,13 @@ async def _created(client: httpx2.AsyncClient, path: str, body: dict[str, Any]) 
     return UUID(answer.json()["id"])
 
 
-async def _asset(world: World, kind: str) -> UUID:
+async def _physical_asset(world: World) -> UUID:
+    return UUID((await register_asset(world.owner)).id)
+
+
+async def _virtual_asset(world: World) -> UUID:
     asset_id = uuid7()
-    await insert_asset(world.edge.pool, asset_id, kind, world.owner.id)
+    await insert_asset(world.edge.pool, asset_id, "VIRTUAL", world.owner.id)
     return asset_id
 
 
@@ -73,25 +81,7 @@ async def _auction(world: World) -> UUID:
         "chargeEfficiency": 0.9,
         "dischargeEfficiency": 0.9,
     }
-    physical = await _created(
-        world.owner.admin,
-        "/physical-assets",
-        {
-            "name": "Backing",
-            "organisationID": str(world.owner.id),
-            "deliveryZone": "TenneT",
-            "parameters": {
-                name: item[name]
-                for name in (
-                    "ratedChargePower",
-                    "ratedDischargePower",
-                    "energyCapacity",
-                    "chargeEfficiency",
-                    "dischargeEfficiency",
-                )
-            },
-        },
-    )
+    physical = (await register_asset(world.owner)).id
     return await _created(
         world.operator,
         "/auctions",
@@ -99,15 +89,15 @@ async def _auction(world: World) -> UUID:
             "start": "2039-01-01T00:00:00Z",
             "end": "2039-01-02T00:00:00Z",
             "item": item,
-            "backing": [{"physicalAssetID": str(physical), "share": 1}],
+            "backing": [{"physicalAssetID": physical, "share": 1}],
             "participants": [str(world.owner.id)],
         },
     )
 
 
 SAMPLES: dict[str, Callable[[World], Awaitable[UUID]]] = {
-    "physicalAssetID": lambda world: _asset(world, "PHYSICAL"),
-    "virtualAssetID": lambda world: _asset(world, "VIRTUAL"),
+    "physicalAssetID": _physical_asset,
+    "virtualAssetID": _virtual_asset,
     "apiKeyID": lambda world: _created(
         world.owner.admin, "/auth/api-keys", {"name": "Sample", "permissions": ["Read:monitoring"]}
     ),
@@ -124,18 +114,67 @@ SAMPLES: dict[str, Callable[[World], Awaitable[UUID]]] = {
 }
 """A real resource of the owner's for each parameter that can stand first in a path."""
 
-BELOW_ANOTHER = {
-    "invitationID",
-    "userID",
-    "blockID",
-    "bidID",
-    "entryID",
-    "unavailabilityID",
-    "notificationID",
-    "deliveryID",
-    "category",
+
+async def _below_the_asset(world: World, collection: str, body: Any) -> UUID:
+    return await _created(world.owner.admin, f"/physical-assets/{world.ids['physicalAssetID']}/{collection}", body)
+
+
+async def _ancillary_bid(world: World) -> UUID:
+    path = f"/physical-assets/{world.ids['physicalAssetID']}/ancillary/bids"
+    bids = [{"capacityPrice": 1, "offeredCapacity": 1000}]
+    answer = await world.owner.admin.post(
+        path, json=[{"deliveryDay": "2040-01-02", "product": "NEGPOS_00_04", "bids": bids}]
+    )
+    assert answer.status_code == 201, answer.text
+    return UUID(answer.json()[0]["bids"][0]["id"])
+
+
+async def _member(world: World) -> UUID:
+    return world.owner.people[Role.VIEWER].id
+
+
+async def _nothing(world: World) -> UUID:
+    return uuid4()
+
+
+WINDOW = {"start": "2040-01-01T00:00:00Z", "end": "2040-01-01T04:00:00Z"}
+EVENT = {"eventStart": WINDOW["start"], "eventEnd": WINDOW["end"]}
+
+BELOW_ANOTHER: dict[str, Callable[[World], Awaitable[UUID]]] = {
+    "userID": _member,
+    "invitationID": lambda world: _created(
+        world.owner.admin, f"/organisations/{world.owner.id}/invitations", {"email": "a@b.c", "role": "VIEWER"}
+    ),
+    "unavailabilityID": lambda world: _below_the_asset(
+        world,
+        "unavailability",
+        {
+            "description": "Sample",
+            "type": "MAINTENANCE",
+            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 1, "discharge": 1}},
+            **WINDOW,
+        },
+    ),
+    "entryID": lambda world: _below_the_asset(
+        world, "logbook", {"title": "Sample", "type": "OTHER", "start": WINDOW["start"]}
+    ),
+    "notificationID": lambda world: _below_the_asset(
+        world,
+        "exchange-notifications",
+        {
+            "unavailabilityType": "PLANNED",
+            "unavailableCapacity": 1,
+            "cause": "Sample",
+            "assetEic": "11WSPEICHER1---L",
+            **EVENT,
+        },
+    ),
+    "bidID": _ancillary_bid,
+    "blockID": _nothing,
+    "deliveryID": _nothing,
+    "category": _nothing,
 }
-"""Parameters that only ever stand below one of the above: whoever may not reach that never gets to look for these."""
+"""The owner's real resources for parameters that only ever stand below one of the above."""
 
 FIXED = {"category": "grid"}
 
@@ -150,11 +189,12 @@ def parameters_of(operation: Operation) -> list[str]:
 @pytest.fixture(scope="session")
 async def world(app: Edge, people: People, operator: httpx2.AsyncClient) -> World:
     owner, stranger = await people.new_organisation("Owner"), await people.new_organisation("Stranger")
-    made = World(app, owner, stranger, operator, {"organisationID": owner.id})
+    made = World(app, owner, stranger, operator, {"organisationID": owner.id}, {})
     needed = {name for operation in PROTECTED for name in parameters_of(operation)}
-    for name, make in SAMPLES.items():
+    for name, make in (SAMPLES | BELOW_ANOTHER).items():
         if name in needed:
             made.ids[name] = await make(made)
+    made.own.update({"organisationID": stranger.id, "physicalAssetID": UUID((await register_asset(stranger)).id)})
     return made
 
 
@@ -308,3 +348,13 @@ class TestEveryOperation:
             if answer.status_code < 300:
                 assert str(id) not in sent, f"the stranger could use {name}"
                 assert str(id) not in answer.text, f"the stranger was shown {name}"
+
+    async def test_does_not_find_anothers_resource_below_ones_own(
+        self, world: World, people: People, sampler: Sampler, operation: Operation
+    ) -> None:
+        first, *rest = parameters_of(operation) or [""]
+        if first not in world.own or not rest or rest[0] in ("organisationID", "category"):
+            pytest.skip("nothing of another's can be named here")
+        stranger = await people.add_member(world.stranger.id, Role.ADMIN)
+        answer = await ask(stranger.client, operation, sampler, world.ids | {first: world.own[first]})
+        assert answer.status_code in (403, 404), f"{answer.status_code}: {answer.text[:500]}"
