@@ -1,0 +1,99 @@
+"""Tables on disk, cut into bodies that the service takes: CSV as it stands, Parquet as Arrow."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from gridloom_client.commands.ending import Misunderstood
+
+ASSET = "physicalAssetID"
+CSV = "text/csv"
+ARROW = "application/vnd.apache.arrow.stream"
+CSV_BYTES = 4 * 1024 * 1024
+CELLS = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some rows of a file as a body; `size` counts towards the file's."""
+
+    body: bytes
+    media_type: str
+    first_row: int
+    size: int
+
+
+class TableFile(Protocol):
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def names_assets(self) -> bool: ...
+
+    def pieces(self) -> Iterator[Piece]: ...
+
+
+@contextmanager
+def open_table(path: Path) -> Iterator[TableFile]:
+    """The file by its ending: .csv or .parquet."""
+    kinds: dict[str, Callable[[BinaryIO, int], TableFile]] = {".csv": _CSVFile, ".parquet": _ParquetFile}
+    kind = kinds.get(path.suffix.lower())
+    if kind is None:
+        raise Misunderstood(f"{path.name} is neither .csv nor .parquet.")
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise Misunderstood(f"{path} cannot be read: {error.strerror}.") from None
+    with file:
+        yield kind(file, path.stat().st_size)
+
+
+class _CSVFile:
+    """Cut between lines, the header repeated above each piece."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._header = file.readline()
+        self.size = size - len(self._header)
+        names = next(csv.reader([self._header.decode("utf-8-sig", "replace").strip()]), [])
+        self.names_assets = ASSET in names
+
+    def pieces(self) -> Iterator[Piece]:
+        first_row = 0
+        header = self._header if self._header.endswith(b"\n") else self._header + b"\n"
+        while lines := self._file.read(CSV_BYTES):
+            lines += self._file.readline()
+            yield Piece(header + lines, CSV, first_row, len(lines))
+            first_row += lines.count(b"\n")
+
+
+class _ParquetFile:
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            raise Misunderstood("Parquet needs pyarrow: pip install 'gridloom[parquet]'.") from None
+        self._arrow: Any = pyarrow
+        try:
+            self._parquet = pyarrow.parquet.ParquetFile(file)
+        except (pyarrow.ArrowInvalid, OSError) as error:
+            raise Misunderstood(f"The file is no Parquet: {error}.") from None
+        self.size = self._parquet.metadata.num_rows
+        self.names_assets = ASSET in self._parquet.schema_arrow.names
+
+    def pieces(self) -> Iterator[Piece]:
+        first_row = 0
+        columns = max(1, len(self._parquet.schema_arrow.names) - 1)
+        for batch in self._parquet.iter_batches(batch_size=max(1, CELLS // columns)):
+            sink = io.BytesIO()
+            with self._arrow.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch)
+            yield Piece(sink.getvalue(), ARROW, first_row, batch.num_rows)
+            first_row += batch.num_rows
