@@ -349,12 +349,22 @@ class TestEveryOperation:
                 assert str(id) not in sent, f"the stranger could use {name}"
                 assert str(id) not in answer.text, f"the stranger was shown {name}"
 
-    async def test_does_not_find_anothers_resource_below_ones_own(
-        self, world: World, people: People, sampler: Sampler, operation: Operation
-    ) -> None:
-        first, *rest = parameters_of(operation) or [""]
-        if first not in world.own or not rest or rest[0] in ("organisationID", "category"):
-            pytest.skip("nothing of another's can be named here")
-        stranger = await people.add_member(world.stranger.id, Role.ADMIN)
-        answer = await ask(stranger.client, operation, sampler, world.ids | {first: world.own[first]})
-        assert answer.status_code in (403, 404), f"{answer.status_code}: {answer.text[:500]}"
+
+NESTED = [
+    operation
+    for operation in PROTECTED
+    if (names := parameters_of(operation))[1:]
+    and names[0] in ("organisationID", "physicalAssetID")
+    and names[1] not in ("organisationID", "category")
+]
+"""Where something of another's can be named below something of one's own."""
+
+
+@pytest.mark.parametrize("operation", NESTED, ids=named)
+async def test_nobody_finds_anothers_resource_below_their_own(
+    world: World, people: People, sampler: Sampler, operation: Operation
+) -> None:
+    first = parameters_of(operation)[0]
+    stranger = await people.add_member(world.stranger.id, Role.ADMIN)
+    answer = await ask(stranger.client, operation, sampler, world.ids | {first: world.own[first]})
+    assert answer.status_code in (403, 404), f"{answer.status_code}: {answer.text[:500]}"

@@ -9,8 +9,9 @@ from typing import Any
 
 import asyncpg
 
-from gridloom.database.pool import server_settings
+from gridloom.database.pool import Pool, server_settings
 from gridloom.edge.dispatch import Edge
+from gridloom.health import Check, HealthChecks
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.mail import Mailer
 from gridloom.identity.passwords import PasswordHasher
@@ -32,6 +33,13 @@ async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
     for resource in (keyring, hasher, mailer, authenticator):
         edge.resources.add(resource)
     edge.authenticator = authenticator
+
+    async def check_revocations(pool: Pool) -> Check:
+        if authenticator.hears_revocations:
+            return Check(name="revocations", status="OK", detail="heard as they happen")
+        return Check(name="revocations", status="DEGRADED", detail="not heard: every token is verified anew")
+
+    edge.resources[HealthChecks].checks.append(check_revocations)
     authenticator.start()
     mailer.start()
     tidying = asyncio.create_task(tidy_for_ever(edge.pool), name="identity-upkeep")
