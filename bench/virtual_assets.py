@@ -192,7 +192,10 @@ def schedule_one_period(harness: Harness, year: Battery) -> None:
                 "PUT",
                 battery.block_url,
                 token=battery.client.token,
-                json=battery.schedule([dice.choice([-5.0, 5.0])], offset=dice.randrange(battery.periods)),
+                json=battery.schedule(
+                    [dice.choice([-5.0, 5.0])],
+                    offset=dice.randrange(battery.periods // 96) * 96 + dice.randrange(20, 60),
+                ),
             )
             for _ in range(64)
         ]
