@@ -20,10 +20,11 @@ _BID = "id, delivery_day, product, capacity_price_eur, offered_capacity_kw, ener
 # At most one row per key, each from the partial index alone; the lateral keeps the plan a lookup per key whatever the
 # planner thinks of the number of keys.
 WAITING = """
-select b.id, k.delivery_day, k.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur, b.status
+select b.id, k.delivery_day, k.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur,
+       'OFFERED' as status
 from unnest($2::date[], $3::text[]) as k (delivery_day, product)
 cross join lateral (
-  select id, capacity_price_eur, offered_capacity_kw, energy_price_eur, status from ancillary_bid
+  select id, capacity_price_eur, offered_capacity_kw, energy_price_eur from ancillary_bid
   where asset_key = $1 and delivery_day = k.delivery_day and product = k.product collate "C" and status = 'OFFERED'
   limit 1
 ) b

@@ -70,4 +70,4 @@ class EntryPlace(Struct, array_like=True):
     """Where a page of entries ends."""
 
     start: Instant
-    sequence: Annotated[int, Meta(ge=0, lt=2**63)]
+    sequence: Annotated[int, Meta(ge=0, lt=2**62)]

@@ -18,11 +18,13 @@ create table ancillary_bid (
   constraint ancillary_bid_status_known check (status in ('OFFERED', 'ACCEPTED', 'REJECTED', 'WITHDRAWN', 'REPLACED')),
   constraint ancillary_bid_capacity_sane check (offered_capacity_kw >= 1000)
 );
--- One bid per asset and product stands, whatever races: until it is withdrawn or replaced. It also answers, from the index
--- alone, which bids wait for a result.
+-- One bid per asset and product stands, whatever races: until it is withdrawn or replaced.
 create unique index ancillary_bid_standing on ancillary_bid (asset_key, delivery_day, product)
-  include (id, capacity_price_eur, offered_capacity_kw, energy_price_eur, status)
   where status in ('OFFERED', 'ACCEPTED', 'REJECTED');
+-- Which bids wait for a result is answered from this index alone. It stays small: a bid leaves it with its result.
+create unique index ancillary_bid_waiting on ancillary_bid (asset_key, delivery_day, product)
+  include (id, capacity_price_eur, offered_capacity_kw, energy_price_eur)
+  where status = 'OFFERED';
 create index ancillary_bid_by_product on ancillary_bid (asset_key, delivery_day, product, sequence);
 -- What still has to be delivered, for comparing it with what can be.
 create index ancillary_bid_to_deliver on ancillary_bid (asset_key, delivery_end) where status in ('OFFERED', 'ACCEPTED');

@@ -1,0 +1,119 @@
+"""Composing and publishing a version of a market message."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from msgspec import UNSET
+
+from gridloom.database.pool import Database
+from gridloom.events.outbox import record_event
+from gridloom.exchange_notifications import rules, store
+from gridloom.exchange_notifications.message import EventStatus, MarketMessage
+from gridloom.exchange_notifications.model import NewCapacityInterval, NewNotification
+from gridloom.exchange_notifications.rules import AssetEicMissing
+from gridloom.identity.reach import Reach
+from gridloom.kernel.codes import BIDDING_ZONE_DE_LU_EIC, EicKind
+from gridloom.kernel.problem import FieldError
+from gridloom.physical_assets.rules import check_eic_code
+
+READ = "Read:physical-assets"
+
+
+async def compose(
+    db: Database,
+    asset_key: int,
+    notification_id: UUID,
+    message_id: str,
+    version: int,
+    status: EventStatus,
+    draft: NewNotification,
+) -> store.StoredNotification:
+    """The version to publish, completed from the asset and checked."""
+    start, end = rules.event_window(draft.event_start, draft.event_end)
+    publisher = await store.read_publisher(db, asset_key, start)
+    asset_eic = publisher.asset_eic if draft.asset_eic is UNSET else draft.asset_eic
+    if asset_eic is None:
+        detail = "Neither the request nor the asset has an EIC."
+        raise AssetEicMissing(detail, errors=[FieldError("/assetEic", detail)])
+    check_eic_code(asset_eic, "/assetEic")
+    bidding_zone = BIDDING_ZONE_DE_LU_EIC if draft.bidding_zone is UNSET else draft.bidding_zone
+    check_eic_code(bidding_zone, "/biddingZone", EicKind.AREA)
+    installed_kw = publisher.installed_capacity_kw if draft.installed_capacity is UNSET else draft.installed_capacity
+    given_kw = None if draft.available_capacity is UNSET else draft.available_capacity
+    available_kw = rules.available_capacity_kw(installed_kw, draft.unavailable_capacity, given_kw)
+    if draft.capacity_intervals:
+        intervals = rules.intervals_of(draft.capacity_intervals, start, end, installed_kw)
+    else:
+        intervals = rules.whole_event(start, end, installed_kw, draft.unavailable_capacity)
+    known = await store.known_unavailabilities(db, asset_key, draft.unavailability_ids)
+    rules.check_unavailabilities(draft.unavailability_ids, known)
+    message = MarketMessage(
+        message_id=message_id,
+        version=version,
+        event_status=status,
+        unavailability_type=draft.unavailability_type,
+        event_type=draft.event_type,
+        reason_code=draft.reason_code or rules.usual_reason(draft.unavailability_type),
+        unit_type=draft.unit_type,
+        asset_name=publisher.asset_name,
+        asset_eic=asset_eic,
+        bidding_zone=bidding_zone,
+        participant_name=publisher.participant_name,
+        installed_capacity_kw=installed_kw,
+        intervals=tuple(intervals),
+        start=start,
+        end=end,
+        duration_uncertainty=draft.duration_uncertainty,
+        cause=draft.cause,
+        remarks=draft.remarks,
+        published_at=publisher.published_at,
+    )
+    return store.StoredNotification(
+        notification_id, message, available_kw, draft.unavailable_capacity, sorted(set(draft.unavailability_ids))
+    )
+
+
+def as_draft(stored: store.StoredNotification) -> NewNotification:
+    """A version as the request that would publish the same; a single interval says no more than the event."""
+    message = stored.message
+    assert message.event_type is not None, "only documents leave it out"
+    assert message.unit_type is not None, "only documents leave it out"
+    intervals = [
+        NewCapacityInterval(start=each.start, end=each.end, unavailable_capacity=each.unavailable_capacity_kw)
+        for each in message.intervals
+    ]
+    return NewNotification(
+        unavailability_type=message.unavailability_type,
+        event_start=message.start,
+        event_end=message.end,
+        unavailable_capacity=stored.unavailable_capacity_kw,
+        cause=message.cause,
+        event_type=message.event_type,
+        reason_code=message.reason_code or UNSET,
+        unit_type=message.unit_type,
+        asset_eic=message.asset_eic,
+        bidding_zone=message.bidding_zone,
+        installed_capacity=message.installed_capacity_kw,
+        capacity_intervals=intervals if len(intervals) > 1 else [],
+        duration_uncertainty=message.duration_uncertainty,
+        remarks=message.remarks,
+        unavailability_ids=stored.unavailability_ids,
+    )
+
+
+async def publish(
+    db: Database, reach: Reach, asset_id: UUID, new: store.StoredNotification, published_by: UUID
+) -> None:
+    """Write the version down and tell whoever listens."""
+    await store.insert_version(db, reach.key, new, published_by)
+    await store.set_unavailabilities(db, reach.key, new.id, new.unavailability_ids)
+    await record_event(
+        db,
+        type="exchange-notification.published",
+        organisation_id=reach.organisation_id,
+        subject=f"physical-assets/{asset_id}/exchange-notifications/{new.id}",
+        permission=READ,
+        asset_key=reach.key,
+        data={"notificationID": new.id, "version": new.message.version},
+    )

@@ -1,0 +1,79 @@
+"""What the lookup of waiting bids costs: an index lookup per key, however many bids there are."""
+
+import time
+from datetime import date, timedelta
+
+import pytest
+from tests.assets import register_asset
+
+from gridloom.ancillary.products import PRODUCTS, product_key
+from gridloom.ancillary.store import WAITING, list_waiting
+
+MOST_MS = 20
+
+
+@pytest.fixture(scope="module")
+async def crowded(app, new_organisation):
+    """An asset with 100,000 bids, half of them waiting, among 20 others with 1,000 each; its key."""
+    owner = await new_organisation()
+    asset = await register_asset(owner)
+    key = await app.pool.fetchval("select key from asset where id = $1", asset.id)
+    others = [
+        await app.pool.fetchval("select key from asset where id = $1", (await register_asset(owner)).id)
+        for _ in range(20)
+    ]
+    days = 100_000 // len(PRODUCTS) + 1
+    rows = [
+        (day, code)
+        for day in (date(2030, 1, 1) + timedelta(days=n) for n in range(days))
+        for code, product in PRODUCTS.items()
+        if product.is_traded_on(day)
+    ]
+    statement = """
+        insert into ancillary_bid (asset_key, id, delivery_day, product, delivery_start, delivery_end,
+          capacity_price_eur, offered_capacity_kw, energy_price_eur, status, placed_at, placed_by)
+        select $1, gen_random_uuid(), day, product, day, day + 1, 1, 1000, 1,
+               case when n % 2 = 0 then 'OFFERED' else 'ACCEPTED' end, now(), gen_random_uuid()
+        from unnest($2::date[], $3::text[]) with ordinality as given (day, product, n)
+    """
+    await app.pool.execute(statement, key, [row[0] for row in rows], [row[1] for row in rows])
+    for other in others:
+        few = rows[:1000]
+        await app.pool.execute(statement, other, [row[0] for row in few], [row[1] for row in few])
+    await app.pool.execute("vacuum analyze ancillary_bid")
+    return key
+
+
+def some_keys(count=200):
+    codes = [code for code, product in PRODUCTS.items() if product.first <= 92]
+    return [product_key(date(2030, 1, 1) + timedelta(days=n % 400), codes[n % len(codes)]) for n in range(count)]
+
+
+class TestLookupOfWaitingBids:
+    async def test_reads_the_index_and_never_the_table_from_end_to_end(self, app, crowded):
+        keys = some_keys()
+        days, codes = [key.delivery_day for key in keys], [key.product.code for key in keys]
+        for mode in ("force_generic_plan", "force_custom_plan"):
+            async with app.pool.acquire() as connection, connection.transaction():
+                await connection.execute(f"set local plan_cache_mode = {mode}")
+                await connection.execute(f"prepare waiting (int, date[], text[]) as {WAITING}")
+                listed = ",".join(f"'{day}'" for day in days)
+                coded = ",".join(f"'{code}'" for code in codes)
+                plan = await connection.fetch(
+                    f"explain (analyze, buffers) execute waiting ({crowded}, array[{listed}]::date[], array[{coded}])"
+                )
+                await connection.execute("deallocate waiting")
+            text = "\n".join(row[0] for row in plan)
+            assert "Seq Scan" not in text, text
+            assert "Index Only Scan using ancillary_bid_waiting" in text, text
+
+    async def test_of_200_keys_over_100_000_bids_takes_under_20_ms(self, app, crowded):
+        keys = some_keys()
+        async with app.pool.acquire() as connection:
+            durations = []
+            for _ in range(7):
+                began = time.perf_counter()
+                found = await list_waiting(connection, crowded, keys)
+                durations.append(1000 * (time.perf_counter() - began))
+        assert 0 < len(found) < 200
+        assert min(durations) < MOST_MS, durations

@@ -1,0 +1,216 @@
+"""Market messages over HTTP: versions, their documents, and what they are about."""
+
+from uuid import uuid4
+
+import pytest
+from tests.assets import pointers, register_asset
+
+from gridloom.exchange_notifications.documents import read_acer_umm, read_entsoe_unavailability
+from gridloom.kernel.codes import eic_check_character
+
+EIC = "11WSPEICHER-NRD" + eic_check_character("11WSPEICHER-NRD")
+MESSAGE = {
+    "unavailabilityType": "PLANNED",
+    "eventStart": "2026-12-01T10:00:00Z",
+    "eventEnd": "2026-12-01T14:00:00Z",
+    "unavailableCapacity": 5000,
+    "cause": "Transformer oil change",
+}
+
+
+async def new_asset(new_organisation):
+    return await register_asset(await new_organisation("Batterie & Söhne"), eicCode=EIC)
+
+
+async def publish(asset, status=201, **changes):
+    answer = await asset.owner.engineer.post(asset.path("/exchange-notifications"), json={**MESSAGE, **changes})
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+async def revise(asset, notification_id, status=201, **changes):
+    path = asset.path(f"/exchange-notifications/{notification_id}/revisions")
+    answer = await asset.owner.engineer.post(path, json=changes)
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+class TestPublication:
+    async def test_is_completed_from_the_asset(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        message = (await publish(asset)).json()
+        assert message.items() >= MESSAGE.items()
+        assert message["version"] == 1
+        assert message["eventStatus"] == "ACTIVE"
+        assert message["eventType"] == "OTHER_UNAVAILABILITY"
+        assert message["reasonCode"] == "B19"
+        assert message["assetEic"] == EIC
+        assert message["biddingZone"] == "10Y1001A1001A82H"
+        assert message["installedCapacity"] == 12_000
+        assert message["availableCapacity"] == 7_000
+        assert message["capacityIntervals"] == [
+            {
+                "start": MESSAGE["eventStart"],
+                "end": MESSAGE["eventEnd"],
+                "availableCapacity": 7_000,
+                "unavailableCapacity": 5_000,
+            }
+        ]
+        read = await asset.owner.viewer.get(asset.path(f"/exchange-notifications/{message['id']}"))
+        assert read.json() == message
+
+    async def test_is_in_whole_minutes(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        answer = await publish(asset, eventStart="2026-12-01T10:00:59.5Z", eventEnd="2026-12-01T14:00:00.001Z")
+        assert answer.json()["eventStart"] == "2026-12-01T10:00:00Z"
+        assert answer.json()["eventEnd"] == "2026-12-01T14:01:00Z"
+
+    @pytest.mark.parametrize(
+        ("changes", "status", "pointer"),
+        [
+            ({"eventEnd": MESSAGE["eventStart"]}, 400, "/eventEnd"),
+            ({"unavailableCapacity": 12_001}, 422, "/unavailableCapacity"),
+            ({"availableCapacity": 6_999}, 422, "/availableCapacity"),
+            ({"assetEic": EIC[:-1] + ("0" if EIC[-1] != "0" else "1")}, 422, "/assetEic"),
+            ({"biddingZone": EIC}, 422, "/biddingZone"),
+            ({"messageID": "has space"}, 400, "/messageID"),
+            ({"messageID": "x" * 36}, 400, "/messageID"),
+            ({"unavailabilityIDs": ["00000000-0000-7000-8000-000000000000"]}, 422, "/unavailabilityIDs/0"),
+            ({"cause": ""}, 400, "/cause"),
+            ({"reasonCode": "B17"}, 400, "/reasonCode"),
+        ],
+    )
+    async def test_refuses_what_does_not_hold_together(self, new_organisation, changes, status, pointer):
+        asset = await new_asset(new_organisation)
+        assert pointers(await publish(asset, status=status, **changes)) == [pointer]
+
+    @pytest.mark.parametrize(
+        ("intervals", "pointer"),
+        [
+            ([("10:30", "14:00", 1)], "/capacityIntervals/0/start"),
+            ([("10:00", "13:59", 1)], "/capacityIntervals/0/end"),
+            ([("10:00", "11:00", 1), ("11:15", "14:00", 1)], "/capacityIntervals/1/start"),
+            ([("10:00", "12:00", 1), ("11:00", "14:00", 1)], "/capacityIntervals/1/start"),
+            ([("10:00", "14:00", 12_001)], "/capacityIntervals/0/unavailableCapacity"),
+        ],
+    )
+    async def test_needs_intervals_that_cover_the_event(self, new_organisation, intervals, pointer):
+        asset = await new_asset(new_organisation)
+        given = [
+            {"start": f"2026-12-01T{start}:00Z", "end": f"2026-12-01T{end}:00Z", "unavailableCapacity": capacity}
+            for start, end, capacity in intervals
+        ]
+        assert pointers(await publish(asset, status=422, capacityIntervals=given)) == [pointer]
+
+    async def test_needs_an_eic(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        assert pointers(await publish(asset, status=422)) == ["/assetEic"]
+        await publish(asset, assetEic=EIC)
+
+    async def test_under_a_message_id_happens_once(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        assert (await publish(asset, messageID="MSG-1")).json()["messageID"] == "MSG-1"
+        assert pointers(await publish(asset, status=409, messageID="MSG-1")) == ["/messageID"]
+
+
+class TestRevision:
+    async def test_adds_a_version_and_dismisses_the_one_before(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        first = (await publish(asset, remarks="one")).json()
+        second = (await revise(asset, first["id"], unavailableCapacity=6_000, eventEnd="2026-12-01T16:00:00Z")).json()
+        assert second["id"] == first["id"]
+        assert second["messageID"] == first["messageID"]
+        assert (second["version"], second["eventStatus"]) == (2, "ACTIVE")
+        assert (second["availableCapacity"], second["remarks"], second["cause"]) == (6_000, "one", MESSAGE["cause"])
+        path = asset.path(f"/exchange-notifications/{first['id']}")
+        old = (await asset.owner.viewer.get(path, params={"version": 1})).json()
+        assert old == {**first, "eventStatus": "DISMISSED"}
+        assert (await asset.owner.viewer.get(path)).json() == second
+        assert (await asset.owner.viewer.get(path, params={"version": 3})).status_code == 404
+        listed = (await asset.owner.viewer.get(asset.path("/exchange-notifications"))).json()
+        assert listed == [second]
+
+    @pytest.mark.parametrize("status", ["DISMISSED", "INACTIVE"])
+    async def test_can_be_the_last_one(self, new_organisation, status):
+        asset = await new_asset(new_organisation)
+        notification_id = (await publish(asset)).json()["id"]
+        assert (await revise(asset, notification_id, eventStatus=status)).json()["eventStatus"] == status
+        closed = await revise(asset, notification_id, status=409)
+        assert closed.json()["type"] == "/docs/problems/notification-closed"
+
+    async def test_of_nothing_is_not_found(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        await revise(asset, uuid4(), status=404)
+
+
+class TestLinks:
+    async def test_are_seen_from_both_sides(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        body = {
+            "description": "",
+            "type": "MAINTENANCE",
+            "start": MESSAGE["eventStart"],
+            "end": MESSAGE["eventEnd"],
+            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 5000, "discharge": 5000}},
+        }
+        notification_id = (await publish(asset)).json()["id"]
+        first = await asset.owner.engineer.post(
+            asset.path("/unavailability"),
+            json={**body, "exchangeNotificationIds": [notification_id, notification_id]},
+        )
+        assert first.json()["exchangeNotificationIds"] == [notification_id]
+        path = asset.path(f"/exchange-notifications/{notification_id}")
+        assert (await asset.owner.viewer.get(path)).json()["unavailabilityIDs"] == [first.json()["id"]]
+        second = await asset.owner.engineer.post(asset.path("/unavailability"), json=body)
+        await revise(asset, notification_id, unavailabilityIDs=[second.json()["id"]])
+        for each, linked in ((first, []), (second, [notification_id])):
+            read = await asset.owner.viewer.get(asset.path(f"/unavailability/{each.json()['id']}"))
+            assert read.json()["exchangeNotificationIds"] == linked
+            assert read.headers["etag"] != each.headers["etag"]
+        await asset.owner.engineer.delete(asset.path(f"/unavailability/{second.json()['id']}"))
+        assert (await asset.owner.viewer.get(path)).json()["unavailabilityIDs"] == []
+
+
+class TestDocument:
+    @pytest.mark.parametrize(("form", "read"), [("acer-umm", read_acer_umm), ("entsoe", read_entsoe_unavailability)])
+    async def test_says_the_same_as_the_message(self, new_organisation, form, read):
+        asset = await new_asset(new_organisation)
+        intervals = [
+            {"start": "2026-12-01T10:00:00Z", "end": "2026-12-01T11:00:00Z", "unavailableCapacity": 5_000},
+            {"start": "2026-12-01T11:00:00Z", "end": "2026-12-01T14:00:00Z", "unavailableCapacity": 2_500.5},
+        ]
+        message = (await publish(asset, capacityIntervals=intervals, remarks="<&> \u0007 \r\n ü")).json()
+        answer = await asset.owner.viewer.get(
+            asset.path(f"/exchange-notifications/{message['id']}/document"), params={"format": form}
+        )
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "application/xml"
+        parsed = read(answer.content)
+        assert parsed.message_id == message["messageID"]
+        assert parsed.version == 1
+        assert parsed.asset_eic == EIC
+        assert parsed.cause == message["cause"]
+        assert parsed.remarks == "<&> \N{REPLACEMENT CHARACTER} \r\n ü"
+        assert parsed.installed_capacity_kw == 12_000
+        assert [interval.unavailable_capacity_kw for interval in parsed.intervals] == [5_000, 2_500.5]
+        assert parsed.published_at.isoformat().replace("+00:00", "Z") == message["publishedAt"]
+
+    async def test_of_an_old_version_is_dismissed(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        notification_id = (await publish(asset)).json()["id"]
+        await revise(asset, notification_id)
+        path = asset.path(f"/exchange-notifications/{notification_id}/document")
+        old = await asset.owner.viewer.get(path, params={"version": 1})
+        assert read_acer_umm(old.content).event_status == "DISMISSED"
+        new = await asset.owner.viewer.get(path, params={"format": "entsoe"})
+        assert read_entsoe_unavailability(new.content).version == 2
+
+    async def test_in_an_unknown_format_is_refused(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        notification_id = (await publish(asset)).json()["id"]
+        path = asset.path(f"/exchange-notifications/{notification_id}/document")
+        answer = await asset.owner.viewer.get(path, params={"format": "pdf"})
+        assert answer.status_code == 400
+        assert pointers(answer) == ["query:format"]
+        not_xml = await asset.owner.viewer.get(path, headers={"Accept": "application/json"})
+        assert not_xml.status_code == 406

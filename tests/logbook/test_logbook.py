@@ -1,0 +1,148 @@
+"""The logbook: written once, never changed, found again."""
+
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from tests.assets import pointers, register_asset
+
+ENTRY = {
+    "title": "Wechselrichterausfall",
+    "description": "Inverter 3 tripped at 100 % load",
+    "type": "INCIDENT",
+    "impact": "NEGATIVE",
+    "start": "2026-05-01T10:00:00Z",
+    "end": "2026-05-01T12:00:00Z",
+    "tags": ["inverter", "night_shift"],
+}
+
+
+async def write(asset, **changes):
+    answer = await asset.owner.engineer.post(asset.path("/logbook"), json={**ENTRY, **changes})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def find(asset, **params):
+    answer = await asset.owner.viewer.get(asset.path("/logbook"), params=params)
+    assert answer.status_code == 200, answer.text
+    return [entry["title"] for entry in answer.json()]
+
+
+class TestEntry:
+    async def test_says_who_wrote_what_when(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        entry = await write(asset)
+        assert entry.items() >= ENTRY.items()
+        assert entry["source"] == "USER"
+        assert entry["correctsID"] is None
+        me = (await asset.owner.engineer.get("/auth/me")).json()["id"]
+        assert entry["authorID"] == me
+        assert (await asset.owner.viewer.get(asset.path(f"/logbook/{entry['id']}"))).json() == entry
+
+    async def test_is_corrected_by_another_entry(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        entry = await write(asset)
+        path = asset.path(f"/logbook/{entry['id']}/corrections")
+        answer = await asset.owner.engineer.post(path, json={**ENTRY, "title": "Inverter 4, not 3"})
+        assert answer.status_code == 201
+        assert answer.json()["correctsID"] == entry["id"]
+        assert (await asset.owner.viewer.get(asset.path(f"/logbook/{entry['id']}"))).json() == entry
+
+    async def test_of_another_asset_is_not_found(self, new_organisation):
+        owner = await new_organisation()
+        asset, other = await register_asset(owner), await register_asset(owner)
+        entry = await write(asset)
+        assert (await owner.viewer.get(other.path(f"/logbook/{entry['id']}"))).status_code == 404
+        answer = await owner.engineer.post(other.path(f"/logbook/{entry['id']}/corrections"), json=ENTRY)
+        assert answer.status_code == 404
+        assert (await owner.viewer.get(asset.path(f"/logbook/{uuid4()}"))).status_code == 404
+
+    async def test_ends_after_it_starts(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        answer = await asset.owner.engineer.post(asset.path("/logbook"), json={**ENTRY, "end": ENTRY["start"]})
+        assert answer.status_code == 400
+        assert pointers(answer) == ["/end"]
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "update logbook_entry set title = 'x'",
+            "delete from logbook_entry",
+            "truncate logbook_entry",
+            "set local session_replication_role = replica; delete from logbook_entry",
+        ],
+    )
+    async def test_can_be_neither_changed_nor_removed_in_the_database(self, app, new_organisation, statement):
+        await write(await register_asset(await new_organisation()))
+        async with app.pool.acquire() as connection, connection.transaction():
+            with pytest.raises(asyncpg.RestrictViolationError, match="append-only"):
+                async with connection.transaction():
+                    await connection.execute(statement)
+
+
+class TestSearch:
+    async def test_finds_by_text_anywhere_in_any_case_taken_literally(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await write(asset)
+        await write(asset, title="Round", description="nothing found")
+        for text in ("richter", "WECHSEL", "inverter 3 TRIPPED", "100 %", "t 1"):
+            assert await find(asset, text=text) == ["Wechselrichterausfall"], text
+        for text in ("100_%", "%", "_", "\\", "inverter%load"):
+            assert await find(asset, text=text) == (["Wechselrichterausfall"] if text == "%" else []), text
+
+    async def test_narrows_by_type_tags_source_and_impact(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await write(asset)
+        await write(asset, title="Visit", type="INSPECTION", impact="NEUTRAL", tags=["inverter"])
+        assert await find(asset, type="INSPECTION") == ["Visit"]
+        assert len(await find(asset, tag="inverter")) == 2
+        assert await find(asset, tag="inverter,night_shift") == ["Wechselrichterausfall"]
+        assert await find(asset, impact="NEUTRAL") == ["Visit"]
+        assert await find(asset, source="SYSTEM") == []
+
+    async def test_narrows_to_what_overlaps_a_window(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await write(asset)
+        await write(asset, title="Moment", end=None, start="2026-05-02T00:00:00Z")
+        assert await find(asset, start="2026-05-01T12:00:00Z") == ["Moment"]
+        assert await find(asset, start="2026-05-01T11:59:59Z", end="2026-05-02T00:00:00Z") == ["Wechselrichterausfall"]
+        assert await find(asset, start="2026-05-02T00:00:00Z") == ["Moment"]
+        assert await find(asset, end="2026-05-01T10:00:00Z") == []
+
+    async def test_pages_from_the_latest_start_without_skipping(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        for number in range(5):
+            await write(asset, title=str(number), start=f"2026-04-0{1 + number // 2}T00:00:00Z")
+        answer = await asset.owner.viewer.get(asset.path("/logbook"), params={"limit": 2})
+        seen = answer.json()
+        # A new entry before the cursor neither repeats nor hides one.
+        await write(asset, title="late", start="2026-04-30T00:00:00Z")
+        while "link" in answer.headers:
+            answer = await asset.owner.viewer.get(answer.headers["link"][1:].split(">")[0])
+            seen += answer.json()
+        assert [entry["title"] for entry in seen] == ["4", "3", "2", "1", "0"]
+
+    async def test_uses_the_index_for_words(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        async with app.pool.acquire() as connection:
+            transaction = connection.transaction()
+            await transaction.start()
+            key = await connection.fetchval("select key from asset where id = $1", asset.id)
+            await connection.execute(
+                """
+                insert into logbook_entry (asset_key, id, title, description, type, impact, starts_at, tags, source)
+                select $1, gen_random_uuid(), 'Entry ' || n, md5(n::text), 'NOTE', 'NEUTRAL', now(), '{}', 'USER'
+                from generate_series(1, 20000) n
+                """,
+                key,
+            )
+            await connection.execute("analyze logbook_entry")
+            plan = await connection.fetch(
+                f"""
+                explain select 1 from logbook_entry
+                where asset_key = {key} and lower(title || E'\\n' || description) like '%entry 12345%'
+                """
+            )
+            await transaction.rollback()
+        assert "logbook_by_words" in "\n".join(row[0] for row in plan)

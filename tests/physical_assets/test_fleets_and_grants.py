@@ -1,0 +1,122 @@
+"""Fleets group an organisation's assets; grants open one asset to another organisation."""
+
+import asyncio
+from uuid import uuid4
+
+from tests.assets import pointers, register_asset
+
+
+async def make_fleet(owner, *asset_ids, status=201, **changes):
+    body = {"name": "North", "organisationID": str(owner.id), "physicalAssetIDs": list(asset_ids), **changes}
+    answer = await owner.engineer.post("/fleets", json=body)
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+class TestFleet:
+    async def test_holds_assets_which_are_in_one_fleet_at_most(self, new_organisation):
+        owner = await new_organisation()
+        one, two = sorted([(await register_asset(owner)).id, (await register_asset(owner)).id])
+        first = (await make_fleet(owner, one, two)).json()
+        assert first["physicalAssetIDs"] == [one, two]
+        second = (await make_fleet(owner, two)).json()
+        assert (await owner.viewer.get(f"/fleets/{first['id']}")).json()["physicalAssetIDs"] == [one]
+        assert (await owner.viewer.get(f"/physical-assets/{two}")).json()["fleetID"] == second["id"]
+        listed = (await owner.viewer.get("/fleets")).json()
+        assert [fleet["id"] for fleet in listed] == [first["id"], second["id"]]
+
+    async def test_can_be_renamed_refilled_and_dissolved(self, new_organisation):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        fleet = await make_fleet(owner)
+        path = f"/fleets/{fleet.json()['id']}"
+        filled = await owner.engineer.patch(
+            path, json={"name": "South", "physicalAssetIDs": [asset.id]}, headers={"If-Match": fleet.headers["etag"]}
+        )
+        assert (filled.json()["name"], filled.json()["physicalAssetIDs"]) == ("South", [asset.id])
+        late = await owner.engineer.patch(path, json={}, headers={"If-Match": fleet.headers["etag"]})
+        assert late.status_code == 412
+        assert (await owner.engineer.delete(path)).status_code == 204
+        assert (await owner.viewer.get(path)).status_code == 404
+        assert (await owner.viewer.get(asset.path())).json()["fleetID"] is None
+
+    async def test_takes_only_the_organisations_own_assets(self, new_organisation):
+        owner, other = await new_organisation(), await new_organisation()
+        foreign = await register_asset(other)
+        answer = await make_fleet(owner, (await register_asset(owner)).id, foreign.id, str(uuid4()), status=422)
+        assert pointers(answer) == ["/physicalAssetIDs/1", "/physicalAssetIDs/2"]
+
+    async def test_of_another_organisation_is_closed_but_to_the_operator(self, new_organisation, operator):
+        owner, other = await new_organisation(), await new_organisation()
+        fleet_id = (await make_fleet(owner)).json()["id"]
+        path = f"/fleets/{fleet_id}"
+        assert (await other.viewer.get(path)).status_code == 403
+        assert (await other.engineer.patch(path, json={})).status_code == 403
+        assert (await other.engineer.delete(path)).status_code == 403
+        assert (await operator.get(path)).status_code == 200
+        assert (await other.viewer.get("/fleets", params={"organisation-id": str(owner.id)})).status_code == 403
+        seen = await operator.get("/fleets", params={"organisation-id": str(owner.id)})
+        assert [fleet["id"] for fleet in seen.json()] == [fleet_id]
+        await make_fleet(owner, organisationID=str(other.id), status=403)
+        assert (await owner.viewer.get(f"/fleets/{uuid4()}")).status_code == 404
+
+    async def test_moving_assets_between_fleets_at_once_does_not_deadlock(self, new_organisation):
+        owner = await new_organisation()
+        assets = [(await register_asset(owner)).id for _ in range(4)]
+        fleets = [(await make_fleet(owner)).json()["id"] for _ in range(3)]
+        answers = await asyncio.gather(
+            *(
+                owner.engineer.patch(f"/fleets/{fleet}", json={"physicalAssetIDs": assets if n % 2 else assets[::-1]})
+                for n in range(4)
+                for fleet in fleets
+            )
+        )
+        assert {answer.status_code for answer in answers} == {200}
+        held = [(await owner.viewer.get(f"/fleets/{fleet}")).json()["physicalAssetIDs"] for fleet in fleets]
+        assert sorted(asset for each in held for asset in each) == sorted(assets)
+
+
+class TestGrant:
+    async def test_opens_the_asset_for_what_it_says_until_taken_back(self, new_organisation):
+        owner, other = await new_organisation(), await new_organisation()
+        asset = await register_asset(owner)
+        path = asset.path(f"/grants/{other.id}")
+        assert (await other.viewer.get(asset.path())).status_code == 403
+        put = await owner.admin.put(path, json={"permissions": ["Read:schedules", "Read:physical-assets"]})
+        assert put.json()["permissions"] == ["Read:physical-assets", "Read:schedules"]
+        assert (await other.viewer.get(asset.path())).status_code == 200
+        assert (await other.viewer.get(path)).json() == put.json()
+        assert (await other.viewer.get(asset.path("/grants"))).status_code == 403
+        assert (await other.admin.put(path, json={"permissions": ["Update:schedules"]})).status_code == 403
+        assert (await other.admin.delete(path)).status_code == 403
+        assert (await owner.admin.delete(path, headers={"If-Match": '"99"'})).status_code == 412
+        assert (await owner.admin.delete(path)).status_code == 204
+        assert (await other.viewer.get(asset.path())).status_code == 403
+        assert (await owner.admin.delete(path)).status_code == 404
+        assert (await owner.admin.get(path)).status_code == 404
+
+    async def test_is_given_by_the_owners_administrators_alone(self, new_organisation, operator):
+        owner, other = await new_organisation(), await new_organisation()
+        asset = await register_asset(owner)
+        path = asset.path(f"/grants/{other.id}")
+        body = {"permissions": ["Read:physical-assets"]}
+        for client in (owner.trader, owner.engineer, owner.viewer, other.admin, operator):
+            assert (await client.put(path, json=body)).status_code == 403
+
+    async def test_refuses_what_makes_no_sense(self, new_organisation):
+        owner, other = await new_organisation(), await new_organisation()
+        asset = await register_asset(owner)
+        path = asset.path(f"/grants/{other.id}")
+        for permissions, status, pointer in (
+            ([], 400, "/permissions"),
+            (["Read:everything"], 400, "/permissions/0"),
+            (["Read:schedules", "Manage:organisation"], 422, "/permissions/1"),
+        ):
+            answer = await owner.admin.put(path, json={"permissions": permissions})
+            assert answer.status_code == status
+            assert pointers(answer) == [pointer]
+        body = {"permissions": ["Read:schedules"]}
+        assert (await owner.admin.put(asset.path(f"/grants/{owner.id}"), json=body)).status_code == 422
+        assert (await owner.admin.put(asset.path(f"/grants/{uuid4()}"), json=body)).status_code == 404
+        assert (await owner.admin.put(asset.path("/grants/me"), json=body)).status_code == 400
+        assert (await owner.admin.put(f"/physical-assets/{uuid4()}/grants/{other.id}", json=body)).status_code == 404

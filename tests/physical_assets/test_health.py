@@ -1,0 +1,104 @@
+"""The health of an asset: the worst of its checks."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.assets import register_asset
+
+from gridloom.physical_assets import telemetry
+from gridloom.physical_assets.telemetry import LatestTelemetry
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Pretend that this was measured last, whatever is stored."""
+
+    def pretend(age: timedelta, state_of_charge_percentage: float | None = 55.0) -> None:
+        async def latest(db, asset_key):
+            return LatestTelemetry(datetime.now(UTC) - age, state_of_charge_percentage)
+
+        monkeypatch.setattr(telemetry, "_latest", latest)
+
+    return pretend
+
+
+async def health(asset):
+    answer = await asset.owner.viewer.get(asset.path("/health"))
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def take_away(asset, charge, discharge):
+    now = datetime.now(UTC)
+    answer = await asset.owner.engineer.post(
+        asset.path("/unavailability"),
+        json={
+            "description": "",
+            "type": "OUTAGE",
+            "start": (now - timedelta(hours=1)).isoformat(),
+            "end": (now + timedelta(hours=1)).isoformat(),
+            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": charge, "discharge": discharge}},
+        },
+    )
+    return answer.json()["id"]
+
+
+class TestHealth:
+    async def test_is_unknown_without_telemetry(self, new_organisation):
+        found = await health(await register_asset(await new_organisation()))
+        assert found["status"] == "UNKNOWN"
+        assert found["lastTelemetryAt"] is None
+        assert found["stateOfCharge"] is None
+        assert found["availablePower"] == {"charge": 10_000, "discharge": 12_000}
+        assert found["activeUnavailabilityIDs"] == []
+        assert {check["name"]: check["status"] for check in found["checks"]} == {
+            "STATUS": "OK",
+            "AVAILABILITY": "OK",
+            "TELEMETRY": "UNKNOWN",
+            "PROMISES": "OK",
+        }
+
+    async def test_is_ok_when_fresh_and_whole(self, new_organisation, measured):
+        measured(timedelta(minutes=14))
+        found = await health(await register_asset(await new_organisation()))
+        assert (found["status"], found["stateOfCharge"]) == ("OK", 0.55)
+
+    async def test_is_unknown_when_stale(self, new_organisation, measured):
+        measured(timedelta(minutes=16), None)
+        assert (await health(await register_asset(await new_organisation())))["status"] == "UNKNOWN"
+
+    async def test_is_degraded_when_part_is_missing_and_down_when_all_is(self, new_organisation, measured):
+        measured(timedelta(0))
+        asset = await register_asset(await new_organisation())
+        first = await take_away(asset, 4_000, 12_000)
+        found = await health(asset)
+        assert found["status"] == "DEGRADED"
+        assert found["availablePower"] == {"charge": 6_000, "discharge": 0}
+        second = await take_away(asset, 6_000, 0)
+        found = await health(asset)
+        assert found["status"] == "DOWN"
+        assert found["activeUnavailabilityIDs"] == sorted([first, second])
+
+    async def test_is_down_when_declared_so_even_without_telemetry(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await take_away(asset, 10_000, 12_000)
+        assert (await health(asset))["status"] == "DOWN"
+        retired = await register_asset(asset.owner)
+        await asset.owner.engineer.patch(retired.path(), json={"status": "DECOMMISSIONED"})
+        assert (await health(retired))["status"] == "DOWN"
+
+    async def test_is_degraded_when_a_schedule_no_longer_fits_new_ratings(self, new_organisation, measured):
+        measured(timedelta(0))
+        asset = await register_asset(await new_organisation())
+        day = (datetime.now(UTC) + timedelta(days=200)).replace(minute=0, second=0, microsecond=0)
+        await asset.owner.trader.put(
+            asset.path("/schedule"), json={"schedule": [{"time": day.isoformat(), "power": -9_000}]}
+        )
+        parameters = (await asset.owner.viewer.get(asset.path("/parameters"))).json()
+        body = {name: value for name, value in parameters.items() if name not in ("version", "recordedAt", "validFrom")}
+        await asset.owner.engineer.put(asset.path("/parameters"), json={**body, "ratedChargePower": 5_000})
+        found = await health(asset)
+        assert found["status"] == "DEGRADED"
+        assert [(each["kind"], each["power"], each["available"]) for each in found["conflicts"]] == [
+            ("SCHEDULE", -9_000, 5_000)
+        ]
