@@ -48,6 +48,23 @@ def migrate() -> None:
 
 
 @app.command(group="Running the platform")
+def jobs(*, revive: tuple[str, str] | None = None) -> None:
+    """List the jobs that failed too often and are laid aside.
+
+    Parameters
+    ----------
+    revive: Kind and key of one that is to be tried again, at once.
+    """
+    from gridloom.operate import dead_jobs
+
+    table = Table("kind", "key", "attempts", "failed at", "last error")
+    for one in dead_jobs(_settings(), revive):
+        failed_at = f"{one['failed_at']:%Y-%m-%d %H:%M:%S}"
+        table.add_row(one["kind"], one["key"], str(one["attempts"]), failed_at, one["last_error"])
+    Console().print(table if table.row_count else "No job is dead.")
+
+
+@app.command(group="Running the platform")
 def openapi() -> None:
     """Print the interface as OpenAPI 3.1."""
     from gridloom.operate import interface_json

@@ -8,6 +8,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from gridloom.identity.permissions import Role
 from gridloom.identity.store import organisations
 from gridloom.identity.store.invitations import insert_invitation
 from gridloom.identity.tokens import hash_of, new_invitation_token
+from gridloom.jobs import store as job_store
 from gridloom.kernel.ids import InvitationID, uuid7
 from gridloom.serve import ServeRefused, database_of
 from gridloom.settings import Settings
@@ -39,6 +41,22 @@ def migrate_database(settings: Settings) -> list[str]:
         finally:
             await connection.close()
         return applied
+
+    with database_of(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+def dead_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[Mapping[str, Any]]:
+    """The jobs that failed too often; `revived` (kind and key) gets all its attempts again first."""
+
+    async def run(dsn: str) -> list[Mapping[str, Any]]:
+        connection = await asyncpg.connect(dsn)
+        try:
+            if revived is not None and not await job_store.revive(connection, *revived):
+                raise ServeRefused(f"There is no dead job {revived[0]} {revived[1]}.")
+            return list((await job_store.health(connection, most_shown=1000)).dead_jobs)
+        finally:
+            await connection.close()
 
     with database_of(settings) as dsn:
         return asyncio.run(run(dsn))

@@ -80,7 +80,7 @@ class TestKilledProcesses:
             # Calls whose worker died are due again when their lease ends: let it end now.
             await app.pool.execute("update webhook_delivery set due = clock_timestamp() where state = 'PENDING'")
             async with asyncio.timeout(60):
-                while await delivery_store.seconds_to_next(app.pool) is not None:
+                while (await delivery_store.outlook(app.pool)) != (False, None):
                     await asyncio.sleep(0.1)
             called = {number_in(json.loads(call.body)) for call in receiver.calls}
             assert called == set(range(1, CHANGES + 1))

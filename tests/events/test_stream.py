@@ -199,6 +199,28 @@ class TestAReader:
             await happen(app.pool, ours.id, 4, type="auction.cleared")
             assert [number_in(one.data) for one in await stream.many(2)] == [3, 4]
 
+    async def test_is_told_by_the_rights_it_has_now_and_not_by_those_it_came_with(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        viewer = ours.people[Role.VIEWER]
+        async with reader(app, ours, Role.VIEWER) as stream:
+            await happen(app.pool, ours.id, 1)
+            assert number_in((await stream.many(1))[0].data) == 1
+            path = f"/organisations/{ours.id}/members/{viewer.id}"
+            assert (await ours.admin.patch(path, json={"role": "ENGINEER"})).status_code == 200
+            await asyncio.sleep(1)
+            await happen(app.pool, ours.id, 2, permission="Read:auctions")
+            await happen(app.pool, ours.id, 3, permission="Read:schedules")
+            assert number_in((await stream.many(1))[0].data) == 3
+
+    async def test_loses_the_stream_with_its_api_key(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        made = await ours.admin.post("/auth/api-keys", json={"name": "reader", "permissions": ["Read:auctions"]})
+        async with Reader(app, made.json()["secret"]) as stream:
+            await happen(app.pool, ours.id, 1)
+            await stream.many(1)
+            assert (await ours.admin.delete(f"/auth/api-keys/{made.json()['id']}")).status_code == 204
+            assert await stream.next(4) is None
+
     async def test_loses_the_stream_with_its_session(self, app, new_organisation) -> None:
         ours = await new_organisation()
         async with reader(app, ours, Role.VIEWER) as stream:
@@ -218,3 +240,18 @@ async def wait_for_head(edge: Edge, organisation_id: UUID, sequence: int) -> Non
             sequence,
         ):
             await asyncio.sleep(0.01)
+
+
+class TestAListener:
+    async def test_that_lost_its_connection_misses_nothing(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        async with reader(app, ours) as stream:
+            for number in range(3):
+                await app.pool.execute(
+                    """
+                    select pg_terminate_backend(pid) from pg_stat_activity
+                    where application_name = 'gridloom listener' and datname = current_database()
+                    """
+                )
+                await happen(app.pool, ours.id, number)
+                assert number_in((await stream.many(1))[0].data) == number

@@ -191,6 +191,25 @@ class TestARecurringJob:
         assert (await store.health(pool)).failing == 1
 
 
+class TestHealth:
+    async def test_does_not_take_what_is_running_for_late(self, pool, dsn) -> None:
+        began, go_on = asyncio.Event(), asyncio.Event()
+
+        @job("slow")
+        async def slow(run: JobRun) -> None:
+            began.set()
+            await go_on.wait()
+
+        job("note")(note)
+        await enqueue(pool, "slow", key="a", due=now() - timedelta(hours=1))
+        await pool.execute("update job set enqueued_at = clock_timestamp() - interval '1 hour'")
+        assert (await store.health(pool)).overdue_s > 3000
+        async with running(pool, dsn):
+            await began.wait()
+            assert (await store.health(pool)).overdue_s == 0
+            go_on.set()
+
+
 class TestBulkWork:
     async def test_never_takes_more_than_one_lane_of_a_worker(self, pool, dsn) -> None:
         running_now, most = 0, 0
@@ -239,3 +258,18 @@ class TestThePlatformsClock:
             assert seen == [("a", 10), ("b", 20), ("b2", 20), ("c", 30)]
             assert ran <= 4  # a runner may have been quicker
             assert await pool.fetchval("select key from job") == "beyond"
+
+    async def test_wakes_the_runners_for_what_is_due_soon_after_it(self, pool, dsn) -> None:
+        job("note")(note)
+        start = await pool.fetchval("select platform_now()")
+        await enqueue(pool, "note", key="a", due=start + timedelta(hours=10, seconds=0.5), clock="platform")
+
+        async def set_clock(instant: datetime) -> None:
+            await pool.execute(
+                "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", instant
+            )
+
+        async with running(pool, dsn):
+            await asyncio.sleep(0.2)
+            assert await run_due_platform_jobs(pool, start + timedelta(hours=10), set_clock) == 0
+            await until(lambda: pool.fetchval("select count(*) = 1 from done"), 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from tests.webhooks.conftest import Receiver, answer
 from gridloom.database.after_commit import transaction
 from gridloom.edge.dispatch import Edge
 from gridloom.kernel.ids import uuid7
-from gridloom.webhooks import store
+from gridloom.webhooks import delivery_store, store
 
 
 async def set_up(ours: OrganisationUnderTest, url: str, *types: str) -> dict[str, Any]:
@@ -318,3 +319,19 @@ async def until_attempts(ours: OrganisationUnderTest, webhook: dict[str, Any], c
     async with asyncio.timeout(8):
         while not (found := await deliveries(ours, webhook)) or len(found[0]["attempts"]) < count:
             await asyncio.sleep(0.02)
+
+
+class TestTheLog:
+    async def test_forgets_what_has_ended_and_is_old(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        await happen(app.pool, ours.id)
+        await until_state(ours, webhook, "DELIVERED")
+        await app.pool.execute(
+            "update webhook_delivery set created_at = created_at - interval '31 days' where organisation_id = $1",
+            ours.id,
+        )
+        assert await delivery_store.forget_deliveries(app.pool, timedelta(days=30), 1000) >= 1
+        assert await deliveries(ours, webhook) == []
+        left = await app.pool.fetchval("select count(*) from webhook_attempt where organisation_id = $1", ours.id)
+        assert left == 0

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import asyncpg
 import structlog
+from prometheus_client import Gauge
 
 from gridloom.events import store
 from gridloom.events.model import SequencedEvent
@@ -26,6 +27,9 @@ SHARED_FOR_S = 0.5
 """How long streams at the same place share one reading: no longer than a grant taken back may go unnoticed."""
 RIGHTS_SETTLE_S = 1.0
 """How long after an announcement of changed rights every cache in this process has certainly heard of it."""
+
+
+STREAMS = Gauge("gridloom_event_streams", "Open streams of events in this process")
 
 
 class Channel:
@@ -71,10 +75,6 @@ class EventHub:
     def attach(self, listener: Listener) -> None:
         listener.subscribe(store.CHANNEL, self._on_events)
 
-    @property
-    def streams(self) -> int:
-        return sum(channel.streams for channel in self._channels.values())
-
     def streams_of(self, organisation_id: UUID) -> int:
         channel = self._channels.get(organisation_id)
         return 0 if channel is None else channel.streams
@@ -83,12 +83,14 @@ class EventHub:
     async def follow(self, organisation_id: UUID) -> AsyncIterator[Channel]:
         channel = self._channels.setdefault(organisation_id, Channel(self._pool, organisation_id))
         channel.streams += 1
+        STREAMS.inc()
         try:
             heads = await store.heads_of(self._pool, [organisation_id])
             channel.head = max(channel.head, heads.get(organisation_id, 0))
             yield channel
         finally:
             channel.streams -= 1
+            STREAMS.dec()
             if channel.streams == 0:
                 del self._channels[organisation_id]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 LONGEST_ERROR = 2000
+NOTING = timedelta(seconds=10)
+"""What the database grants beyond the handler's own limit, so that a run that took too long can still be noted."""
 
 
 class Cancelled(Exception):  # not an error: what the run did is undone because nobody wants it any more
@@ -44,7 +47,7 @@ async def run_claimed(db: PoolConnectionProxy[asyncpg.Record], claimed: store.Cl
         due=claimed.due,
         attempt=claimed.attempts + 1,
     )
-    await store.limit_transaction(db, kind.limit)
+    await store.limit_transaction(db, kind.limit + NOTING)
     try:
         async with asyncio.timeout(kind.limit.total_seconds()), db.transaction():
             await kind.handler(run)

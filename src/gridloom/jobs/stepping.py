@@ -34,4 +34,6 @@ async def run_due_platform_jobs(pool: Pool, until: datetime, set_clock: Callable
                 await run_claimed(db, claimed)
                 ran += 1
     await set_clock(until)
+    # The runners' timers were set by the clock as it stood before.
+    await store.wake(pool)
     return ran

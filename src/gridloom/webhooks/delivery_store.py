@@ -152,18 +152,22 @@ async def claim_due(db: Database, most: int, busy: Sequence[UUID], lease: timede
     ]
 
 
-async def seconds_to_next(db: Database) -> float | None:
-    seconds = await db.fetchval(
+async def outlook(db: Database) -> tuple[bool, float | None]:
+    """Whether a webhook has events to be handed out, and the seconds until the next call is due."""
+    row = await db.fetchrow(
         """
-        select extract(epoch from d.due - clock_timestamp())::float8
-        from webhook_delivery d join webhook w
-          on w.organisation_id = d.organisation_id and w.id = d.webhook_id and w.enabled
-        where d.state = 'PENDING'
-        order by d.due
-        limit 1
+        select exists (select from webhook w join event_head h using (organisation_id)
+                       where w.enabled and w.position < h.last_sequence) as has_events,
+               (select extract(epoch from d.due - clock_timestamp())
+                from webhook_delivery d join webhook w
+                  on w.organisation_id = d.organisation_id and w.id = d.webhook_id and w.enabled
+                where d.state = 'PENDING'
+                order by d.due
+                limit 1)::float8 as next_s
         """
     )
-    return None if seconds is None else float(seconds)
+    assert row is not None
+    return row["has_events"], row["next_s"]
 
 
 async def note_attempt(db: Database, claimed: Claimed, headers: Mapping[str, str], outcome: Outcome) -> None:

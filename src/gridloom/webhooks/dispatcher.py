@@ -35,6 +35,8 @@ WEBHOOKS_AT_ONCE, EVENTS_AT_ONCE = 50, 200
 LEASE = timedelta(seconds=4 * WHOLE_CALL_S)
 LOOK_EVERY_S = 30.0
 LOOK_AGAIN_S = 1.0
+GATHER_S = 0.02
+"""How long to wait for company after being woken: most looks serve several events."""
 
 
 class Dispatcher:
@@ -80,14 +82,23 @@ class Dispatcher:
                 pause_s = LOOK_AGAIN_S
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), pause_s)
+                await asyncio.sleep(GATHER_S)
 
     async def _look(self) -> float:
         """Hand out events, start the calls that are due; the seconds until the next look."""
-        while True:
+        has_events, next_s = await delivery_store.outlook(self._pool)
+        while has_events:
             async with transaction(self._pool) as db:
-                moved = await delivery_store.make_deliveries(db, WEBHOOKS_AT_ONCE, EVENTS_AT_ONCE, TRIED_FOR)
-            if moved == 0:
-                break
+                has_events = await delivery_store.make_deliveries(db, WEBHOOKS_AT_ONCE, EVENTS_AT_ONCE, TRIED_FOR) > 0
+            next_s = 0.0
+        if next_s is not None and next_s <= 0:
+            await self._start_calls()
+            if len(self._calls) >= AT_ONCE:
+                return LOOK_EVERY_S  # a call that ends looks again
+            _, next_s = await delivery_store.outlook(self._pool)
+        return LOOK_EVERY_S if next_s is None else min(max(next_s, LOOK_AGAIN_S / 2), LOOK_EVERY_S)
+
+    async def _start_calls(self) -> None:
         while (room := AT_ONCE - len(self._calls)) > 0:
             load = Counter(self._calls.values())
             busy = [webhook_id for webhook_id, calls in load.items() if calls >= AT_ONCE_TO_ONE]
@@ -96,11 +107,7 @@ class Dispatcher:
             for one in claimed:
                 self._start(one)
             if len(claimed) < most:
-                break
-        if len(self._calls) >= AT_ONCE:
-            return LOOK_EVERY_S  # a call that ends looks again
-        next_s = await delivery_store.seconds_to_next(self._pool)
-        return LOOK_EVERY_S if next_s is None else min(max(next_s, LOOK_AGAIN_S / 2), LOOK_EVERY_S)
+                return
 
     def _start(self, claimed: Claimed) -> None:
         call = asyncio.create_task(deliver(self._pool, self._caller, self._seal, claimed), name="webhook call")
