@@ -34,6 +34,7 @@ from gridloom.physical_assets.grants import routes as grants
 from gridloom.physical_assets.health import routes as asset_health
 from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
+from gridloom.reference_prices import routes as reference_prices
 from gridloom.residents import (
     Resident,
     deliver_webhooks,
@@ -73,6 +74,7 @@ ROOMS: tuple[ModuleType, ...] = (
     virtual_asset_course,
     settlements,
     revenue,
+    reference_prices,
     ancillary,
     unavailability,
     exchange_notifications,

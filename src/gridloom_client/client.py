@@ -19,6 +19,7 @@ from gridloom_client.surfaces.monitoring import Monitoring
 from gridloom_client.surfaces.organisations import Organisations
 from gridloom_client.surfaces.physical_assets import PhysicalAssets
 from gridloom_client.surfaces.platform import Platform
+from gridloom_client.surfaces.reference_prices import ReferencePrices
 from gridloom_client.surfaces.revenue import Revenue
 from gridloom_client.surfaces.sandbox import Sandbox
 from gridloom_client.surfaces.settlements import Settlements
@@ -56,6 +57,7 @@ class Surfaces(Generic[M]):
         self.fleets: Fleets[M] = Fleets(exchange, runner)
         self.virtual_assets: VirtualAssets[M] = VirtualAssets(exchange, runner)
         self.auctions: Auctions[M] = Auctions(exchange, runner)
+        self.reference_prices: ReferencePrices[M] = ReferencePrices(exchange, runner)
         self.revenue: Revenue[M] = Revenue(exchange, runner)
         self.monitoring: Monitoring[M] = Monitoring(exchange, runner)
         self.events: Events[M] = Events(exchange, runner)

@@ -1,4 +1,4 @@
-"""The page that explains every category, written from the table of categories: `python -m gridloom.revenue.explanation`."""
+"""The page that explains every category, written from the table: `python -m gridloom.revenue.explanation`."""
 
 from __future__ import annotations
 

@@ -108,3 +108,22 @@ class TollingContract(Recorded):
     end: datetime
     annual_price: Decimal
     superseded_at: datetime | None = None
+
+
+class ReferencePrice(Answered):
+    series: str
+    start: datetime
+    end: datetime
+    price: Decimal
+
+
+class PriceDeviation(Answered):
+    """A settled price that is not the published one."""
+
+    asset_id: UUID
+    time: datetime
+    reference: str
+    series: str
+    settled_price: Decimal
+    published_price: Decimal
+    difference: Decimal

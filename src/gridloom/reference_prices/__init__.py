@@ -1,0 +1,1 @@
+"""Published prices as reference series, so that settled prices can be checked against them."""

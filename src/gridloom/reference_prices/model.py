@@ -1,0 +1,58 @@
+"""The reference series there are, and a published price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final, Literal
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    name: str
+    unit: str
+    description: str
+
+
+_TABLE: Final = (
+    Series("DAY_AHEAD_DE_LU", "EUR/MWh", "Day-ahead auction, bidding zone DE-LU; hourly until 2025-09-30"),
+    Series("FCR_DE", "EUR/MW/h", "FCR settlement price, per hour of the block"),
+    *(
+        Series(
+            f"AFRR_{market}_{direction}_DE_{kind}",
+            unit,
+            f"aFRR {market.lower()}, {direction}, {kind.lower()} price; positive is paid to the provider",
+        )
+        for market, unit in (("CAPACITY", "EUR/MW/h"), ("ENERGY", "EUR/MWh"))
+        for direction in ("POS", "NEG")
+        for kind in ("AVERAGE", "MARGINAL")
+    ),
+)
+SERIES: Final[Mapping[str, Series]] = MappingProxyType({series.name: series for series in _TABLE})
+
+CheckedKind = Literal["wholesale-trades", "fcr", "afrr-capacity"]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPrice:
+    series: str
+    start: datetime
+    end: datetime
+    price: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A settled price that is not what was published."""
+
+    asset_key: int
+    asset_id: UUID
+    time: datetime
+    reference: str
+    series: str
+    settled: Decimal
+    published: Decimal

@@ -1,0 +1,172 @@
+"""Published prices over HTTP, and settled prices that differ from them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import Meta
+
+from gridloom.edge import BULK_BODY_LIMIT, Call, Instant, Page, Paging, RequestBody, View, operation
+from gridloom.edge.wire import parameter_refused
+from gridloom.identity.reach import asset_reach
+from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
+from gridloom.reference_prices import store
+from gridloom.reference_prices.model import SERIES, CheckedKind, PublishedPrice
+from gridloom.settlements.model import Counts
+from gridloom.settlements.store import asset_keys
+
+TAG = "Reference prices"
+MOST_ROWS = 100_000
+
+SeriesName = Annotated[
+    str,
+    Meta(
+        description="; ".join(f"{series.name} ({series.unit}): {series.description}" for series in SERIES.values()),
+        extra_json_schema={"enum": list(SERIES)},
+    ),
+]
+Price = Annotated[float, Meta(ge=-1_000_000, le=1_000_000, description="In the series' unit; kept to 6 decimals")]
+
+
+class NewReferencePrice(RequestBody):
+    """A published price; key: series and start."""
+
+    series: SeriesName
+    start: Instant
+    end: Instant
+    price: Price
+
+
+class ReferencePrice(View):
+    series: str
+    start: datetime
+    end: datetime
+    price: Decimal
+
+
+@operation(
+    "POST",
+    "/reference-prices",
+    summary="Load published prices",
+    tag=TAG,
+    access="Create:settlements",
+    problems=(PayloadTooLarge,),
+    body_limit_bytes=BULK_BODY_LIMIT,
+)
+async def record_reference_prices(call: Call, body: list[NewReferencePrice]) -> Counts:
+    """Known again by series and start: the same row changes nothing, another one replaces it. All rows or none."""
+    if len(body) > MOST_ROWS:
+        raise PayloadTooLarge(f"A request holds up to {MOST_ROWS} rows, and this one {len(body)}.")
+    errors = [error for position, row in enumerate(body) for error in _faults(position, row)]
+    if errors:
+        raise BadRequest(f"Nothing was recorded. {errors[0].pointer}: {errors[0].detail}", errors=errors[:100])
+    prices = [
+        PublishedPrice(row.series, row.start, row.end, Decimal(str(row.price)).quantize(Decimal("0.000001")))
+        for row in body
+    ]
+    inserted, replaced = await store.put_prices(call.db, prices, call.caller.id)
+    counts = Counts(received=len(body), inserted=inserted, replaced=replaced, unchanged=len(body) - inserted - replaced)
+    call.audit_details.update(received=counts.received, inserted=inserted, replaced=replaced)
+    return counts
+
+
+def _faults(position: int, row: NewReferencePrice) -> list[FieldError]:
+    found = []
+    if row.series not in SERIES:
+        found.append(FieldError(f"/{position}/series", f"is not one of {', '.join(SERIES)}"))
+    if row.start >= row.end:
+        found.append(FieldError(f"/{position}/end", "is not after the start"))
+    return found
+
+
+class ReferencePriceQuery(Paging, kw_only=True):
+    series: SeriesName
+    start: Annotated[Instant | None, Meta(description="Only what ends after this moment")] = None
+    end: Annotated[Instant | None, Meta(description="Only what starts before this moment")] = None
+
+
+@operation("GET", "/reference-prices", summary="List published prices", tag=TAG, access="Read:revenue")
+async def list_reference_prices(call: Call, query: ReferencePriceQuery) -> Page[ReferencePrice]:
+    """One series by start."""
+    if query.series not in SERIES:
+        raise parameter_refused("query", "series", f"is not one of {', '.join(SERIES)}")
+    prices = await store.list_prices(
+        call.db, query.series, query.start, query.end, query.after(datetime), query.limit + 1
+    )
+    page = query.page(prices, lambda price: price.start)
+    return Page([_view(price) for price in page.items], page.next_cursor)
+
+
+def _view(price: PublishedPrice) -> ReferencePrice:
+    return ReferencePrice(series=price.series, start=price.start, end=price.end, price=price.price.normalize() + 0)
+
+
+class DeviationQuery(Paging, kw_only=True):
+    kind: Annotated[CheckedKind, Meta(description="Which settlements to check; of trades, those of DAY_AHEAD")]
+    asset_id: Annotated[UUID | None, Meta(description="Only this asset's")] = None
+    start: Annotated[Instant | None, Meta(description="Not before this moment")] = None
+    end: Annotated[Instant | None, Meta(description="Before this moment")] = None
+    tolerance: Annotated[float, Meta(ge=0, le=1_000_000, description="Differences up to this are fine")] = 0.005
+
+
+class PriceDeviation(View):
+    """A settled price that is not the published one: above or below it, or, where bids are paid, above the marginal."""
+
+    asset_id: UUID
+    time: datetime
+    reference: Annotated[str, Meta(description="The trade, or the product")]
+    series: str
+    settled_price: Decimal
+    published_price: Decimal
+    difference: Decimal
+
+
+@operation(
+    "GET",
+    "/reference-prices/deviations",
+    summary="List settled prices that differ from the published ones",
+    tag=TAG,
+    access="Read:revenue",
+)
+async def list_price_deviations(call: Call, query: DeviationQuery) -> Page[PriceDeviation]:
+    """By asset, time and trade or product. What has no published price is not listed."""
+    key = None if query.asset_id is None else await _asset_key(call, query.asset_id)
+    found = await store.list_deviations(
+        call.db,
+        query.kind,
+        organisation_id=None if call.caller.is_operator or key is not None else call.caller.organisation_id,
+        asset_key=key,
+        start=query.start,
+        end=query.end,
+        tolerance=Decimal(str(query.tolerance)),
+        after=query.after(tuple[int, datetime, str]),
+        limit=query.limit + 1,
+    )
+    page = query.page(found, lambda one: [one.asset_key, one.time, one.reference])
+    return Page(
+        [
+            PriceDeviation(
+                asset_id=one.asset_id,
+                time=one.time,
+                reference=one.reference,
+                series=one.series,
+                settled_price=one.settled,
+                published_price=one.published,
+                difference=one.settled - one.published,
+            )
+            for one in page.items
+        ],
+        page.next_cursor,
+    )
+
+
+async def _asset_key(call: Call, asset_id: UUID) -> int:
+    if not call.caller.is_operator:
+        return (await asset_reach(call.db, call.caller, asset_id, "Read:revenue", kind=None)).key
+    keys = await asset_keys(call.db, [asset_id])
+    if asset_id not in keys:
+        raise NotFound(f"There is no asset {asset_id}.")
+    return keys[asset_id]

@@ -1,0 +1,119 @@
+"""Published prices in PostgreSQL, and the settled prices that differ from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.reference_prices.model import Deviation, PublishedPrice
+
+
+async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -> tuple[int, int]:
+    """Write them, in the order of their key; how many were new and how many replaced."""
+    rows = await db.fetch(
+        """
+        with given as materialized (
+          select distinct on (series, start_at) *
+          from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::numeric[])
+            with ordinality as u(series, start_at, end_at, price, number)
+          order by series, start_at, number desc),
+        known as materialized (
+          select p.series, p.start_at from reference_price p join given g using (series, start_at)),
+        written as (
+          insert into reference_price as p (series, start_at, end_at, price, recorded_at, recorded_by)
+          select series, start_at, end_at, price, platform_now(), $5 from given order by series, start_at
+          on conflict (series, start_at) do update
+            set end_at = excluded.end_at, price = excluded.price, recorded_at = excluded.recorded_at,
+              recorded_by = excluded.recorded_by
+            where (p.end_at, p.price) is distinct from (excluded.end_at, excluded.price)
+          returning series, start_at)
+        select exists (select from known k where (k.series, k.start_at) = (w.series, w.start_at)) as was_known,
+          count(*)::int as count
+        from written w group by 1
+        """,
+        [price.series for price in prices],
+        [price.start for price in prices],
+        [price.end for price in prices],
+        [price.price for price in prices],
+        by,
+    )
+    counts = {row["was_known"]: row["count"] for row in rows}
+    return counts.get(False, 0), counts.get(True, 0)
+
+
+async def list_prices(
+    db: Database, series: str, start: datetime | None, end: datetime | None, after: datetime | None, limit: int
+) -> list[PublishedPrice]:
+    rows = await db.fetch(
+        """
+        select series, start_at, end_at, price from reference_price
+        where series = $1 and ($2::timestamptz is null or end_at > $2) and ($3::timestamptz is null or start_at < $3)
+          and ($4::timestamptz is null or start_at > $4)
+        order by start_at limit $5
+        """,
+        series, start, end, after, limit,
+    )  # fmt: skip
+    return [PublishedPrice(*row) for row in rows]
+
+
+_BLOCK_START = """
+    (f.delivery_day + make_interval(hours => substring(f.product from '_([0-9]{2})_')::int))
+      at time zone 'Europe/Berlin'
+"""
+
+_SETTLED: Final = {
+    "wholesale-trades": """
+        select f.asset_key, f.period as time, f.trade_id as reference, f.price_eur_mwh as settled,
+          'DAY_AHEAD_DE_LU' as series, true as is_exact
+        from wholesale_trade f where f.market = 'DAY_AHEAD' and f.volume_mwh > 0
+    """,
+    "fcr": f"""
+        select f.asset_key, {_BLOCK_START} as time, f.product as reference, f.price_eur_mw_h as settled,
+          'FCR_DE' as series, true as is_exact
+        from fcr_award f where f.capacity_mw > 0
+    """,  # noqa: S608 — a constant of this file
+    "afrr-capacity": f"""
+        select f.asset_key, {_BLOCK_START} as time, f.product as reference, f.price_eur_mw_h as settled,
+          'AFRR_CAPACITY_' || split_part(f.product, '_', 1) || '_DE_MARGINAL' as series, false as is_exact
+        from afrr_capacity_award f where f.capacity_mw > 0
+    """,  # noqa: S608 — a constant of this file
+}
+
+
+async def list_deviations(
+    db: Database,
+    kind: str,
+    *,
+    organisation_id: UUID | None,
+    asset_key: int | None,
+    start: datetime | None,
+    end: datetime | None,
+    tolerance: Decimal,
+    after: Sequence[Any] | None,
+    limit: int,
+) -> list[Deviation]:
+    """Settled prices apart from the published one; where each is paid its own bid, those above the marginal one."""
+    place = list(after) if after is not None else [None, None, None]
+    rows = await db.fetch(
+        f"""
+        select f.asset_key, a.id as asset_id, f.time, f.reference, f.series, f.settled, p.price as published
+        from ({_SETTLED[kind]}) f
+        join asset a on a.key = f.asset_key
+        join reference_price p on p.series = f.series and p.end_at > f.time
+          and p.start_at in (f.time, date_trunc('hour', f.time))
+        where ($1::uuid is null or a.organisation_id = $1)
+          and ($2::int is null or f.asset_key = $2)
+          and ($3::timestamptz is null or f.time >= $3)
+          and ($4::timestamptz is null or f.time < $4)
+          and (f.settled - p.price > $5 or f.is_exact and p.price - f.settled > $5)
+          and ($7::int is null or (f.asset_key, f.time, f.reference) > ($7, $8, $9))
+        order by f.asset_key, f.time, f.reference
+        limit $6
+        """,  # noqa: S608 — the kind chooses one of three texts above
+        organisation_id, asset_key, start, end, tolerance, limit, *place,
+    )  # fmt: skip
+    return [Deviation(*row) for row in rows]
