@@ -7,11 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.revenue import reference
+from tests.revenue.reference import FCR, AFRRCapacity, AFRREnergy, Auction, NetOff, Toll, Trade, utc
 
 from gridloom.revenue.categories import CATEGORIES, SOURCE_OF
 from gridloom.revenue.explanation import EXAMPLE, MEANINGS, page, worked_values
-from tests.revenue import reference
-from tests.revenue.reference import FCR, AFRRCapacity, AFRREnergy, Auction, NetOff, Toll, Trade, utc
 
 PAGE = Path(__file__).parents[2] / "docs" / "revenue-categories.md"
 DAY = date(2026, 3, 29)
