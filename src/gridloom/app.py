@@ -22,7 +22,7 @@ from gridloom.edge.rate_limit import RateLimiter
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.health import HealthChecks
-from gridloom.identity import auth_routes, organisation_routes
+from gridloom.identity import api_key_routes, auth_routes, organisation_routes
 from gridloom.identity import residence as identity
 from gridloom.logbook import routes as logbook
 from gridloom.monitoring import residence as monitoring
@@ -57,6 +57,7 @@ ROOMS: tuple[ModuleType, ...] = (
     documentation,
     health,
     auth_routes,
+    api_key_routes,
     organisation_routes,
     audit_routes,
     events,

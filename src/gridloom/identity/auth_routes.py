@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
-from uuid import UUID
-
 from gridloom.audit.model import Actor
 from gridloom.audit.recording import record_refusal
-from gridloom.edge import PUBLIC, SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
+from gridloom.edge import PUBLIC, SIGNED_IN, Answer, Call, Caller, operation
 from gridloom.identity import views
 from gridloom.identity.keyring import JWKS_MAX_AGE, Keyring
 from gridloom.identity.login import check_login
 from gridloom.identity.model import InvitationStatus, SessionEnd
 from gridloom.identity.password_rules import PasswordRefused, check_password
 from gridloom.identity.passwords import LoginsBusy, PasswordHasher
-from gridloom.identity.permissions import Permission, in_order
+from gridloom.identity.person import PersonNeeded, person_of
 from gridloom.identity.sessions import begin_session, continue_session
-from gridloom.identity.store import api_keys, invitations, login_throttle, members, sessions
+from gridloom.identity.store import invitations, login_throttle, members, sessions
 from gridloom.identity.throttling import LoginThrottled, user_bucket
-from gridloom.identity.tokens import hash_of, new_api_key
-from gridloom.identity.views import Acceptance, Credentials, NewAPIKey, PasswordChange, RefreshRequest
-from gridloom.kernel.ids import APIKeyID, UserID, uuid7
-from gridloom.kernel.problem import Conflict, FieldError, Forbidden, NotFound, Problem, Unauthenticated, Unprocessable
+from gridloom.identity.tokens import hash_of
+from gridloom.identity.views import NOT_KEPT, Acceptance, Credentials, PasswordChange, RefreshRequest
+from gridloom.kernel.ids import UserID, uuid7
+from gridloom.kernel.problem import Conflict, FieldError, NotFound, Problem, Unauthenticated
 
 TAG = "Authentication"
-NOT_KEPT: Final = {"Cache-Control": "no-store"}
-"""No cache on the way may keep an answer with a secret in it."""
 
 
 class WrongCredentials(Unauthenticated):
@@ -64,20 +59,6 @@ class WrongCurrentPassword(Problem):
 
     status = 422
     title = "The current password is wrong"
-
-
-class PersonNeeded(Forbidden):
-    """An API key cannot do this: credentials are the business of a person who is logged in."""
-
-    status = 403
-    title = "Only a person can do this"
-
-
-class ExpiryPassed(Unprocessable):
-    """The key would have expired before it was made."""
-
-    status = 422
-    title = "The expiry lies in the past"
 
 
 @operation(
@@ -217,7 +198,7 @@ async def accept_invitation(call: Call, body: Acceptance) -> views.User:
 @operation("POST", "/auth/logout", summary="Log out", tag=TAG, access=SIGNED_IN, problems=(PersonNeeded,))
 async def logout(call: Call) -> None:
     """Ends this login: its access and refresh tokens stop working everywhere within a second."""
-    await sessions.end_session(call.db, _person(call).session_id, SessionEnd.LOGOUT)
+    await sessions.end_session(call.db, person_of(call).session_id, SessionEnd.LOGOUT)
 
 
 @operation("GET", "/auth/me", summary="Who am I", tag=TAG, access=SIGNED_IN)
@@ -238,7 +219,7 @@ async def read_me(call: Call) -> views.User:
 )
 async def change_password(call: Call, body: PasswordChange) -> None:
     """Sets a new password; every other login of this user ends."""
-    caller = _person(call)
+    caller = person_of(call)
     check_password(body.new_password, caller.username, pointer="/newPassword")
     if body.new_password == body.current_password:
         raise PasswordRefused(
@@ -255,81 +236,3 @@ async def change_password(call: Call, body: PasswordChange) -> None:
         raise WrongCurrentPassword("The password was changed a moment ago.")
     await sessions.end_other_sessions(db, caller.id, kept=caller.session_id, cause=SessionEnd.PASSWORD_CHANGED)
     await login_throttle.forgive(db, user_bucket(caller.username))
-
-
-@operation(
-    "POST",
-    "/auth/api-keys",
-    summary="Make an API key",
-    tag=TAG,
-    access=SIGNED_IN,
-    status=201,
-    problems=(PersonNeeded, ExpiryPassed),
-    secret_answer=True,
-)
-async def create_api_key(call: Call, body: NewAPIKey) -> Answer[views.IssuedAPIKey]:
-    """A credential for a machine. It can never do more than its creator may at the moment of use."""
-    caller = _person(call)
-    _refuse_more_than_held(body.permissions, caller)
-    secret = new_api_key()
-    key = await api_keys.insert_api_key(
-        call.db,
-        api_key_id=APIKeyID(uuid7()),
-        member_id=caller.id,
-        name=body.name,
-        permissions=in_order(body.permissions),
-        secret_hash=hash_of(secret),
-        expires_at=body.expires_at,
-    )
-    if key is None:
-        raise ExpiryPassed("expiresAt lies in the past.", errors=[FieldError("/expiresAt", "lies in the past")])
-    call.audit_details.update(apiKeyID=str(key.id), permissions=in_order(key.permissions))
-    issued = views.IssuedAPIKey(
-        id=key.id,
-        name=key.name,
-        permissions=in_order(key.permissions),
-        created_at=key.created_at,
-        expires_at=key.expires_at,
-        secret=secret,
-    )
-    return Answer(issued, headers=NOT_KEPT)
-
-
-@operation("GET", "/auth/api-keys", summary="List my API keys", tag=TAG, access=SIGNED_IN, problems=(PersonNeeded,))
-async def list_api_keys(call: Call, query: Paging) -> Page[views.APIKeyView]:
-    """The caller's own, the oldest first, without their secrets, with what each may do now."""
-    caller = _person(call)
-    found = await api_keys.list_api_keys(call.db, caller.id, after=query.after(UUID), limit=query.limit + 1)
-    page = query.page(found, lambda key: key.id)
-    return Page([views.view_of_key(key, caller.permissions) for key in page.items], page.next_cursor)
-
-
-@operation(
-    "DELETE",
-    "/auth/api-keys/{apiKeyID}",
-    summary="Revoke an API key",
-    tag=TAG,
-    access=SIGNED_IN,
-    problems=(PersonNeeded,),
-)
-async def delete_api_key(call: Call, api_key_id: UUID) -> None:
-    """The key stops working everywhere within a second."""
-    caller = _person(call)
-    owner_id = await api_keys.find_key_owner(call.db, api_key_id)
-    if owner_id is None:
-        raise NotFound(f"There is no API key {api_key_id}.")
-    if owner_id != caller.id:
-        raise Forbidden(f"The API key {api_key_id} is not yours.")
-    await api_keys.delete_api_key(call.db, api_key_id)
-
-
-def _person(call: Call) -> Caller:
-    if call.caller.kind != "USER":
-        raise PersonNeeded("An API key cannot manage credentials or sessions.")
-    return call.caller
-
-
-def _refuse_more_than_held(wanted: list[Permission], caller: Caller) -> None:
-    missing = [word for word in in_order(wanted) if word not in caller.permissions]
-    if missing:
-        raise Forbidden(f"A key can do no more than its creator, and you do not hold {', '.join(missing)}.")

@@ -15,7 +15,7 @@ from gridloom.identity.permissions import Role
 from gridloom.identity.reach import organisation_reach
 from gridloom.identity.store import invitations, members, organisations
 from gridloom.identity.tokens import INVITATION_LIFETIME, hash_of, new_invitation_token
-from gridloom.identity.views import MemberChange, NewInvitation, NewOrganisation, OrganisationChange
+from gridloom.identity.views import NOT_KEPT, MemberChange, NewInvitation, NewOrganisation, OrganisationChange
 from gridloom.kernel.ids import InvitationID, OrganisationID, uuid7
 from gridloom.kernel.problem import Conflict, Forbidden, NotFound
 
@@ -116,7 +116,7 @@ async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitati
         expires_at=invitation.expires_at,
         token=token,
     )
-    return Answer(issued, headers={"Cache-Control": "no-store"})
+    return Answer(issued, headers=NOT_KEPT)
 
 
 @operation("GET", "/organisations/{organisationID}/invitations", summary="List invitations", tag=TAG, access=MANAGE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
 import msgspec
@@ -25,6 +25,9 @@ NewPassword = Annotated[
 ]
 Email = Annotated[str, Meta(max_length=254, pattern=r"^[^@\s]{1,64}@[^@\s]{1,189}$", examples=["ada@example.org"])]
 OpaqueToken = Annotated[str, Meta(min_length=1, max_length=200)]
+NOT_KEPT: Final = {"Cache-Control": "no-store"}
+"""No cache on the way may keep an answer with a secret in it."""
+
 PermissionList = Annotated[list[Permission], Meta(min_length=1, max_length=100)]
 
 
