@@ -140,8 +140,9 @@ class Exchange:
                     return
                 while (chunk := (yield from read())) is not None:
                     for event in parser.feed(chunk):
-                        losses, last_event_id = 0, event.id or last_event_id
+                        losses = 0
                         yield Emit(read_event(event))
+                    last_event_id = parser.last_event_id or last_event_id
             except TransportError:
                 if losses + 1 >= self.retries.attempts:
                     raise

@@ -278,7 +278,8 @@ class Stream(Series[P, T]):
     def _read_event(self, event: ServerSentEvent) -> Any:
         if self.answer_type is ServerSentEvent:
             return event
-        return decode(Reply(200, {}, event.data.encode()), self.decoder)
+        value = decode(Reply(200, {}, event.data.encode()), self.decoder)
+        return msgspec.structs.replace(value, place=event.id) if hasattr(value, "place") else value
 
 
 def operation(

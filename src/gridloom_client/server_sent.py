@@ -22,10 +22,14 @@ class ServerSentEvent:
 
 
 class EventParser:
-    """Feed it chunks, cut anywhere; it gives the events that are complete."""
+    """Feed it chunks, cut anywhere; it gives the events that are complete.
+
+    `last_event_id` is where to resume: it moves with complete events, and with an id that stands alone.
+    """
 
     def __init__(self) -> None:
         self.last_event_id = ""
+        self._id = ""
         self.retry_s: float | None = None
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._rest = ""
@@ -52,14 +56,14 @@ class EventParser:
         elif name == "event":
             self._event = value
         elif name == "id" and "\0" not in value:
-            self.last_event_id = value
+            self._id = value
         elif name == "retry" and value.isascii() and value.isdigit():
             self.retry_s = int(value) / 1000
         return None
 
     def _dispatch(self) -> ServerSentEvent | None:
         data, event = self._data, self._event
-        self._data, self._event = [], ""
+        self._data, self._event, self.last_event_id = [], "", self._id
         if not data:
             return None
         return ServerSentEvent("\n".join(data), event or "message", self.last_event_id)

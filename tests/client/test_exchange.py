@@ -212,6 +212,11 @@ class TestFollowing:
         self.follow(played, emits=2)
         assert played.emitted == ["a", "b"]
 
+    def test_resumes_after_an_id_that_came_without_an_event(self):
+        played = world(reply(), b"id: 1\ndata: a\n\n", b"id: 9\n\n", LOST, reply(), b"id: 10\ndata: b\n\n")
+        self.follow(played, emits=2)
+        assert played.requests[1].headers["Last-Event-ID"] == "9"
+
     def test_starts_after_the_event_that_the_caller_names(self):
         played = world(reply(), b"data: a\n\n")
         self.follow(played, emits=1, last_event_id="41")

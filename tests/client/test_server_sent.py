@@ -30,6 +30,13 @@ class TestEventParser:
         assert found == EVENTS
         assert parser.retry_s == 0.25
 
+    def test_resumes_after_complete_events_and_lone_ids_only(self):
+        parser = EventParser()
+        parser.feed(b"id: 1\ndata: a\n\nid: 2\ndata: b\n")
+        assert parser.last_event_id == "1"
+        parser.feed(b"\nid: 7\n\n")
+        assert parser.last_event_id == "7"
+
     def test_reads_data_as_json(self):
         assert EVENTS[0].json() == {"price": 1}
 

@@ -9,12 +9,15 @@ from gridloom_client.answers.answered import Answered, Record
 
 
 class Event(Answered):
+    """`place` is where it stands in the stream: follow on after it with `last_event_id`."""
+
     id: str
     type: str
     time: datetime
     organisation_id: UUID | None = None
     subject: str | None = None
     data: Record = {}
+    place: str = ""
 
 
 class Webhook(Answered):

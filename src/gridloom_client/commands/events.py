@@ -7,7 +7,7 @@ import sys
 import msgspec
 from cyclopts import App
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from gridloom_client.answers.events import Event
 from gridloom_client.commands.ending import ending
@@ -28,7 +28,7 @@ def tail(
     types
         Only these, separated by commas: bid.placed,auction.cleared
     after
-        Start after this event instead of now.
+        Start after this place, the first word of a line, instead of now; 0 for all that is kept.
     count
         Stop after so many.
     """
@@ -41,14 +41,12 @@ def tail(
 
 
 def _print(event: Event, options: Options) -> None:
-    data = msgspec.json.encode(event.data).decode()
     if options.json:
         sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
     else:
-        when = event.time.strftime("%H:%M:%S")
-        Console().print(
-            f"[dim]{when}[/] [bold]{escape(event.type)}[/] {escape(event.subject or '')} [dim]{escape(data)}[/]",
-            soft_wrap=True,
-            highlight=False,
-        )
+        line = Text(f"{event.place} {event.time:%H:%M:%S} ", style="dim")
+        line.append(event.type, style="bold not dim")
+        line.append(f" {event.subject or ''} ", style="not dim")
+        line.append(msgspec.json.encode(event.data).decode())
+        Console().print(line, soft_wrap=True)
     sys.stdout.flush()
