@@ -58,7 +58,7 @@ class Listener:
                 await self._connect()
                 pause_s = RECONNECT_FIRST_S
                 await self._watch()
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+            except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("listener.lost", error=repr(error), retry_in_s=pause_s)
             await self._close()
             await asyncio.sleep(pause_s)
@@ -83,7 +83,8 @@ class Listener:
         assert self._connection is not None
         while not self._lost.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._lost.wait(), PROBE_EVERY_S)
+                async with asyncio.timeout(PROBE_EVERY_S):
+                    await self._lost.wait()
                 return
             await self._connection.execute("select 1", timeout=5)
 

@@ -6,7 +6,6 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import asyncpg
 import structlog
 from prometheus_client import Counter
 
@@ -57,11 +56,12 @@ class Sequencer:
             try:
                 if woken or not await store.outbox_is_empty(self._pool):
                     await self._sequence()
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+            except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("events.sequencing_failed", error=repr(error))
                 await asyncio.sleep(1)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), self._look_every_s)
+                async with asyncio.timeout(self._look_every_s):
+                    await self._wake.wait()
                 await asyncio.sleep(GATHER_S)
 
     async def _sequence(self) -> None:

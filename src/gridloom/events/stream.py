@@ -47,7 +47,8 @@ async def stream_events(
                     yield b"".join(one.frame for one in told)
                 continue
             with suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), heartbeat_s)
+                async with asyncio.timeout(heartbeat_s):
+                    await changed.wait()
                 continue
             yield HEARTBEAT if told_place == position else place(position)
             told_place = position

@@ -6,7 +6,6 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import asyncpg
 import structlog
 
 from gridloom.database.after_commit import transaction
@@ -72,11 +71,12 @@ class JobRunner:
             self._wake.clear()
             try:
                 pause_s = await self._look()
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+            except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("job.queue_unreachable", error=repr(error))
                 pause_s = LOOK_AGAIN_S
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), pause_s)
+                async with asyncio.timeout(pause_s):
+                    await self._wake.wait()
 
     async def _look(self) -> float:
         """Start as many lanes as find something to do; the seconds until the next look."""

@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import asyncpg
 import structlog
 
 from gridloom.database.after_commit import transaction
@@ -77,11 +76,12 @@ class Dispatcher:
             self._wake.clear()
             try:
                 pause_s = await self._look()
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+            except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("webhooks.unreachable", error=repr(error))
                 pause_s = LOOK_AGAIN_S
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), pause_s)
+                async with asyncio.timeout(pause_s):
+                    await self._wake.wait()
                 await asyncio.sleep(GATHER_S)
 
     async def _look(self) -> float:
