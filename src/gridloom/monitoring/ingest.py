@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from gridloom.database.after_commit import after_commit
 from gridloom.database.pool import Database
 from gridloom.monitoring import segments, store
+from gridloom.monitoring.dictionaries import Dictionaries
 from gridloom.monitoring.market_days import date_of
 from gridloom.monitoring.model import MOST_SIGNALS, Points, Reason
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
@@ -21,8 +20,6 @@ from gridloom.monitoring.segments import Columns
 
 LATEST = np.dtype([("time", "<i8"), ("value", "<f8")])
 """How a head keeps the last point of each signal."""
-
-_MOST_DICTIONARIES = 20_000
 
 
 @dataclass(slots=True)
@@ -34,29 +31,6 @@ class Stored:
     refused: int = 0
     newest_us: int = 0
     new_signals: list[str] = field(default_factory=list)
-
-
-class Dictionaries:
-    """The ids of each asset's signals, remembered: an id, once given, never changes.
-
-    `born` tells the telemetry of a key from that of an earlier asset with the same key.
-    """
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[int, tuple[UUID, dict[str, int]]] = OrderedDict()
-
-    def find(self, asset_key: int, born: UUID) -> dict[str, int]:
-        known = self._known.get(asset_key)
-        if known is None or known[0] != born:
-            return {}
-        self._known.move_to_end(asset_key)
-        return known[1]
-
-    def keep(self, asset_key: int, born: UUID, ids: dict[str, int]) -> None:
-        self._known[asset_key] = born, ids
-        self._known.move_to_end(asset_key)
-        if len(self._known) > _MOST_DICTIONARIES:
-            self._known.popitem(last=False)
 
 
 _dictionaries = Dictionaries()
@@ -113,7 +87,7 @@ async def _arranged(db: Database, head: store.Head, batch: Points, outcome: Stor
 
 async def _ids(db: Database, head: store.Head, batch: Points, outcome: Stored) -> NDArray[np.int64]:
     """The id of each of the batch's names, −1 for one too many; names that no point has stay unknown."""
-    ids = _dictionaries.find(head.asset_key, head.born)
+    ids = _dictionaries.find((head.asset_key, head.born))
     if len(ids) != head.signal_count:
         ids = await store.signal_ids(db, head.asset_key)
         _remember(db, head, ids)
@@ -135,7 +109,7 @@ async def _ids(db: Database, head: store.Head, batch: Points, outcome: Stored) -
 
 def _remember(db: Database, head: store.Head, ids: dict[str, int]) -> None:
     """Only what is committed: ids that were rolled back may become those of other names."""
-    after_commit(db, lambda: _dictionaries.keep(head.asset_key, head.born, ids))
+    after_commit(db, lambda: _dictionaries.keep((head.asset_key, head.born), ids))
 
 
 async def _count_overwritten(db: Database, head: store.Head, columns: Columns) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from gridloom.database.pool import Database, Pool
@@ -20,11 +21,15 @@ _ASK_AGAIN_S = 5.0
 
 
 @dataclass(slots=True)
-class PlatformClock:
-    """The platform's clock as it was a moment ago: whether a point lies a day ahead is no matter of seconds."""
+class Reception:
+    """What receiving shares in a process: one long body is read at a time, and the platform's clock is known roughly.
+
+    Whether a point lies a day ahead is no matter of seconds.
+    """
 
     now_us: int = 0
     read_at: float = float("-inf")
+    heavy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def about_now(self, pool: Pool) -> int:
         age_s = time.monotonic() - self.read_at
@@ -38,26 +43,24 @@ class PlatformClock:
         return self.now_us
 
 
-async def receive(call: Call, body: bytes, clock: PlatformClock, *, many: bool) -> Received:
+async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) -> Received:
     """The points of a body, in a thread where it is long."""
     metrics.BODY_BYTES.labels(call.content_type).inc(len(body))
 
     async def read(now_us: int) -> Received:
-        return await off_loop(
-            len(body) > HEAVY_BYTES,
-            parse,
-            body,
-            call.content_type,
-            many=many,
-            latest_us=now_us + TOLERATED_AHEAD_US,
-        )
+        latest_us = now_us + TOLERATED_AHEAD_US
+        if len(body) <= HEAVY_BYTES:
+            return parse(body, call.content_type, many=many, latest_us=latest_us)
+        # Unpacked, a long body takes several times its size: one at a time.
+        async with reception.heavy:
+            return await off_loop(True, parse, body, call.content_type, many=many, latest_us=latest_us)
 
-    received = await read(await clock.about_now(call.pool))
+    received = await read(await reception.about_now(call.pool))
     if Reason.TIME_OUT_OF_RANGE in received.refusals.counts:
         # The sandbox's clock may just have moved.
-        known_us = clock.now_us
-        if await clock.exactly_now(call.pool) - known_us > 60 * SECOND_US:
-            received = await read(clock.now_us)
+        known_us = reception.now_us
+        if await reception.exactly_now(call.pool) - known_us > 60 * SECOND_US:
+            received = await read(reception.now_us)
     return received
 
 

@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from gridloom.database.listen import Listener
 from gridloom.edge.dispatch import Edge
-from gridloom.monitoring.receiving import PlatformClock
+from gridloom.monitoring.dictionaries import Dictionaries
+from gridloom.monitoring.receiving import Reception
 from gridloom.monitoring.stream import TelemetryHub
 from gridloom.monitoring.upkeep import Retention
 from gridloom.settings import Settings
@@ -19,7 +20,8 @@ async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
     hub = TelemetryHub()
     hub.attach(edge.resources[Listener])
     edge.resources.add(hub)
-    edge.resources.add(PlatformClock())
+    edge.resources.add(Reception())
+    edge.resources.add(Dictionaries())
     days = settings.monitoring_retention_days
     Retention.keep = None if days is None else timedelta(days=days)
     yield

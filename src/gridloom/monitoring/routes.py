@@ -25,9 +25,10 @@ from gridloom.kernel.problem import BadRequest, FieldError, TooManyRequests
 from gridloom.kernel.window import Window
 from gridloom.monitoring import rendering, segments, store
 from gridloom.monitoring.columns import TooManyPoints
+from gridloom.monitoring.dictionaries import Dictionaries, ids_of_asset
 from gridloom.monitoring.latest import point_of, unpack
 from gridloom.monitoring.model import STANDARD_SIGNALS, instant_of, microseconds, signal_type
-from gridloom.monitoring.receiving import PlatformClock, receive, refusals_of, write
+from gridloom.monitoring.receiving import Reception, receive, refusals_of, write
 from gridloom.monitoring.stream import TelemetryHub, place_of, stream_points
 from gridloom.monitoring.summing import sum_signals
 from gridloom.monitoring.views import (
@@ -112,10 +113,10 @@ async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> 
     refused with its reason, and the rest is stored. What is counted as written or overwritten is durable.
     """
     reach = await asset_reach(call.pool, call.caller, physical_asset_id, CREATE)
-    clock = call.resources[PlatformClock]
-    received = await receive(call, body, clock, many=False)
+    reception = call.resources[Reception]
+    received = await receive(call, body, reception, many=False)
     db = await call.begin()
-    stored = await write(db, received, {None: reach.key}, clock.now_us)
+    stored = await write(db, received, {None: reach.key}, reception.now_us)
     return Written(
         received=received.count,
         written=sum(outcome.written for outcome in stored.values()),
@@ -144,14 +145,14 @@ async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
 
     An asset that is unknown or out of the caller's reach refuses the whole request.
     """
-    clock = call.resources[PlatformClock]
-    received = await receive(call, body, clock, many=True)
+    reception = call.resources[Reception]
+    received = await receive(call, body, reception, many=True)
     keys: dict[UUID | None, int] = {}
     for asset_id in received.points:
         assert asset_id is not None
         keys[asset_id] = (await asset_reach(call.pool, call.caller, asset_id, CREATE)).key
     db = await call.begin()
-    stored = await write(db, received, keys, clock.now_us)
+    stored = await write(db, received, keys, reception.now_us)
     assets = [
         AssetWritten(physical_asset_id=asset_id, written=outcome.written, overwritten=outcome.overwritten)
         for asset_id, outcome in stored.items()
@@ -187,7 +188,7 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
     window = await _window(call, query.start, query.end)
     selection = rendering.Selection(
         asset_key=reach.key,
-        signals=await _chosen(call, reach.key, query.datapoints),
+        signals=await _chosen(call, physical_asset_id, reach.key, query.datapoints),
         start_us=microseconds(window.start),
         end_us=microseconds(window.end),
         resolution=query.resolution,
@@ -206,7 +207,7 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
 async def read_latest_datapoints(call: Call, physical_asset_id: UUID, query: SelectionQuery) -> Latest:
     """The point with the latest time of each signal; a signal that never had one is left out."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    chosen = await _chosen(call, reach.key, query.datapoints)
+    chosen = await _chosen(call, physical_asset_id, reach.key, query.datapoints)
     head = await store.find_head(call.db, reach.key)
     latest = unpack(head.latest if head is not None else b"")
     known = {name: signal_id for name, signal_id in chosen.items() if signal_id is not None and signal_id < len(latest)}
@@ -238,7 +239,7 @@ async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) 
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
     window = await _window(call, query.start, query.end)
-    chosen = await _chosen(call, reach.key, query.datapoints)
+    chosen = await _chosen(call, physical_asset_id, reach.key, query.datapoints)
     data = await sum_signals(call.db, reach.key, chosen, window)
     return DetailedSum(start=window.start, end=window.end, data=data)
 
@@ -276,9 +277,9 @@ async def _window(call: Call, start: datetime | None, end: datetime | None) -> W
     return checked_window(start, end, "query:start", "query:end")
 
 
-async def _chosen(call: Call, asset_key: int, names: tuple[str, ...] | None) -> dict[str, int | None]:
+async def _chosen(call: Call, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None) -> dict[str, int | None]:
     """The ids of the asked signals, all by name where none is named; None for a known name without points."""
-    ids = await store.signal_ids(call.db, asset_key)
+    ids = await ids_of_asset(call.db, call.resources[Dictionaries], asset_id, asset_key, names)
     if names is None:
         return {name: ids[name] for name in sorted(ids)}
     unknown = [name for name in names if name not in ids and name not in STANDARD_SIGNALS]
