@@ -132,6 +132,19 @@ class TestLostPower:
                union all select data from event where type = 'schedule.adjusted'"""
         )
         assert {event["data"]["reason"] for event in events} == {"AVAILABILITY"}
+        logbook = await battery.organisation.viewer.get(
+            f"/physical-assets/{battery.physical[0]['id']}/logbook", params={"type": "ADJUSTMENT"}
+        )
+        assert [entry["source"] for entry in logbook.json()] == ["SYSTEM", "SYSTEM"]
+
+    async def test_leaves_periods_alone_whose_gates_had_closed_before(self, make):
+        battery = await make()
+        assert (await battery.put([500] * 7)).status_code == 200
+        await advance(battery.edge, battery.start + 2 * QUARTER - GATE + timedelta(seconds=5))
+        await lose(battery, 0, 4, power=1000)
+        await advance(battery.edge, battery.end)
+        assert [period for period, *_ in await adjustments(battery)] == [3]
+        assert (await powers(battery))[:9] == [500, 500, 500, 0, 500, 500, 500, 0, 0]
 
 
 class TestLostEnergy:

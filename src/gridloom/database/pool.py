@@ -1,5 +1,7 @@
 """Connections to PostgreSQL: a bounded pool that keeps no session state and lets no statement run for ever."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 import asyncpg
@@ -27,6 +29,13 @@ class StatelessConnection(asyncpg.Connection):
 
     def get_reset_query(self) -> str:
         return ""
+
+
+@asynccontextmanager
+async def snapshot(pool: Pool) -> "AsyncIterator[Database]":
+    """Several reads that all see the same moment."""
+    async with pool.acquire() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
+        yield connection
 
 
 async def prepare_connection(connection: "asyncpg.Connection[asyncpg.Record]") -> None:

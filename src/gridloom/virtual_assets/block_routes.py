@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
 from datetime import datetime
 from uuid import UUID
 
 import numpy as np
-import pyarrow as pa
 
+from gridloom.database.pool import Database, snapshot
 from gridloom.edge import ARROW, BULK_BODY_LIMIT, CSV, JSON, PARQUET, Answer, Call, Page, Stream, operation
-from gridloom.edge.tabular import TIME, stream_table
 from gridloom.identity.reach import organisation_reach
 from gridloom.kernel.problem import NotFound
 from gridloom.virtual_assets import store
@@ -33,11 +32,11 @@ from gridloom.virtual_assets.rules import (
 )
 from gridloom.virtual_assets.schedule_store import lane_power_kw, read_day_range, read_lane_as_of, version_at
 from gridloom.virtual_assets.scheduling import put_schedule
+from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, streamed_block, table
 from gridloom.virtual_assets.views import (
     CAPACITY_COLUMNS,
     block_view,
     capacity_kw,
-    period_times,
     scheduled_block_view,
 )
 from gridloom.virtual_assets.windows import asked_periods
@@ -48,7 +47,7 @@ from gridloom.virtual_assets.wire import (
     NewBlock,
     NewSchedule,
     ScheduledBlockView,
-    WindowQuery,
+    ShownQuery,
 )
 
 BLOCKS = ASSETS + "/{virtualAssetID}/blocks"
@@ -60,28 +59,28 @@ ANSWERED_PERIODS = 672  # a week: what a PUT shows of a long schedule it has acc
 @operation("GET", BLOCKS, summary="List blocks", tag=TAG, access="Read:virtual-assets")
 async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: BlocksQuery) -> Page[BlockView]:
     """All blocks in the order of time, each with its schedule and capacity in the window."""
-    asset = await known_asset(call, organisation_id, virtual_asset_id)
-    now = await store.platform_now(call.db)
-    first, end = asset.clip(*asked_periods(query.start, query.end, now))
-    version = await _version_as_of(call, asset, query.as_of)
     place = query.after(tuple[int, int])
-    blocks = [
-        block
-        for block in await store.read_blocks(call.db, asset.key, version)
-        if place is None or (block.first, block.lane) > place
-    ]
-    page = query.page(blocks, lambda block: (block.first, block.lane))
-    available = await load_available(call.db, asset, first, end)
-    powers = await read_day_range(call.db, asset.key, days_of(first, end)) if version is None else {}
-    views = []
-    for block in page.items:
-        start, stop = _within(block, first, end)
-        power_kw = (
-            lane_power_kw(powers, block.lane, start, stop)
-            if version is None
-            else await read_lane_as_of(call.db, asset.key, block.lane, version, start, stop)
-        )
-        views.append(block_view(block, start, power_kw, available))
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
+        version = await _version_as_of(db, asset, query.as_of)
+        blocks = [
+            block
+            for block in await store.read_blocks(db, asset.key, version)
+            if place is None or (block.first, block.lane) > place
+        ]
+        page = query.page(blocks, lambda block: (block.first, block.lane))
+        available = await load_available(db, asset, first, end)
+        powers = await read_day_range(db, asset.key, days_of(first, end)) if version is None else {}
+        views = []
+        for block in page.items:
+            start, stop = _within(block, first, end)
+            power_kw = (
+                lane_power_kw(powers, block.lane, start, stop)
+                if version is None
+                else await read_lane_as_of(db, asset.key, block.lane, version, start, stop)
+            )
+            views.append(block_view(block, start, power_kw, available))
     return Page(views, page.next_cursor)
 
 
@@ -114,7 +113,7 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
         await store.platform_now(call.db),
     )
     first, end = asset.clip(block.first, min(block.end, block.first + ANSWERED_PERIODS))
-    power_kw, available = await _course_of(call, asset, block, first, end)
+    power_kw, available = await _course_of(call.db, asset, block, first, end)
     return Answer(
         block_view(block, first, power_kw, available),
         headers={"Location": f"{call.path}/{block.id}"},
@@ -132,14 +131,18 @@ async def get_block(
 
     `as-of` asks for the block and its schedule as they stood at that moment; capacity is always the present one.
     """
-    asset = await known_asset(call, organisation_id, virtual_asset_id)
-    version = await _version_as_of(call, asset, query.as_of)
-    block = await _known_block(call, asset, block_id, version)
-    now = await store.platform_now(call.db)
-    first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
-    power_kw, available = await _course_of(call, asset, block, first, end, version)
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        version = await _version_as_of(db, asset, query.as_of)
+        block = await _known_block(db, asset, block_id, version)
+        now = await store.platform_now(db)
+        first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
+        power_kw, available = await _course_of(db, asset, block, first, end, version)
+    columns = {"power": power_kw} | dict(zip(CAPACITY_COLUMNS, capacity_kw(block, first, end, available), strict=True))
     if call.accepts != JSON:
-        return _table(call.accepts, block, first, power_kw, available)
+        return table(call.accepts, first, columns, f"block-{block.id}")
+    if end - first > STREAMED_FROM_PERIODS:
+        return streamed_block(block, first, columns, etag_of(asset))
     return Answer(block_view(block, first, power_kw, available), etag=etag_of(asset))
 
 
@@ -153,7 +156,7 @@ async def get_block(
     problems=(GateClosed, BlockWithoutSchedule, PowerBeyondAvailable, EnergyOutOfBounds),
 )
 async def schedule_block(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: WindowQuery, body: NewSchedule
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: ShownQuery, body: NewSchedule
 ) -> Answer[ScheduledBlockView]:
     """Replace exactly the periods given, all or nothing.
 
@@ -165,7 +168,7 @@ async def schedule_block(
     if block is None:
         raise NotFound(f"The virtual asset has no block {block_id}.")
     call.check_if_match(etag_of(asset))
-    points = _points(body, block)
+    points = await asyncio.to_thread(_points, body, block) if len(body.schedule) > 2000 else _points(body, block)
     accepted = await put_schedule(call.db, asset, block, points, author_of(call), now)
     call.audit_details.update(version=accepted.version, periods=len(points.periods))
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
@@ -173,7 +176,7 @@ async def schedule_block(
         first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
     power_kw, available = accepted.draft.lane_kw(block.lane, first, end), accepted.available
     if power_kw is None or first < available.first:
-        power_kw, available = await _course_of(call, asset, block, first, end)
+        power_kw, available = await _course_of(call.db, asset, block, first, end)
     view = scheduled_block_view(block, first, power_kw, available, accepted.imbalance)
     return Answer(view, etag=f"{asset.key}-{accepted.version}")
 
@@ -198,7 +201,7 @@ async def delete_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
     A wholesale block hands its schedule over with its power; the asset's power never changes.
     """
     asset = await _locked_asset(call, organisation_id, virtual_asset_id)
-    block = await _known_block(call, asset, block_id)
+    block = await _known_block(call.db, asset, block_id)
     call.check_if_match(etag_of(asset))
     await give_back_block(call.db, asset, block, author_of(call), await store.platform_now(call.db))
 
@@ -214,18 +217,18 @@ async def _locked_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUI
     return asset
 
 
-async def _known_block(call: Call, asset: VirtualAsset, block_id: UUID, version: int | None = None) -> Block:
-    block = await store.read_block(call.db, asset.key, block_id, version)
+async def _known_block(db: Database, asset: VirtualAsset, block_id: UUID, version: int | None = None) -> Block:
+    block = await store.read_block(db, asset.key, block_id, version)
     if block is None:
         raise NotFound(f"The virtual asset has no block {block_id}{' then' if version is not None else ''}.")
     return block
 
 
-async def _version_as_of(call: Call, asset: VirtualAsset, moment: datetime | None) -> int | None:
+async def _version_as_of(db: Database, asset: VirtualAsset, moment: datetime | None) -> int | None:
     """The version that stood at the moment; None for the present."""
     if moment is None:
         return None
-    version = await version_at(call.db, asset.key, moment)
+    version = await version_at(db, asset.key, moment)
     if version is None:
         raise NotFound(f"The virtual asset was not there yet at {moment.isoformat().replace('+00:00', 'Z')}.")
     return version
@@ -237,22 +240,11 @@ def _within(block: Block, first: int, end: int) -> tuple[int, int]:
 
 
 async def _course_of(
-    call: Call, asset: VirtualAsset, block: Block, first: int, end: int, version: int | None = None
+    db: Database, asset: VirtualAsset, block: Block, first: int, end: int, version: int | None = None
 ) -> tuple[Floats, Availability]:
     """The block's schedule, as it stands or stood at a version, and what is available."""
-    available = await load_available(call.db, asset, first, end)
+    available = await load_available(db, asset, first, end)
     if version is not None:
-        return await read_lane_as_of(call.db, asset.key, block.lane, version, first, end), available
-    powers = await read_day_range(call.db, asset.key, days_of(first, end))
+        return await read_lane_as_of(db, asset.key, block.lane, version, first, end), available
+    powers = await read_day_range(db, asset.key, days_of(first, end))
     return lane_power_kw(powers, block.lane, first, end), available
-
-
-def _table(media_type: str, block: Block, first: int, power_kw: Floats, available: Availability) -> Stream:
-    end = first + len(power_kw)
-    schema = pa.schema([("time", TIME), ("power", pa.float64()), *((name, pa.float64()) for name in CAPACITY_COLUMNS)])
-    columns = [pa.array(period_times(first, end), TIME), power_kw, *capacity_kw(block, first, end, available)]
-
-    async def batches() -> AsyncIterator[pa.RecordBatch]:
-        yield pa.record_batch([pa.array(column) for column in columns], schema=schema)
-
-    return stream_table(media_type, schema, batches(), file_name=f"block-{block.id}")

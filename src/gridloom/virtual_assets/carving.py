@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -16,6 +16,7 @@ from gridloom.virtual_assets.model import Author, Block, Market, VersionKind, Vi
 from gridloom.virtual_assets.rules import POWER_TOLERANCE_KW, check_gate, first_open_period, wire_time
 from gridloom.virtual_assets.schedule_store import DayPowers, LaneChange, lane_power_kw, read_day_range
 from gridloom.virtual_assets.scheduling import draft_change, write_change
+from gridloom.virtual_assets.telling import tell_updated
 
 
 class ScheduleInTheWay(Problem):
@@ -52,6 +53,7 @@ async def carve_block(
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.CARVING, author, carving.block, changes)
     await store.replace_blocks(db, asset.key, version, before, carving.blocks)
+    await tell_updated(db, asset, carving.block.id, first, end, _count(changes), version)
     return carving.block, version
 
 
@@ -96,7 +98,12 @@ async def give_back_block(db: Database, asset: VirtualAsset, block: Block, autho
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.GIVING_BACK, author, block, changes)
     await store.replace_blocks(db, asset.key, version, before, giving.blocks)
+    await tell_updated(db, asset, block.id, block.first, block.end, _count(changes), version)
     return version
+
+
+def _count(changes: Mapping[int, LaneChange]) -> int:
+    return max((len(change.periods) for change in changes.values()), default=0)
 
 
 def _moved(moves: Sequence[Move], powers: DayPowers, block: Block) -> dict[int, LaneChange]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
 import numpy as np
-import pyarrow as pa
 
+from gridloom.database.pool import Database, snapshot
 from gridloom.edge import JSON, Call, Content, Page, Stream, operation
-from gridloom.edge.tabular import TIME, points_json, stream_table
+from gridloom.edge.tabular import points_json
 from gridloom.edge.wire import parameter_refused
 from gridloom.virtual_assets import schedule_store, store
 from gridloom.virtual_assets.availability import load_available
@@ -21,6 +21,7 @@ from gridloom.virtual_assets.operational import CATEGORIES, Circumstances, opera
 from gridloom.virtual_assets.routes import ASSETS, TAG, known_asset
 from gridloom.virtual_assets.schedule_store import StoredChange
 from gridloom.virtual_assets.standing import load_course
+from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, streamed_data, streamed_points, table
 from gridloom.virtual_assets.views import period_times
 from gridloom.virtual_assets.windows import asked_periods, periods_between
 from gridloom.virtual_assets.wire import (
@@ -40,7 +41,7 @@ from gridloom.virtual_assets.wire import (
 )
 
 ASSET = ASSETS + "/{virtualAssetID}"
-LISTED_PERIODS = 1000  # a version's periods are listed in full up to this many; alone, always
+LISTED_PERIODS = 400  # a version's periods are listed in full up to this many; alone, always
 
 
 @operation(
@@ -56,11 +57,12 @@ async def get_state_of_charge(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
 ) -> Content | Stream:
     """At the start of each quarter-hour, in percent of the rated energy capacity, from all schedules together."""
-    asset = await known_asset(call, organisation_id, virtual_asset_id)
-    first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(call.db)))
-    course = await load_course(call.db, asset, first, end)
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
+        course = await load_course(db, asset, first, end)
     percentages = 100 * course.energy_kwh[:-1] / asset.terms.energy_capacity_kwh
-    return _series(call, first, {"stateOfChargePercentage": percentages})
+    return _series(call, first, "stateOfChargePercentage", percentages)
 
 
 @operation(
@@ -72,11 +74,12 @@ async def get_state_of_charge(
 )
 async def get_latest_state_of_energy(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> LatestStateOfEnergy:
     """At this moment of the platform's clock; before the asset's life as it starts, after it as it ended."""
-    asset = await known_asset(call, organisation_id, virtual_asset_id)
-    now = await store.platform_now(call.db)
-    moment = min(max(now, asset.terms.window.start), asset.terms.window.end)
-    period = min(period_number(moment), asset.end - 1)
-    course = await load_course(call.db, asset, period, period + 1)
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        now = await store.platform_now(db)
+        moment = min(max(now, asset.terms.window.start), asset.terms.window.end)
+        period = min(period_number(moment), asset.end - 1)
+        course = await load_course(db, asset, period, period + 1)
     passed = (moment - period_start(period)) / timedelta(minutes=15)
     energy_kwh = float(course.energy_kwh[0] + passed * (course.energy_kwh[1] - course.energy_kwh[0]))
     return LatestStateOfEnergy(
@@ -99,13 +102,13 @@ async def get_projected_state_of_energy(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
 ) -> Content | Stream:
     """At the start of each quarter-hour, in kWh; left out, `start` is now and `end` the end of the asset's life."""
-    asset = await known_asset(call, organisation_id, virtual_asset_id)
-    now = await store.platform_now(call.db)
-    start = query.start or now
-    end_of_life = max(asset.terms.window.end, start + timedelta(minutes=15))
-    first, end = asset.clip(*periods_between(start, query.end or end_of_life))
-    course = await load_course(call.db, asset, first, end)
-    return _series(call, first, {"energy": course.energy_kwh[:-1]})
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        start = query.start or await store.platform_now(db)
+        end_of_life = max(asset.terms.window.end, start + timedelta(minutes=15))
+        first, end = asset.clip(*periods_between(start, query.end or end_of_life))
+        course = await load_course(db, asset, first, end)
+    return _series(call, first, "energy", course.energy_kwh[:-1])
 
 
 @operation(
@@ -117,9 +120,7 @@ async def get_projected_state_of_energy(
     produces=TABLES,
     answers=OperationalView,
 )
-async def get_operational(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: OperationalQuery
-) -> OperationalView | Stream:
+async def get_operational(call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: OperationalQuery) -> Stream:
     """Quarter-hour series of what the asset is rated for, has available, can deliver and has cycled."""
     names = tuple(CATEGORIES) if query.categories is None else tuple(dict.fromkeys(query.categories))
     unknown = [name for name in names if name not in CATEGORIES]
@@ -127,26 +128,24 @@ async def get_operational(
         raise parameter_refused(
             "query", "categories", f"{', '.join(unknown)} unknown; there are {', '.join(CATEGORIES)}"
         )
-    asset = await known_asset(call, organisation_id, virtual_asset_id)
-    first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(call.db)))
-    course = await load_course(call.db, asset, first, end)
-    available = await load_available(call.db, asset, first, end)
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
+        course = await load_course(db, asset, first, end)
+        available = await load_available(db, asset, first, end)
     series = operational_series(Circumstances(asset.terms, course, available), names)
     if call.accepts != JSON:
-        return _table(call.accepts, first, series, "operational")
-    times = period_times(first, end)
-    return OperationalView(
-        meta_data=[
-            CategoryMetaData(
-                data_point_name=name,
-                unit=CATEGORIES[name].unit,
-                resolution="15-minute",
-                description=CATEGORIES[name].description,
-            )
-            for name in names
-        ],
-        data={name: already_json(points_json(times, values)) for name, values in series.items()},
-    )
+        return table(call.accepts, first, series, "operational")
+    meta_data = [
+        CategoryMetaData(
+            data_point_name=name,
+            unit=CATEGORIES[name].unit,
+            resolution="15-minute",
+            description=CATEGORIES[name].description,
+        )
+        for name in names
+    ]
+    return streamed_data(meta_data, first, series)
 
 
 @operation("GET", ASSET + "/adjustments", summary="List adjustments", tag=TAG, access="Read:virtual-assets")
@@ -154,7 +153,7 @@ async def list_adjustments(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: AdjustmentsQuery
 ) -> Page[AdjustmentView]:
     """Quarter-hours that were cut when their gates closed, in the order of time."""
-    asset = await known_asset(call, organisation_id, virtual_asset_id)
+    asset = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
     start, end = query.start or asset.terms.window.start, query.end or asset.terms.window.end
     if query.start is not None and query.end is None:
         end = max(end, start + timedelta(minutes=15))
@@ -184,30 +183,30 @@ async def list_schedule_history(
 
     The schedule as it stood at a moment is read from the blocks, with `as-of`.
     """
-    asset = await known_asset(call, organisation_id, virtual_asset_id)
-    if query.version is not None:
-        found = await schedule_store.read_versions(
-            call.db, asset.key, below=query.version + 1, limit=1, start=None, end=None
-        )
-        versions = [version for version in found if version.version == query.version]
-        return Page(await _version_views(call, asset, versions, listed_periods=None))
     if query.start and query.end:
         periods_between(query.start, query.end)
-    found = await schedule_store.read_versions(
-        call.db, asset.key, below=query.after(int), limit=query.limit + 1, start=query.start, end=query.end
-    )
-    page = query.page(found, lambda version: version.version)
-    return Page(await _version_views(call, asset, page.items, listed_periods=LISTED_PERIODS), page.next_cursor)
+    below = query.after(int) if query.version is None else query.version + 1
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        if query.version is not None:
+            found = await schedule_store.read_versions(db, asset.key, below=below, limit=1)
+            alone = [version for version in found if version.version == query.version]
+            return Page(await _version_views(db, asset, alone, listed_periods=None))
+        found = await schedule_store.read_versions(
+            db, asset.key, below=below, limit=query.limit + 1, start=query.start, end=query.end
+        )
+        page = query.page(found, lambda version: version.version)
+        return Page(await _version_views(db, asset, page.items, listed_periods=LISTED_PERIODS), page.next_cursor)
 
 
 async def _version_views(
-    call: Call, asset: VirtualAsset, versions: Sequence[ScheduleVersion], *, listed_periods: int | None
+    db: Database, asset: VirtualAsset, versions: Sequence[ScheduleVersion], *, listed_periods: int | None
 ) -> list[VersionView]:
     numbers = [version.version for version in versions]
     changes: dict[int, list[StoredChange]] = {number: [] for number in numbers}
-    for change in await schedule_store.read_changes(call.db, asset.key, numbers, listed_periods):
+    for change in await schedule_store.read_changes(db, asset.key, numbers, listed_periods):
         changes[change.version].append(change)
-    blocks = await store.read_blocks_by_version(call.db, asset.key, numbers)
+    blocks = await store.read_blocks_by_version(db, asset.key, numbers)
     return [
         VersionView(
             version=version.version,
@@ -250,20 +249,10 @@ def _block_changes(change: StoredChange, blocks: Sequence[Block]) -> list[BlockC
     return views
 
 
-def _series(call: Call, first: int, columns: Mapping[str, Floats]) -> Content | Stream:
+def _series(call: Call, first: int, name: str, values: Floats) -> Content | Stream:
     """One series, as JSON points or as a table."""
     if call.accepts != JSON:
-        return _table(call.accepts, first, columns, "energy")
-    ((name, values),) = columns.items()
+        return table(call.accepts, first, {name: values}, "energy")
+    if len(values) > STREAMED_FROM_PERIODS:
+        return streamed_points(first, values, name)
     return Content(points_json(period_times(first, first + len(values)), values, name=name), JSON)
-
-
-def _table(media_type: str, first: int, columns: Mapping[str, Floats], file_name: str) -> Stream:
-    count = len(next(iter(columns.values())))
-    schema = pa.schema([("time", TIME), *((name, pa.float64()) for name in columns)])
-
-    async def batches() -> AsyncIterator[pa.RecordBatch]:
-        times = pa.array(period_times(first, first + count), TIME)
-        yield pa.record_batch([times, *(pa.array(values) for values in columns.values())], schema=schema)
-
-    return stream_table(media_type, schema, batches(), file_name=file_name)

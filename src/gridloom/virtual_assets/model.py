@@ -124,6 +124,7 @@ class VirtualAsset:
     version: int
     end_kwh: float
     first_misfit: int | None
+    judged_until: int | None
     promises: tuple[Promise, ...]
     periods: tuple[int, int] = field(init=False)
 

@@ -10,22 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import groupby
 
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.events.outbox import record_event
 from gridloom.jobs import JobRun, job
 from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED
 from gridloom.virtual_assets import gates, schedule_store, store
 from gridloom.virtual_assets.cutting import Cut, Standing, cut_to_fit, first_misfit
 from gridloom.virtual_assets.grid import Floats
 from gridloom.virtual_assets.model import PLATFORM, Adjustment, VersionKind, VirtualAsset
-from gridloom.virtual_assets.rules import first_open_period, wire_time
+from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule_store import LaneChange
 from gridloom.virtual_assets.scheduling import draft_change, write_change
 from gridloom.virtual_assets.standing import load_standing
+from gridloom.virtual_assets.telling import tell_adjusted
 
 
 @job(AVAILABILITY_CHANGED, clock="platform")
@@ -48,7 +47,7 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
     first = first_open_period(since, asset.terms.gate_closure_s)
     if asset.first_misfit is not None:
         first = min(first, asset.first_misfit)
-    first, end = asset.clip(first, asset.end)
+    first, end = asset.clip(max(first, asset.judged_until or 0), asset.end)
     closed = min(max(first, first_open_period(now, asset.terms.gate_closure_s)), end)
     lanes, standing = await load_standing(db, asset, first, end)
     power_kw, cuts = cut_to_fit(_until(standing, closed - first))
@@ -59,8 +58,7 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
         first = closed
     place = first_misfit(standing)
     misfit = None if place is None else first + place
-    if misfit != asset.first_misfit:
-        await store.set_first_misfit(db, asset.key, misfit)
+    await store.set_judged(db, asset.key, closed, misfit)
     if misfit is not None:
         await gates.look_at_gate_closure(db, asset, misfit)
     return adjustments
@@ -89,14 +87,4 @@ async def _write_cuts(
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.ADJUSTMENT, PLATFORM, None, changes)
     await schedule_store.write_adjustments(db, asset.key, version, adjustments)
-    for reason, cut in groupby(adjustments, key=lambda adjustment: adjustment.reason):
-        periods = [adjustment.period for adjustment in cut]
-        await record_event(
-            db,
-            type="schedule.adjusted",
-            organisation_id=asset.organisation_id,
-            subject=f"virtual-assets/{asset.id}",
-            permission="Read:virtual-assets",
-            asset_key=asset.key,
-            data={"start": wire_time(periods[0]), "end": wire_time(periods[-1] + 1), "reason": reason.value},
-        )
+    await tell_adjusted(db, asset, adjustments)

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from gridloom.edge import Answer, Call, Page, operation
+from gridloom.database.pool import Database, snapshot
+from gridloom.edge import Answer, Call, Caller, Page, operation
 from gridloom.identity.reach import asset_reach, organisation_reach
 from gridloom.kernel.ids import PhysicalAssetID, PortfolioID, uuid7
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound, Problem
@@ -50,10 +51,10 @@ def author_of(call: Call) -> Author:
     return Author(call.caller.kind, call.caller.id)
 
 
-async def known_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
+async def known_asset(db: Database, caller: Caller, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
     """The asset, if it is one of the organisation's and the caller may look at that organisation."""
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
-    asset = await store.read_asset(call.db, owner, virtual_asset_id)
+    owner = await organisation_reach(db, caller, organisation_id)
+    asset = await store.read_asset(db, owner, virtual_asset_id)
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
     return asset
@@ -62,15 +63,16 @@ async def known_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID)
 @operation("GET", ASSETS, summary="List virtual assets", tag=TAG, access="Read:virtual-assets")
 async def list_virtual_assets(call: Call, organisation_id: UUID, query: VirtualAssetsQuery) -> Page[VirtualAssetView]:
     """The organisation's virtual assets, those whose life overlaps `start` to `end` where given."""
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
     if query.start and query.end:
         check_window(query.start, query.end, on_grid=False, place="query:")
-    assets = await store.read_assets(
-        call.db, owner, start=query.start, end=query.end, after=query.after(UUID), limit=query.limit + 1
-    )
-    page = query.page(assets, lambda asset: asset.id)
-    now = await store.platform_now(call.db)
-    return Page(await asset_views(call.db, page.items, now), page.next_cursor)
+    after = query.after(UUID)
+    async with snapshot(call.pool) as db:
+        owner = await organisation_reach(db, call.caller, organisation_id)
+        assets = await store.read_assets(
+            db, owner, start=query.start, end=query.end, after=after, limit=query.limit + 1
+        )
+        page = query.page(assets, lambda asset: asset.id)
+        return Page(await asset_views(db, page.items, await store.platform_now(db)), page.next_cursor)
 
 
 @operation(
@@ -133,8 +135,9 @@ def etag_of(asset: VirtualAsset) -> str:
 
 @operation("GET", ASSETS + "/{virtualAssetID}", summary="Read a virtual asset", tag=TAG, access="Read:virtual-assets")
 async def get_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> Answer[VirtualAssetView]:
-    asset = await known_asset(call, organisation_id, virtual_asset_id)
-    (view,) = await asset_views(call.db, [asset], await store.platform_now(call.db))
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        (view,) = await asset_views(db, [asset], await store.platform_now(db))
     return Answer(view, etag=etag_of(asset))
 
 

@@ -236,7 +236,13 @@ async def version_at(db: Database, key: int, moment: datetime) -> int | None:
 
 
 async def read_versions(
-    db: Database, key: int, *, below: int | None, limit: int, start: datetime | None, end: datetime | None
+    db: Database,
+    key: int,
+    *,
+    below: int | None,
+    limit: int,
+    start: datetime | None = None,
+    end: datetime | None = None,
 ) -> list[ScheduleVersion]:
     """The newest first."""
     rows = await db.fetch(

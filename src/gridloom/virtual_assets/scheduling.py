@@ -13,7 +13,6 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.events.outbox import record_event
 from gridloom.virtual_assets import schedule_store
 from gridloom.virtual_assets.availability import Availability, load_available
 from gridloom.virtual_assets.gates import watch_cycles
@@ -27,9 +26,9 @@ from gridloom.virtual_assets.rules import (
     check_takes_schedule,
     energy_out_of_bounds,
     first_open_period,
-    wire_time,
 )
 from gridloom.virtual_assets.schedule_store import LaneChange
+from gridloom.virtual_assets.telling import tell_updated
 from gridloom.virtual_assets.trajectory import (
     DaySummaries,
     energy_changes_kwh,
@@ -94,21 +93,7 @@ async def put_schedule(
     await check_energy(db, asset, draft, available)
     version, accepted_at = await write_change(db, asset, draft, VersionKind.SCHEDULE, author, block, change)
     await watch_cycles(db, asset, draft.after, now)
-    await record_event(
-        db,
-        type="schedule.updated",
-        organisation_id=asset.organisation_id,
-        subject=f"virtual-assets/{asset.id}",
-        permission="Read:virtual-assets",
-        asset_key=asset.key,
-        data={
-            "blockID": str(block.id),
-            "start": wire_time(points.first),
-            "end": wire_time(points.last + 1),
-            "periods": len(points.periods),
-            "version": version,
-        },
-    )
+    await tell_updated(db, asset, block.id, points.first, points.last + 1, len(points.periods), version)
     return Accepted(version, accepted_at, imbalance_at_end(asset, draft.end_kwh(asset)), available, draft)
 
 

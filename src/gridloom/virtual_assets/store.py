@@ -35,7 +35,7 @@ _ASSET = """
          v.rated_charge_power_kw, v.rated_discharge_power_kw, v.energy_capacity_kwh, v.charge_efficiency,
          v.discharge_efficiency, v.daily_cycle_limit, v.annual_cycle_limit, v.ramp_rate_kw_s, v.gate_closure_s,
          v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
-         v.first_misfit
+         v.first_misfit, v.judged_until
   from virtual_asset v join asset a on a.key = v.asset_key
 """
 
@@ -122,6 +122,7 @@ def _asset(row: asyncpg.Record, promises: tuple[Promise, ...]) -> VirtualAsset:
         version=row["version"],
         end_kwh=row["end_kwh"],
         first_misfit=row["first_misfit"],
+        judged_until=row["judged_until"],
         promises=promises,
     )
 
@@ -180,12 +181,18 @@ async def insert_asset(
         version=1,
         end_kwh=initial_kwh,
         first_misfit=None,
+        judged_until=None,
         promises=tuple(promises),
     )
 
 
-async def set_first_misfit(db: Database, key: int, period: int | None) -> None:
-    await db.execute("update virtual_asset set first_misfit = $2 where asset_key = $1", key, period)
+async def set_judged(db: Database, key: int, judged_until: int, first_misfit: int | None) -> None:
+    await db.execute(
+        "update virtual_asset set judged_until = $2, first_misfit = $3 where asset_key = $1",
+        key,
+        judged_until,
+        first_misfit,
+    )
 
 
 async def assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 import orjson
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 from numpy.typing import NDArray
 
 from gridloom.database.pool import Database
@@ -24,6 +24,7 @@ from gridloom.virtual_assets.model import Block, Portfolio, VirtualAsset
 from gridloom.virtual_assets.scheduling import imbalance_at_end
 from gridloom.virtual_assets.wire import (
     BackingView,
+    BlockHead,
     BlockMetadata,
     BlockView,
     ImbalanceView,
@@ -129,16 +130,22 @@ def scheduled_block_view(
     return ScheduledBlockView(**fields, imbalance=imbalance_view(imbalance))
 
 
+def block_view_without_series(block: Block) -> BlockHead:
+    window = block.window
+    return BlockHead(
+        id=block.id,
+        start=window.start,
+        end=window.end,
+        market=block.market,
+        rated_charge_power=block.charge_kw,
+        rated_discharge_power=block.discharge_kw,
+    )
+
+
 def _block_fields(block: Block, first: int, power_kw: Floats, available: Availability) -> dict[str, Any]:
     end = first + len(power_kw)
     times = period_times(first, end)
-    return {
-        "id": block.id,
-        "start": block.window.start,
-        "end": block.window.end,
-        "market": block.market,
-        "rated_charge_power": block.charge_kw,
-        "rated_discharge_power": block.discharge_kw,
+    return structs.asdict(block_view_without_series(block)) | {
         "schedule": already_json(points_json(times, power_kw, name="power")),
         "power_capacity": already_json(
             rows_json(times, dict(zip(CAPACITY_COLUMNS, capacity_kw(block, first, end, available), strict=True)))
@@ -162,7 +169,7 @@ def period_times(first: int, end: int) -> NDArray[np.datetime64]:
     return utc_milliseconds(first, max(first, end)).view("datetime64[ms]")
 
 
-def rows_json(times: NDArray[np.datetime64], columns: dict[str, Floats]) -> bytes:
+def rows_json(times: NDArray[np.datetime64], columns: Mapping[str, Floats]) -> bytes:
     """`[{"time": …, <column>: …}, …]`, column by column."""
     if len(times) == 0:
         return b"[]"

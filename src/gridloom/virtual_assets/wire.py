@@ -169,8 +169,8 @@ class ImbalanceView(View):
     feedback: str
 
 
-class BlockView(View, kw_only=True):
-    """A slice of a virtual asset's power, with its schedule and capacity in the window asked for."""
+class BlockHead(View, kw_only=True):
+    """A block without its series."""
 
     id: UUID
     start: datetime
@@ -178,9 +178,14 @@ class BlockView(View, kw_only=True):
     market: Market
     rated_charge_power: float
     rated_discharge_power: float
+    units_power: str = "kW"
+
+
+class BlockView(BlockHead, kw_only=True):
+    """A slice of a virtual asset's power, with its schedule and capacity in the window asked for."""
+
     schedule: list[ScheduledPower]
     power_capacity: list[PowerCapacity]
-    units_power: str = "kW"
 
 
 class ScheduledBlockView(BlockView, kw_only=True):
@@ -194,6 +199,13 @@ AsOf = Annotated[datetime, Meta(tz=True, description="The schedule as it stood a
 
 class WindowQuery(QueryParameters):
     """Left out: from 24 hours before now to 48 hours after."""
+
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+class ShownQuery(QueryParameters):
+    """The window of the schedule in the answer; left out: the periods given, a week of them at most."""
 
     start: Instant | None = None
     end: Instant | None = None

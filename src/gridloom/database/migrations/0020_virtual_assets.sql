@@ -39,6 +39,7 @@ create table virtual_asset (
   version int not null,                               -- of the schedules; whoever changes them locks this row first
   end_kwh double precision not null,                  -- stored energy at the end of life
   first_misfit int,                                   -- the earliest period known not to fit, cut when its gate closes
+  judged_until int,                                   -- periods before this one were judged at gate closure, for good
   constraint virtual_asset_portfolio_is_its_owners
     foreign key (organisation_id, portfolio_id) references portfolio (organisation_id, id),
   constraint virtual_asset_name_sized check (length(name) between 1 and 200),

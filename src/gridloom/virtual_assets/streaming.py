@@ -1,0 +1,93 @@
+"""Long series as they leave the service: in slices, made off the event loop, so that memory stays flat."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+import pyarrow as pa
+
+from gridloom.edge import JSON, Stream
+from gridloom.edge.tabular import TIME, points_json, stream_table
+from gridloom.edge.wire import to_json
+from gridloom.virtual_assets.grid import Floats
+from gridloom.virtual_assets.model import Block
+from gridloom.virtual_assets.views import CAPACITY_COLUMNS, block_view_without_series, period_times, rows_json
+
+STREAMED_FROM_PERIODS: Final = 3000
+"""A month: what is longer leaves in slices."""
+SLICE: Final = 8192
+
+
+def table(media_type: str, first: int, columns: Mapping[str, Floats], file_name: str) -> Stream:
+    """Quarter-hour series side by side as CSV, Arrow or Parquet."""
+    count = len(next(iter(columns.values())))
+    schema = pa.schema([("time", TIME), *((name, pa.float64()) for name in columns)])
+
+    async def batches() -> AsyncIterator[pa.RecordBatch]:
+        for low in range(0, count, SLICE):
+            high = min(count, low + SLICE)
+            times = pa.array(period_times(first + low, first + high), TIME)
+            values = (pa.array(values[low:high]) for values in columns.values())
+            yield pa.record_batch([times, *values], schema=schema)
+
+    return stream_table(media_type, schema, batches(), file_name=file_name)
+
+
+def streamed_points(first: int, values: Floats, name: str) -> Stream:
+    """One series as `[{"time": …, <name>: …}, …]`."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        async for chunk in _list(first, {name: values}):
+            yield chunk
+
+    return Stream(chunks(), JSON)
+
+
+def streamed_data(meta_data: object, first: int, series: Mapping[str, Floats]) -> Stream:
+    """`{"metaData": …, "data": {<category>: [points], …}}`."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b'{"metaData":' + to_json(meta_data) + b',"data":{'
+        for place, (name, values) in enumerate(series.items()):
+            yield (b"," if place else b"") + to_json(name) + b":"
+            async for chunk in _list(first, {"value": values}):
+                yield chunk
+        yield b"}}"
+
+    return Stream(chunks(), JSON)
+
+
+def streamed_block(block: Block, first: int, columns: Mapping[str, Floats], etag: str) -> Stream:
+    """A block with its schedule and capacity over a long window."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield to_json(block_view_without_series(block))[:-1] + b',"schedule":'
+        async for chunk in _list(first, {"power": columns["power"]}):
+            yield chunk
+        yield b',"powerCapacity":'
+        async for chunk in _list(first, {name: columns[name] for name in CAPACITY_COLUMNS}):
+            yield chunk
+        yield b"}"
+
+    return Stream(chunks(), JSON, {"ETag": f'"{etag}"'})
+
+
+async def _list(first: int, columns: Mapping[str, Floats]) -> AsyncIterator[bytes]:
+    count = len(next(iter(columns.values())))
+    yield b"["
+    for low in range(0, count, SLICE):
+        high = min(count, low + SLICE)
+        cut = {name: values[low:high] for name, values in columns.items()}
+        encoded = await asyncio.to_thread(_slice_json, first + low, first + high, cut)
+        yield (b"," if low else b"") + encoded[1:-1]
+    yield b"]"
+
+
+def _slice_json(first: int, end: int, columns: Mapping[str, Floats]) -> bytes:
+    times = period_times(first, end)
+    if len(columns) == 1:
+        ((name, values),) = columns.items()
+        return points_json(times, values, name=name)
+    return rows_json(times, columns)
