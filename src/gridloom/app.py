@@ -11,6 +11,8 @@ from starlette.middleware.cors import CORSMiddleware
 
 from gridloom import documentation, health
 from gridloom.ancillary import routes as ancillary
+from gridloom.auctions import results as auction_results
+from gridloom.auctions import routes as auctions
 from gridloom.audit import routes as audit_routes
 from gridloom.audit.recording import record_audit
 from gridloom.database.listen import Listener
@@ -44,6 +46,7 @@ from gridloom.residents import (
     stream_events,
 )
 from gridloom.revenue import routes as revenue
+from gridloom.sandbox import routes as sandbox
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
 from gridloom.unavailability import routes as unavailability
@@ -73,6 +76,8 @@ ROOMS: tuple[ModuleType, ...] = (
     virtual_assets,
     virtual_asset_blocks,
     virtual_asset_course,
+    auctions,
+    auction_results,
     settlements,
     revenue,
     reference_prices,
@@ -82,6 +87,9 @@ ROOMS: tuple[ModuleType, ...] = (
     logbook,
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
+
+SANDBOX_ROOMS: tuple[ModuleType, ...] = (sandbox,)
+"""What a sandbox answers besides; production does not have these paths at all."""
 
 RESIDENTS: tuple[Resident, ...] = (
     end_streams_when_told,
@@ -114,8 +122,9 @@ def create_edge(settings: Settings) -> Edge:
             await listener.start()
             yield
 
+    rooms = (*ROOMS, *SANDBOX_ROOMS) if settings.environment == "sandbox" else ROOMS
     return Edge(
-        operations_of(*ROOMS),
+        operations_of(*rooms),
         lifespan=lifespan,
         limiter=RateLimiter(
             {"standard": settings.rate_limit_per_minute, "public": settings.public_rate_limit_per_minute}

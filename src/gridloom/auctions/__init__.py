@@ -1,0 +1,1 @@
+"""Auctions: virtual batteries offered, bid for, and allocated to the highest bidder."""

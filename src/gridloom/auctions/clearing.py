@@ -1,0 +1,133 @@
+"""Opening and clearing: what happens to an auction by itself, exactly once, when its time has come."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from gridloom.auctions import bid_store, store
+from gridloom.auctions.model import Auction, AuctionState, AuctionStatus, BackingShare, Bid, Conclusion, Outcome
+from gridloom.auctions.rules import status_for, winning_bid
+from gridloom.database.pool import Connection, Database
+from gridloom.events.outbox import record_event
+from gridloom.identity.permissions import Permission
+from gridloom.jobs import JobRun, cancel, enqueue, job
+from gridloom.kernel.ids import AuctionID, PhysicalAssetID
+from gridloom.kernel.problem import Problem
+from gridloom.virtual_assets.allocation import allocate
+from gridloom.virtual_assets.model import PLATFORM, AssetTerms
+from gridloom.virtual_assets.model import BackingShare as AssetBacking
+from gridloom.virtual_assets.trajectory import Efficiency
+
+OPENING = "auction.open"
+CLEARING = "auction.clear"
+
+
+async def plan(db: Database, auction: Auction) -> None:
+    """Have the auction opened and cleared at its times; called again, the times move."""
+    await enqueue(db, OPENING, key=str(auction.id), due=auction.open.start, clock="platform")
+    await enqueue(db, CLEARING, key=str(auction.id), due=auction.open.end, clock="platform")
+
+
+async def call_off(db: Database, auction_id: UUID) -> None:
+    await cancel(db, OPENING, str(auction_id))
+    await cancel(db, CLEARING, str(auction_id))
+
+
+@job(OPENING)
+async def open_auction(run: JobRun) -> None:
+    """Tell the participants; the auction itself is open by the clock alone."""
+    auction_id = UUID(run.key)
+    auction = await store.read_auction(run.db, auction_id)
+    if auction is None or auction.state is not AuctionState.SCHEDULED:
+        return
+    for organisation_id in await store.read_participants(run.db, auction_id):
+        await record_event(
+            run.db,
+            type="auction.opened",
+            organisation_id=organisation_id,
+            subject=f"auctions/{auction_id}",
+            permission=Permission.READ_AUCTIONS,
+            asset_key=None,
+            data={"auctionID": auction_id, "start": auction.open.start, "end": auction.open.end},
+        )
+
+
+@job(CLEARING)
+async def clear_auction(run: JobRun) -> None:
+    await clear(run.db, UUID(run.key))
+
+
+async def clear(db: Connection, auction_id: UUID) -> None:
+    """Find the winner and give it its virtual battery, all in the caller's transaction; again, it does nothing.
+
+    Under the auction's lock no bid can come any more: every acknowledged one is seen here.
+    """
+    if not await store.lock(db, auction_id):
+        return
+    auction = await store.read_auction(db, auction_id)
+    assert auction is not None
+    if auction.state is not AuctionState.SCHEDULED or await store.platform_now(db) < auction.open.end:
+        return
+    standing = await bid_store.read_standing_bids(db, auction_id)
+    winner = winning_bid(standing, auction.hurdle_price_eur)
+    conclusion = Conclusion(Outcome.NO_VALID_BID, _why_none(standing))
+    if winner is not None:
+        conclusion = await _allocate(db, auction, winner)
+    await store.conclude(db, auction_id, conclusion)
+    await _tell_participants(db, auction_id, {bid.organisation_id for bid in standing})
+
+
+def _why_none(standing: list[Bid]) -> str:
+    return "No bid reached the hurdle price." if standing else "No bid stood when the auction closed."
+
+
+async def _allocate(db: Connection, auction: Auction, winner: Bid) -> Conclusion:
+    backing = await store.read_backing(db, auction.id)
+    try:
+        async with db.transaction():
+            asset = await allocate(db, winner.organisation_id, _terms(auction, backing), PLATFORM)
+    except Problem as refusal:
+        return Conclusion(Outcome.CAPACITY_GONE, refusal.detail)
+    return Conclusion(Outcome.ALLOCATED, None, winner, asset.id)
+
+
+def _terms(auction: Auction, backing: list[BackingShare]) -> AssetTerms:
+    item = auction.item
+    return AssetTerms(
+        name=f"Auction {str(auction.id)[-12:]}",
+        window=item.delivery,
+        delivery_zone=item.delivery_zone,
+        charge_kw=item.rated_charge_power_kw,
+        discharge_kw=item.rated_discharge_power_kw,
+        energy_capacity_kwh=item.energy_capacity_kwh,
+        efficiency=Efficiency(item.charge_efficiency, item.discharge_efficiency),
+        backing=tuple(AssetBacking(PhysicalAssetID(part.physical_asset_id), part.share) for part in backing),
+        daily_cycle_limit=item.daily_cycle_limit,
+        initial_soc=item.initial_soc,
+        final_soc_target=item.last_soc_target,
+        final_soc_tolerance=item.final_soc_tolerance,
+        auction_id=AuctionID(auction.id),
+    )
+
+
+async def _tell_participants(db: Database, auction_id: UUID, bidders: set[UUID]) -> None:
+    """Each participant learns its own outcome and nothing else."""
+    auction = await store.read_auction(db, auction_id)
+    assert auction is not None
+    now = await store.platform_now(db)
+    for organisation_id in await store.read_participants(db, auction_id):
+        status = status_for(
+            auction, now=now, organisation_id=organisation_id, has_standing_bid=organisation_id in bidders
+        )
+        data: dict[str, object] = {"auctionID": auction_id, "status": status}
+        if status is AuctionStatus.WON:
+            data["virtualAssetID"] = auction.virtual_asset_id
+        await record_event(
+            db,
+            type="auction.cleared",
+            organisation_id=organisation_id,
+            subject=f"auctions/{auction_id}",
+            permission=Permission.READ_AUCTIONS,
+            asset_key=None,
+            data=data,
+        )

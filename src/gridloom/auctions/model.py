@@ -1,0 +1,113 @@
+"""What an auction, its item and its bids are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID
+
+from gridloom.kernel.window import Window
+
+
+class AuctionStatus(StrEnum):
+    """Where an auction stands for one organisation."""
+
+    NOT_STARTED = "NOT_STARTED"
+    RUNNING = "RUNNING"
+    PENDING = "PENDING"
+    WON = "WON"
+    LOST = "LOST"
+    NO_BIDS_SUBMITTED = "NO_BIDS_SUBMITTED"
+
+
+class AuctionState(StrEnum):
+    """What was decided about an auction; whether it is open is a matter of the clock."""
+
+    SCHEDULED = "SCHEDULED"
+    CLEARED = "CLEARED"
+    CANCELLED = "CANCELLED"
+
+
+class Outcome(StrEnum):
+    """How clearing ended."""
+
+    ALLOCATED = "ALLOCATED"
+    NO_VALID_BID = "NO_VALID_BID"
+    CAPACITY_GONE = "CAPACITY_GONE"
+
+
+class BidFate(StrEnum):
+    """What became of a bid, and why it lost."""
+
+    WON = "WON"
+    OUTBID = "OUTBID"
+    TIED_BUT_LATER = "TIED_BUT_LATER"
+    BELOW_HURDLE = "BELOW_HURDLE"
+    SUPERSEDED = "SUPERSEDED"
+    WITHDRAWN = "WITHDRAWN"
+    CAPACITY_GONE = "CAPACITY_GONE"
+
+
+@dataclass(frozen=True, slots=True)
+class BackingShare:
+    physical_asset_id: UUID
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """The virtual battery that is auctioned."""
+
+    id: UUID
+    delivery: Window
+    delivery_zone: str
+    rated_charge_power_kw: float
+    rated_discharge_power_kw: float
+    energy_capacity_kwh: float
+    charge_efficiency: float
+    discharge_efficiency: float
+    daily_cycle_limit: float | None
+    initial_soc: float
+    last_soc_target: float
+    final_soc_tolerance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bid:
+    id: UUID
+    organisation_id: UUID
+    position: int
+    """Its place in the one order of all bids of the auction."""
+    sequence: int
+    """Its place among the organisation's own bids."""
+    price_eur: Decimal
+    placed_at: datetime
+    is_withdrawn: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """How clearing ended: who won what, or why nobody did."""
+
+    outcome: Outcome
+    detail: str | None
+    winner: Bid | None = None
+    virtual_asset_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Auction:
+    id: UUID
+    open: Window
+    item: Item
+    hurdle_price_eur: Decimal | None
+    state: AuctionState
+    outcome: Outcome | None
+    outcome_detail: str | None
+    winning_bid_id: UUID | None
+    winner_id: UUID | None
+    virtual_asset_id: UUID | None
+    cleared_at: datetime | None
+    version: int

@@ -1,0 +1,76 @@
+"""What the operator learns once an auction is cleared: every bid, ranked, and why each lost."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from uuid import UUID
+
+from gridloom.auctions import bid_store
+from gridloom.auctions.routes import TAG, reach_auction
+from gridloom.auctions.rules import fate_of, winning_bid
+from gridloom.auctions.wire import RankedBid, ResultsView
+from gridloom.edge import Answer, Call, Paging, operation
+from gridloom.edge.paging import next_link
+from gridloom.identity.permissions import Permission
+from gridloom.kernel.problem import Problem
+
+
+class AuctionNotCleared(Problem):
+    """Results exist once the auction has closed and was cleared, which takes a few seconds at the most. A cancelled
+    auction has none."""
+
+    status = 409
+    title = "The auction has no results"
+
+
+@operation(
+    "GET",
+    "/auctions/{auctionID}/results",
+    summary="Every bid of a cleared auction, ranked",
+    tag=TAG,
+    access=Permission.MANAGE_AUCTIONS,
+    problems=(AuctionNotCleared,),
+)
+async def read_results(call: Call, auction_id: UUID, query: Paging) -> Answer[ResultsView]:
+    """From the highest price down, the earlier of equal ones first; `limit` and `cursor` page through the bids."""
+    auction = (await reach_auction(call.db, call.caller, auction_id)).auction
+    if auction.outcome is None or auction.cleared_at is None:
+        raise AuctionNotCleared("The auction is not cleared.")
+    after = query.after(tuple[Decimal, int, int])
+    best = winning_bid(await bid_store.read_standing_bids(call.db, auction_id), auction.hurdle_price_eur)
+    rows = await bid_store.read_ranked_bids(
+        call.db, auction_id, after=after[:2] if after else None, limit=query.limit + 1
+    )
+    first_rank = after[2] + 1 if after else 1
+    ranked = [
+        RankedBid(
+            rank=first_rank + place,
+            id=bid.id,
+            organisation_id=bid.organisation_id,
+            price=bid.price_eur,
+            timestamp=bid.placed_at,
+            position=bid.position,
+            fate=fate_of(
+                bid,
+                is_standing=is_standing,
+                hurdle_price_eur=auction.hurdle_price_eur,
+                outcome=auction.outcome,
+                best=best,
+            ),
+        )
+        for place, (bid, is_standing) in enumerate(rows)
+    ]
+    page = query.page(ranked, lambda bid: (bid.price, bid.position, bid.rank))
+    return Answer(
+        ResultsView(
+            auction_id=auction_id,
+            outcome=auction.outcome,
+            detail=auction.outcome_detail,
+            winning_bid_id=auction.winning_bid_id,
+            winner_id=auction.winner_id,
+            virtual_asset_id=auction.virtual_asset_id,
+            cleared_at=auction.cleared_at,
+            bids=list(page.items),
+        ),
+        headers={"Link": next_link(call.target, page.next_cursor)} if page.next_cursor else {},
+    )

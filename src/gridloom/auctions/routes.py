@@ -1,0 +1,339 @@
+"""Auctions over HTTP: the participants' side and the operator's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+from uuid import UUID
+
+from msgspec import UNSET, UnsetType
+
+from gridloom.auctions import bid_store, clearing, store
+from gridloom.auctions.model import Auction, AuctionState, BackingShare, Item
+from gridloom.auctions.rules import (
+    AuctionFrozen,
+    AuctionNotOpen,
+    BidWithdrawn,
+    UnfitAuction,
+    check_cancellable,
+    check_changeable,
+    check_terms,
+    unfit,
+)
+from gridloom.auctions.store import Seen
+from gridloom.auctions.wire import (
+    AuctionChange,
+    AuctionQuery,
+    AuctionView,
+    BidView,
+    NewAuction,
+    NewBacking,
+    NewBid,
+    NewItem,
+    ParticipantList,
+    auction_view,
+    bid_view,
+    operator_view,
+    version_tag,
+)
+from gridloom.database.pool import Database
+from gridloom.edge import Answer, Call, Caller, Page, Paging, operation
+from gridloom.events.outbox import record_event
+from gridloom.identity.permissions import Permission
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
+from gridloom.kernel.window import Window
+
+TAG = "Auctions"
+
+T = TypeVar("T")
+
+
+@operation("GET", "/auctions", summary="List auctions", tag=TAG, access=Permission.READ_AUCTIONS)
+async def list_auctions(call: Call, query: AuctionQuery) -> Page[AuctionView]:
+    """Those to which your organisation is invited, in the order of their opening; the operator's list has all."""
+    caller = call.caller
+    found = await store.list_seen(
+        call.db,
+        caller.organisation_id,
+        sees_all=is_manager(caller),
+        statuses=query.status,
+        after=query.after(tuple[datetime, UUID]),
+        limit=query.limit + 1,
+    )
+    page = query.page(found, lambda seen: (seen.auction.open.start, seen.auction.id))
+    return Page([auction_view(seen, caller.organisation_id) for seen in page.items], page.next_cursor)
+
+
+@operation("GET", "/auctions/{auctionID}", summary="Read an auction", tag=TAG, access=Permission.READ_AUCTIONS)
+async def read_auction(call: Call, auction_id: UUID) -> Answer[AuctionView]:
+    seen = await reach_auction(call.db, call.caller, auction_id)
+    return await _shown(call, seen)
+
+
+@operation(
+    "POST",
+    "/auctions",
+    summary="Create an auction",
+    tag=TAG,
+    access=Permission.MANAGE_AUCTIONS,
+    status=201,
+    problems=(UnfitAuction,),
+)
+async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
+    """The operator offers a virtual battery over a delivery window, backed by physical ones, to those invited."""
+    auction = Auction(
+        id=uuid7(),
+        open=_window(body.start, body.end, ""),
+        item=_item(body.item, uuid7()),
+        hurdle_price_eur=body.hurdle_price,
+        state=AuctionState.SCHEDULED,
+        outcome=None,
+        outcome_detail=None,
+        winning_bid_id=None,
+        winner_id=None,
+        virtual_asset_id=None,
+        cleared_at=None,
+        version=1,
+    )
+    backing = _backing(body.backing)
+    check_terms(auction.open, auction.item, backing, await store.platform_now(call.db))
+    await _check_known(call.db, backing, body.participants)
+    await store.insert_auction(call.db, auction)
+    await store.replace_backing(call.db, auction.id, backing)
+    await store.replace_participants(call.db, auction.id, body.participants)
+    await clearing.plan(call.db, auction)
+    seen = await reach_auction(call.db, call.caller, auction.id)
+    return replace(await _shown(call, seen), headers={"Location": f"/auctions/{auction.id}"})
+
+
+@operation(
+    "PATCH",
+    "/auctions/{auctionID}",
+    summary="Change an auction before it opens",
+    tag=TAG,
+    access=Permission.MANAGE_AUCTIONS,
+    problems=(AuctionFrozen, UnfitAuction),
+)
+async def change_auction(call: Call, auction_id: UUID, body: AuctionChange) -> Answer[AuctionView]:
+    seen = await _locked(call, auction_id)
+    auction = seen.auction
+    call.check_if_match(version_tag(auction))
+    check_changeable(auction, seen.now)
+    changed = replace(
+        auction,
+        open=_window(_or(body.start, auction.open.start), _or(body.end, auction.open.end), ""),
+        item=auction.item if body.item is UNSET else _item(body.item, auction.item.id),
+        hurdle_price_eur=_or(body.hurdle_price, auction.hurdle_price_eur),
+    )
+    backing = await store.read_backing(call.db, auction_id) if body.backing is UNSET else _backing(body.backing)
+    check_terms(changed.open, changed.item, backing, seen.now)
+    await _check_known(call.db, backing, ())
+    await store.update_terms(call.db, changed)
+    await store.replace_backing(call.db, auction_id, backing)
+    await clearing.plan(call.db, changed)
+    return await _shown(call, await reach_auction(call.db, call.caller, auction_id))
+
+
+@operation(
+    "DELETE",
+    "/auctions/{auctionID}",
+    summary="Cancel an auction before it closes",
+    tag=TAG,
+    access=Permission.MANAGE_AUCTIONS,
+    problems=(AuctionFrozen,),
+)
+async def cancel_auction(call: Call, auction_id: UUID) -> None:
+    """Its participants do not see it any more, and its bids come to nothing."""
+    seen = await _locked(call, auction_id)
+    call.check_if_match(version_tag(seen.auction))
+    check_cancellable(seen.auction, seen.now)
+    await store.cancel_auction(call.db, auction_id)
+    await clearing.call_off(call.db, auction_id)
+
+
+@operation(
+    "PUT",
+    "/auctions/{auctionID}/participants",
+    summary="Invite organisations before an auction opens",
+    tag=TAG,
+    access=Permission.MANAGE_AUCTIONS,
+    problems=(AuctionFrozen, UnfitAuction),
+)
+async def replace_participants(call: Call, auction_id: UUID, body: ParticipantList) -> Answer[AuctionView]:
+    """Replaces the whole list."""
+    seen = await _locked(call, auction_id)
+    call.check_if_match(version_tag(seen.auction))
+    check_changeable(seen.auction, seen.now)
+    await _check_known(call.db, (), body.participants)
+    await store.replace_participants(call.db, auction_id, body.participants)
+    await store.touch(call.db, auction_id)
+    return await _shown(call, await reach_auction(call.db, call.caller, auction_id))
+
+
+@operation(
+    "POST",
+    "/auctions/{auctionID}/bids",
+    summary="Place a bid",
+    tag=TAG,
+    access=Permission.CREATE_BIDS,
+    status=201,
+    problems=(AuctionNotOpen,),
+)
+async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
+    """A 201 means that the bid counts. An organisation's latest standing bid is its bid; nobody else learns of it."""
+    bid_id = uuid7()
+    caller = call.caller
+    # All that can be written before the auction's lock is taken is: others wait for it until this commits.
+    await call.record_audit(201)
+    await record_event(
+        call.db,
+        type="bid.placed",
+        organisation_id=caller.organisation_id,
+        subject=f"auctions/{auction_id}",
+        permission=Permission.READ_AUCTIONS,
+        asset_key=None,
+        data={"auctionID": auction_id, "bidID": bid_id, "price": float(body.price)},
+    )
+    placed = await bid_store.place_bid(
+        call.db,
+        auction_id=auction_id,
+        organisation_id=caller.organisation_id,
+        placed_by=caller.id,
+        bid_id=bid_id,
+        price_eur=body.price,
+    )
+    if placed.verdict in ("UNKNOWN", "CANCELLED"):
+        raise _unknown(auction_id)
+    if placed.verdict == "NOT_INVITED":
+        raise _not_invited(auction_id)
+    if placed.verdict == "NOT_STARTED":
+        raise AuctionNotOpen(f"The auction opens at {_moment(placed.opens_at)}.")
+    if placed.verdict == "CLOSED":
+        raise AuctionNotOpen(f"The auction closed at {_moment(placed.closes_at)}.")
+    assert placed.placed_at is not None
+    assert placed.sequence is not None
+    return BidView(
+        id=bid_id, auction_id=auction_id, price=body.price, timestamp=placed.placed_at, sequence=placed.sequence
+    )
+
+
+@operation("GET", "/auctions/{auctionID}/bids", summary="List your own bids", tag=TAG, access=Permission.READ_AUCTIONS)
+async def list_bids(call: Call, auction_id: UUID, query: Paging) -> Page[BidView]:
+    """Newest first, withdrawn ones included."""
+    await reach_auction(call.db, call.caller, auction_id)
+    bids = await bid_store.read_own_bids(
+        call.db, auction_id, call.caller.organisation_id, before=query.after(int), limit=query.limit + 1
+    )
+    return query.page([bid_view(auction_id, bid) for bid in bids], lambda bid: bid.sequence)
+
+
+@operation(
+    "DELETE",
+    "/auctions/{auctionID}/bids/{bidID}",
+    summary="Withdraw a bid while the auction is open",
+    tag=TAG,
+    access=Permission.CREATE_BIDS,
+    problems=(AuctionNotOpen, BidWithdrawn),
+)
+async def withdraw_bid(call: Call, auction_id: UUID, bid_id: UUID) -> None:
+    """An earlier bid of yours that was not withdrawn stands again."""
+    await store.lock(call.db, auction_id)
+    seen = await reach_auction(call.db, call.caller, auction_id)
+    bid = await bid_store.read_own_bid(call.db, auction_id, call.caller.organisation_id, bid_id)
+    if bid is None:
+        raise NotFound(f"Your organisation has no bid {bid_id} in this auction.")
+    if seen.now not in seen.auction.open or seen.auction.state is not AuctionState.SCHEDULED:
+        raise AuctionNotOpen("Bids can be withdrawn while the auction is open.")
+    if bid.is_withdrawn:
+        raise BidWithdrawn(f"The bid {bid_id} was withdrawn before.")
+    await bid_store.withdraw(call.db, auction_id, bid.position)
+
+
+def is_manager(caller: Caller) -> bool:
+    return Permission.MANAGE_AUCTIONS in caller.permissions
+
+
+async def reach_auction(db: Database, caller: Caller, auction_id: UUID) -> Seen:
+    """The auction, if the caller manages auctions or its organisation is invited."""
+    seen = await store.read_seen(db, auction_id, caller.organisation_id)
+    if seen is None:
+        raise _unknown(auction_id)
+    if is_manager(caller):
+        return seen
+    if not seen.is_invited:
+        raise _not_invited(auction_id)
+    if seen.auction.state is AuctionState.CANCELLED:
+        raise _unknown(auction_id)
+    return seen
+
+
+async def _locked(call: Call, auction_id: UUID) -> Seen:
+    await store.lock(call.db, auction_id)
+    return await reach_auction(call.db, call.caller, auction_id)
+
+
+async def _shown(call: Call, seen: Seen) -> Answer[AuctionView]:
+    auction, own = seen.auction, call.caller.organisation_id
+    if not is_manager(call.caller):
+        return Answer(auction_view(seen, own), etag=version_tag(auction))
+    backing = await store.read_backing(call.db, auction.id)
+    participants = await store.read_participants(call.db, auction.id)
+    return Answer(operator_view(seen, own, backing, participants), etag=version_tag(auction))
+
+
+async def _check_known(db: Database, backing: Sequence[BackingShare], participants: Sequence[UUID]) -> None:
+    strangers = await store.unknown_physical_assets(db, [part.physical_asset_id for part in backing])
+    if strangers:
+        raise unfit("/backing", f"there is no physical asset {', '.join(map(str, strangers))}")
+    strangers = await store.unknown_organisations(db, participants)
+    if strangers:
+        raise unfit("/participants", f"there is no organisation {', '.join(map(str, strangers))}")
+
+
+def _window(start: datetime, end: datetime, pointer: str) -> Window:
+    if start >= end:
+        raise BadRequest(
+            f"{pointer}/end: comes at or before the start.", errors=[FieldError(f"{pointer}/end", "is not after start")]
+        )
+    return Window(start, end)
+
+
+def _item(body: NewItem, item_id: UUID) -> Item:
+    return Item(
+        id=item_id,
+        delivery=_window(body.start, body.end, "/item"),
+        delivery_zone=body.delivery_zone,
+        rated_charge_power_kw=body.rated_charge_power,
+        rated_discharge_power_kw=body.rated_discharge_power,
+        energy_capacity_kwh=body.energy_capacity,
+        charge_efficiency=body.charge_efficiency,
+        discharge_efficiency=body.discharge_efficiency,
+        daily_cycle_limit=body.daily_cycle_limit,
+        initial_soc=body.initial_soc,
+        last_soc_target=body.last_soc_target,
+        final_soc_tolerance=body.final_soc_tolerance,
+    )
+
+
+def _backing(parts: Sequence[NewBacking]) -> list[BackingShare]:
+    return [BackingShare(part.physical_asset_id, part.share) for part in parts]
+
+
+def _or(value: T | UnsetType, otherwise: T) -> T:
+    return otherwise if isinstance(value, UnsetType) else value
+
+
+def _unknown(auction_id: UUID) -> NotFound:
+    return NotFound(f"There is no auction {auction_id}.")
+
+
+def _not_invited(auction_id: UUID) -> Forbidden:
+    return Forbidden(f"Your organisation is not invited to the auction {auction_id}.")
+
+
+def _moment(moment: datetime | None) -> str:
+    assert moment is not None
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,129 @@
+"""Who wins, why the others lost, and when an auction may still be changed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
+
+from gridloom.auctions.model import Auction, AuctionState, AuctionStatus, BackingShare, Bid, BidFate, Item, Outcome
+from gridloom.kernel.market_time import is_period_start
+from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.kernel.window import Window
+
+SHARE_TOLERANCE = 1e-9
+
+
+class AuctionNotOpen(Problem):
+    """Bids count from the auction's start until just before its end, by the platform's clock at the moment at which
+    the bid takes its place in the order. This one came too early or too late, and does not count."""
+
+    status = 409
+    title = "The auction is not open"
+
+
+class AuctionFrozen(Problem):
+    """Once an auction has opened its terms and its participants stay as they are; it can only be cancelled, and only
+    until it closes."""
+
+    status = 409
+    title = "The auction cannot be changed any more"
+
+
+class BidWithdrawn(Problem):
+    """The bid was withdrawn before."""
+
+    status = 409
+    title = "The bid is withdrawn already"
+
+
+class UnfitAuction(Problem):
+    """The parts of the auction contradict each other: for instance it would close after the delivery has begun, or the
+    shares of the backing assets do not add up to 1. `errors` names the fields."""
+
+    status = 422
+    title = "The auction's terms do not fit together"
+
+
+def check_terms(opening: Window, item: Item, backing: Sequence[BackingShare], now: datetime) -> None:
+    """Refuse terms that could never be carried out."""
+    for name, moment in (("start", item.delivery.start), ("end", item.delivery.end)):
+        if not is_period_start(moment):
+            raise BadRequest(
+                f"The delivery window is made of quarter-hours, and {moment.isoformat()} is not on one.",
+                errors=[FieldError(f"/item/{name}", "is not on a 15-minute boundary")],
+            )
+    if opening.end <= now:
+        raise unfit("/end", f"the auction would be over already: it is {now.isoformat(timespec='seconds')}")
+    if item.delivery.start < opening.end:
+        raise unfit("/item/start", "delivery would begin before the auction closes")
+    seen: set[object] = set()
+    for position, part in enumerate(backing):
+        if part.physical_asset_id in seen:
+            raise unfit(f"/backing/{position}/physicalAssetID", "is named twice")
+        seen.add(part.physical_asset_id)
+    total = sum(part.share for part in backing)
+    if abs(total - 1) > SHARE_TOLERANCE:
+        raise unfit("/backing", f"the shares sum to {total:.6g} instead of 1")
+
+
+def unfit(pointer: str, what: str) -> UnfitAuction:
+    return UnfitAuction(f"{pointer}: {what}.", errors=[FieldError(pointer, what)])
+
+
+def check_changeable(auction: Auction, now: datetime) -> None:
+    if auction.state is not AuctionState.SCHEDULED:
+        raise AuctionFrozen(f"The auction is {auction.state.lower()}.")
+    if now >= auction.open.start:
+        raise AuctionFrozen("The auction has opened.")
+
+
+def check_cancellable(auction: Auction, now: datetime) -> None:
+    if auction.state is not AuctionState.SCHEDULED:
+        raise AuctionFrozen(f"The auction is {auction.state.lower()}.")
+    if now >= auction.open.end:
+        raise AuctionFrozen("The auction has closed.")
+
+
+def status_for(auction: Auction, *, now: datetime, organisation_id: object, has_standing_bid: bool) -> AuctionStatus:
+    """What an organisation is told. An auction that has closed is PENDING until it is cleared, for everyone."""
+    if now < auction.open.start:
+        return AuctionStatus.NOT_STARTED
+    if now < auction.open.end:
+        return AuctionStatus.RUNNING
+    if auction.state is not AuctionState.CLEARED:
+        return AuctionStatus.PENDING
+    if auction.winner_id == organisation_id:
+        return AuctionStatus.WON
+    return AuctionStatus.LOST if has_standing_bid else AuctionStatus.NO_BIDS_SUBMITTED
+
+
+def standing_bids(bids: Iterable[Bid]) -> list[Bid]:
+    """Each organisation's latest bid that was not withdrawn."""
+    latest: dict[object, Bid] = {}
+    for bid in sorted(bids, key=lambda bid: bid.position):
+        if not bid.is_withdrawn:
+            latest[bid.organisation_id] = bid
+    return list(latest.values())
+
+
+def winning_bid(standing: Iterable[Bid], hurdle_price_eur: Decimal | None) -> Bid | None:
+    """The highest valid price; of equal prices the bid placed first."""
+    valid = [bid for bid in standing if hurdle_price_eur is None or bid.price_eur >= hurdle_price_eur]
+    return min(valid, key=lambda bid: (-bid.price_eur, bid.position), default=None)
+
+
+def fate_of(
+    bid: Bid, *, is_standing: bool, hurdle_price_eur: Decimal | None, outcome: Outcome, best: Bid | None
+) -> BidFate:
+    """best: the bid that won, or would have won had the capacity been there."""
+    if bid.is_withdrawn:
+        return BidFate.WITHDRAWN
+    if not is_standing:
+        return BidFate.SUPERSEDED
+    if hurdle_price_eur is not None and bid.price_eur < hurdle_price_eur:
+        return BidFate.BELOW_HURDLE
+    assert best is not None, "a valid standing bid implies a best one"
+    if bid.position == best.position:
+        return BidFate.WON if outcome is Outcome.ALLOCATED else BidFate.CAPACITY_GONE
+    return BidFate.TIED_BUT_LATER if bid.price_eur == best.price_eur else BidFate.OUTBID

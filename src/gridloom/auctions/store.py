@@ -1,0 +1,318 @@
+"""All SQL of the auctions room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from gridloom.auctions.model import (
+    Auction,
+    AuctionState,
+    AuctionStatus,
+    BackingShare,
+    Bid,
+    Conclusion,
+    Item,
+    Outcome,
+)
+from gridloom.database.pool import Database
+from gridloom.kernel.window import Window
+
+_AUCTION = """
+  a.id, a.opens_at, a.closes_at, a.item_id, a.delivery_start, a.delivery_end, a.delivery_zone, a.rated_charge_power_kw,
+  a.rated_discharge_power_kw, a.energy_capacity_kwh, a.charge_efficiency, a.discharge_efficiency, a.daily_cycle_limit,
+  a.initial_soc, a.last_soc_target, a.final_soc_tolerance, a.hurdle_price_eur, a.state, a.outcome, a.outcome_detail,
+  a.winning_bid_id, a.winner_id, a.virtual_asset_id, a.cleared_at, a.version
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An auction as one organisation may see it."""
+
+    auction: Auction
+    now: datetime
+    is_invited: bool
+    bid: Bid | None
+    """Its own latest standing bid."""
+
+
+async def platform_now(db: Database) -> datetime:
+    moment: datetime = await db.fetchval("select platform_now()")
+    return moment
+
+
+async def insert_auction(db: Database, auction: Auction) -> None:
+    item = auction.item
+    await db.execute(
+        """
+        insert into auction (
+          id, opens_at, closes_at, item_id, delivery_start, delivery_end, delivery_zone, rated_charge_power_kw,
+          rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency, daily_cycle_limit,
+          initial_soc, last_soc_target, final_soc_tolerance, hurdle_price_eur)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+        """,
+        auction.id,
+        auction.open.start,
+        auction.open.end,
+        item.id,
+        item.delivery.start,
+        item.delivery.end,
+        item.delivery_zone,
+        item.rated_charge_power_kw,
+        item.rated_discharge_power_kw,
+        item.energy_capacity_kwh,
+        item.charge_efficiency,
+        item.discharge_efficiency,
+        item.daily_cycle_limit,
+        item.initial_soc,
+        item.last_soc_target,
+        item.final_soc_tolerance,
+        auction.hurdle_price_eur,
+    )
+    await db.execute("insert into auction_order (auction_id) values ($1)", auction.id)
+
+
+async def update_terms(db: Database, auction: Auction) -> None:
+    item = auction.item
+    await db.execute(
+        """
+        update auction set opens_at = $2, closes_at = $3, delivery_start = $4, delivery_end = $5, delivery_zone = $6,
+          rated_charge_power_kw = $7, rated_discharge_power_kw = $8, energy_capacity_kwh = $9, charge_efficiency = $10,
+          discharge_efficiency = $11, daily_cycle_limit = $12, initial_soc = $13, last_soc_target = $14,
+          final_soc_tolerance = $15, hurdle_price_eur = $16, version = version + 1
+        where id = $1
+        """,
+        auction.id,
+        auction.open.start,
+        auction.open.end,
+        item.delivery.start,
+        item.delivery.end,
+        item.delivery_zone,
+        item.rated_charge_power_kw,
+        item.rated_discharge_power_kw,
+        item.energy_capacity_kwh,
+        item.charge_efficiency,
+        item.discharge_efficiency,
+        item.daily_cycle_limit,
+        item.initial_soc,
+        item.last_soc_target,
+        item.final_soc_tolerance,
+        auction.hurdle_price_eur,
+    )
+
+
+async def replace_backing(db: Database, auction_id: UUID, backing: Sequence[BackingShare]) -> None:
+    await db.execute("delete from auction_backing where auction_id = $1", auction_id)
+    await db.execute(
+        "insert into auction_backing select $1, * from unnest($2::uuid[], $3::float8[])",
+        auction_id,
+        [part.physical_asset_id for part in backing],
+        [part.share for part in backing],
+    )
+
+
+async def replace_participants(db: Database, auction_id: UUID, organisation_ids: Sequence[UUID]) -> None:
+    await db.execute(
+        "delete from auction_participant where auction_id = $1 and organisation_id <> all($2::uuid[])",
+        auction_id,
+        organisation_ids,
+    )
+    await db.execute(
+        """
+        insert into auction_participant (auction_id, organisation_id)
+        select $1, unnest($2::uuid[]) on conflict do nothing
+        """,
+        auction_id,
+        organisation_ids,
+    )
+
+
+async def touch(db: Database, auction_id: UUID) -> None:
+    await db.execute("update auction set version = version + 1 where id = $1", auction_id)
+
+
+async def unknown_organisations(db: Database, organisation_ids: Sequence[UUID]) -> list[UUID]:
+    rows = await db.fetch(
+        "select asked from unnest($1::uuid[]) asked where not exists (select from organisation o where o.id = asked)",
+        organisation_ids,
+    )
+    return [row["asked"] for row in rows]
+
+
+async def unknown_physical_assets(db: Database, asset_ids: Sequence[UUID]) -> list[UUID]:
+    rows = await db.fetch(
+        """
+        select asked from unnest($1::uuid[]) asked
+        where not exists (select from asset a where a.id = asked and a.kind = 'PHYSICAL')
+        """,
+        asset_ids,
+    )
+    return [row["asked"] for row in rows]
+
+
+async def lock(db: Database, auction_id: UUID) -> bool:
+    """Take the auction's lock until the transaction ends: no bid, clearing or change happens meanwhile."""
+    row = await db.fetchval("select 1 from auction_order where auction_id = $1 for update", auction_id)
+    return row is not None
+
+
+async def read_auction(db: Database, auction_id: UUID) -> Auction | None:
+    row = await db.fetchrow(f"select {_AUCTION} from auction a where a.id = $1", auction_id)  # noqa: S608
+    return None if row is None else _auction(row)
+
+
+async def read_seen(db: Database, auction_id: UUID, organisation_id: UUID) -> Seen | None:
+    """The auction, the clock, and what this organisation has to do with it; None where there is no such auction."""
+    rows = await db.fetch(
+        f"""
+        select {_AUCTION}, platform_now() as now, p.organisation_id is not null as is_invited, {_OWN_BID}
+        from auction a
+        left join auction_participant p on p.auction_id = a.id and p.organisation_id = $2
+        {_JOIN_OWN_BID}
+        where a.id = $1
+        """,  # noqa: S608
+        auction_id,
+        organisation_id,
+    )
+    return _seen(rows[0]) if rows else None
+
+
+_OWN_BID = """
+  b.id as bid_id, b.organisation_id as bid_organisation_id, b.position as bid_position, b.sequence as bid_sequence,
+  b.price_eur as bid_price_eur, b.placed_at as bid_placed_at
+"""
+_JOIN_OWN_BID = """
+  left join lateral (
+    select * from auction_bid own
+    where own.auction_id = a.id and own.organisation_id = $2 and own.withdrawn_at is null
+    order by own.position desc limit 1
+  ) b on true
+"""
+
+
+async def list_seen(
+    db: Database,
+    organisation_id: UUID,
+    *,
+    sees_all: bool,
+    statuses: Sequence[AuctionStatus] | None,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+) -> list[Seen]:
+    """In the order of their opening. sees_all: the operator's view, uninvited and cancelled ones included."""
+    rows = await db.fetch(
+        f"""
+        with clock as materialized (select platform_now() as now),
+        seen as (
+          select {_AUCTION}, clock.now, p.organisation_id is not null as is_invited, {_OWN_BID},
+            case
+              when clock.now < a.opens_at then 'NOT_STARTED'
+              when clock.now < a.closes_at then 'RUNNING'
+              when a.state <> 'CLEARED' then 'PENDING'
+              when a.winner_id = $2 then 'WON'
+              when b.id is not null then 'LOST'
+              else 'NO_BIDS_SUBMITTED'
+            end as status
+          from clock, auction a
+          left join auction_participant p on p.auction_id = a.id and p.organisation_id = $2
+          {_JOIN_OWN_BID}
+          where ($1 or (p.organisation_id is not null and a.state <> 'CANCELLED'))
+            and ($3::timestamptz is null or (a.opens_at, a.id) > ($3, $4))
+        )
+        select * from seen where $5::text[] is null or status = any($5) order by opens_at, id limit $6
+        """,  # noqa: S608
+        sees_all,
+        organisation_id,
+        after[0] if after else None,
+        after[1] if after else None,
+        [str(status) for status in statuses] if statuses else None,
+        limit,
+    )
+    return [_seen(row) for row in rows]
+
+
+async def read_backing(db: Database, auction_id: UUID) -> list[BackingShare]:
+    rows = await db.fetch(
+        "select physical_asset_id, share from auction_backing where auction_id = $1 order by physical_asset_id",
+        auction_id,
+    )
+    return [BackingShare(row["physical_asset_id"], row["share"]) for row in rows]
+
+
+async def read_participants(db: Database, auction_id: UUID) -> list[UUID]:
+    rows = await db.fetch(
+        "select organisation_id from auction_participant where auction_id = $1 order by organisation_id", auction_id
+    )
+    return [row["organisation_id"] for row in rows]
+
+
+async def cancel_auction(db: Database, auction_id: UUID) -> None:
+    await db.execute("update auction set state = 'CANCELLED', version = version + 1 where id = $1", auction_id)
+
+
+async def conclude(db: Database, auction_id: UUID, conclusion: Conclusion) -> None:
+    winner = conclusion.winner
+    await db.execute(
+        """
+        update auction set state = 'CLEARED', outcome = $2, outcome_detail = $3, winning_bid_id = $4, winner_id = $5,
+          winning_price_eur = $6, virtual_asset_id = $7, cleared_at = platform_now(), version = version + 1
+        where id = $1
+        """,
+        auction_id,
+        conclusion.outcome,
+        conclusion.detail,
+        winner.id if winner else None,
+        winner.organisation_id if winner else None,
+        winner.price_eur if winner else None,
+        conclusion.virtual_asset_id,
+    )
+
+
+def _auction(row: asyncpg.Record) -> Auction:
+    return Auction(
+        id=row["id"],
+        open=Window(row["opens_at"], row["closes_at"]),
+        item=Item(
+            id=row["item_id"],
+            delivery=Window(row["delivery_start"], row["delivery_end"]),
+            delivery_zone=row["delivery_zone"],
+            rated_charge_power_kw=row["rated_charge_power_kw"],
+            rated_discharge_power_kw=row["rated_discharge_power_kw"],
+            energy_capacity_kwh=row["energy_capacity_kwh"],
+            charge_efficiency=row["charge_efficiency"],
+            discharge_efficiency=row["discharge_efficiency"],
+            daily_cycle_limit=row["daily_cycle_limit"],
+            initial_soc=row["initial_soc"],
+            last_soc_target=row["last_soc_target"],
+            final_soc_tolerance=row["final_soc_tolerance"],
+        ),
+        hurdle_price_eur=row["hurdle_price_eur"],
+        state=AuctionState(row["state"]),
+        outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+        outcome_detail=row["outcome_detail"],
+        winning_bid_id=row["winning_bid_id"],
+        winner_id=row["winner_id"],
+        virtual_asset_id=row["virtual_asset_id"],
+        cleared_at=row["cleared_at"],
+        version=row["version"],
+    )
+
+
+def _seen(row: asyncpg.Record) -> Seen:
+    bid = None
+    if row["bid_id"] is not None:
+        bid = Bid(
+            id=row["bid_id"],
+            organisation_id=row["bid_organisation_id"],
+            position=row["bid_position"],
+            sequence=row["bid_sequence"],
+            price_eur=row["bid_price_eur"],
+            placed_at=row["bid_placed_at"],
+            is_withdrawn=False,
+        )
+    return Seen(_auction(row), row["now"], row["is_invited"], bid)

@@ -1,0 +1,226 @@
+"""Auctions and bids as they cross the wire."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import UNSET, Meta, UnsetType
+
+from gridloom.auctions.model import (
+    Auction,
+    AuctionState,
+    AuctionStatus,
+    BackingShare,
+    Bid,
+    BidFate,
+    Item,
+    Outcome,
+)
+from gridloom.auctions.rules import status_for
+from gridloom.auctions.store import Seen
+from gridloom.edge import Instant, Paging, RequestBody, View
+from gridloom.kernel.money import Euro
+
+DeliveryZone = Literal["50Hertz", "Amprion", "TenneT", "TransnetBW"]
+Power = Annotated[float, Meta(gt=0, le=1e9, description="kW")]
+Energy = Annotated[float, Meta(gt=0, le=1e10, description="kWh")]
+Efficiency = Annotated[float, Meta(gt=0, le=1, description="Ratio")]
+StateOfCharge = Annotated[float, Meta(ge=0, le=1, description="Ratio of the energy capacity")]
+Cycles = Annotated[float, Meta(gt=0, le=1000, description="Full cycles a day")]
+Price = Annotated[Decimal, Euro(Decimal("0.01"), Decimal("10000000.00")), Meta(description="EUR, exact to the cent")]
+HurdlePrice = Annotated[Decimal, Euro(Decimal("0.00"), Decimal("10000000.00")), Meta(description="EUR")]
+
+
+class NewItem(RequestBody, kw_only=True):
+    start: Instant
+    end: Instant
+    delivery_zone: DeliveryZone
+    rated_charge_power: Power
+    rated_discharge_power: Power
+    energy_capacity: Energy
+    charge_efficiency: Efficiency
+    discharge_efficiency: Efficiency
+    daily_cycle_limit: Cycles | None = None
+    initial_soc: StateOfCharge = 0.5
+    last_soc_target: StateOfCharge = 0.5
+    final_soc_tolerance: StateOfCharge = 0.01
+
+
+class NewBacking(RequestBody):
+    physical_asset_id: UUID
+    share: Annotated[float, Meta(gt=0, le=1, description="Its part of the virtual battery; all sum to 1")]
+
+
+Backing = Annotated[list[NewBacking], Meta(min_length=1, max_length=100)]
+Participants = Annotated[list[UUID], Meta(max_length=1000, description="The organisations invited to bid")]
+
+
+class NewAuction(RequestBody, kw_only=True):
+    start: Instant
+    end: Instant
+    item: NewItem
+    hurdle_price: HurdlePrice | None = None
+    backing: Backing
+    participants: Participants
+
+
+class AuctionChange(RequestBody):
+    start: Instant | UnsetType = UNSET
+    end: Instant | UnsetType = UNSET
+    item: NewItem | UnsetType = UNSET
+    hurdle_price: HurdlePrice | UnsetType | None = UNSET
+    backing: Backing | UnsetType = UNSET
+
+
+class ParticipantList(RequestBody):
+    participants: Participants
+
+
+class NewBid(RequestBody):
+    price: Price
+
+
+class ItemView(View):
+    id: UUID
+    start: Instant
+    end: Instant
+    delivery_zone: str
+    rated_charge_power: float
+    rated_discharge_power: float
+    energy_capacity: float
+    charge_efficiency: float
+    discharge_efficiency: float
+    daily_cycle_limit: float | None
+    initial_soc: float
+    last_soc_target: float
+    final_soc_tolerance: float
+    units_power: Literal["kW"] = "kW"
+    units_energy: Literal["kWh"] = "kWh"
+
+
+class CurrentBid(View):
+    id: UUID
+    price: Decimal
+    timestamp: Instant
+
+
+class BackingView(View):
+    physical_asset_id: UUID
+    share: float
+
+
+class AuctionView(View):
+    """`status` is the caller's own. The fields from `state` on are the operator's alone."""
+
+    id: UUID
+    start: Instant
+    end: Instant
+    status: AuctionStatus
+    item: ItemView
+    current_bid: CurrentBid | UnsetType = UNSET
+    virtual_asset_id: UUID | UnsetType = UNSET
+    state: AuctionState | UnsetType = UNSET
+    hurdle_price: Decimal | UnsetType | None = UNSET
+    backing: list[BackingView] | UnsetType = UNSET
+    participants: list[UUID] | UnsetType = UNSET
+
+
+class BidView(View):
+    """`sequence` counts the organisation's own bids in this auction."""
+
+    id: UUID
+    auction_id: UUID
+    price: Decimal
+    timestamp: Instant
+    sequence: int
+    withdrawn: bool = False
+
+
+class RankedBid(View):
+    rank: int
+    id: UUID
+    organisation_id: UUID
+    price: Decimal
+    timestamp: Instant
+    position: int
+    fate: BidFate
+
+
+class ResultsView(View):
+    auction_id: UUID
+    outcome: Outcome
+    detail: str | None
+    winning_bid_id: UUID | None
+    winner_id: UUID | None
+    virtual_asset_id: UUID | None
+    cleared_at: Instant
+    bids: list[RankedBid]
+
+
+class AuctionQuery(Paging):
+    status: tuple[AuctionStatus, ...] | None = None
+
+
+def auction_view(seen: Seen, organisation_id: UUID) -> AuctionView:
+    """What one organisation may know."""
+    auction, bid = seen.auction, seen.bid
+    status = status_for(auction, now=seen.now, organisation_id=organisation_id, has_standing_bid=bid is not None)
+    has_won = status is AuctionStatus.WON and auction.virtual_asset_id is not None
+    return AuctionView(
+        id=auction.id,
+        start=auction.open.start,
+        end=auction.open.end,
+        status=status,
+        item=item_view(auction.item),
+        current_bid=CurrentBid(id=bid.id, price=bid.price_eur, timestamp=bid.placed_at) if bid else UNSET,
+        virtual_asset_id=auction.virtual_asset_id if has_won and auction.virtual_asset_id else UNSET,
+    )
+
+
+def operator_view(
+    seen: Seen, organisation_id: UUID, backing: list[BackingShare], participants: list[UUID]
+) -> AuctionView:
+    view = auction_view(seen, organisation_id)
+    view.state = seen.auction.state
+    view.hurdle_price = seen.auction.hurdle_price_eur
+    view.backing = [BackingView(physical_asset_id=part.physical_asset_id, share=part.share) for part in backing]
+    view.participants = participants
+    if seen.auction.virtual_asset_id is not None:
+        view.virtual_asset_id = seen.auction.virtual_asset_id
+    return view
+
+
+def item_view(item: Item) -> ItemView:
+    return ItemView(
+        id=item.id,
+        start=item.delivery.start,
+        end=item.delivery.end,
+        delivery_zone=item.delivery_zone,
+        rated_charge_power=item.rated_charge_power_kw,
+        rated_discharge_power=item.rated_discharge_power_kw,
+        energy_capacity=item.energy_capacity_kwh,
+        charge_efficiency=item.charge_efficiency,
+        discharge_efficiency=item.discharge_efficiency,
+        daily_cycle_limit=item.daily_cycle_limit,
+        initial_soc=item.initial_soc,
+        last_soc_target=item.last_soc_target,
+        final_soc_tolerance=item.final_soc_tolerance,
+    )
+
+
+def bid_view(auction: UUID, bid: Bid) -> BidView:
+    return BidView(
+        id=bid.id,
+        auction_id=auction,
+        price=bid.price_eur,
+        timestamp=bid.placed_at,
+        sequence=bid.sequence,
+        withdrawn=bid.is_withdrawn,
+    )
+
+
+def version_tag(auction: Auction) -> str:
+    """Changes with the operator's changes and with clearing, never with a bid."""
+    return f"{auction.version}"

@@ -1,0 +1,38 @@
+"""Moving the platform's clock forward, with everything that is due happening on the way."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from gridloom.database.after_commit import transaction
+from gridloom.database.pool import Database, Pool
+from gridloom.jobs.stepping import run_due_platform_jobs
+from gridloom.kernel.problem import Problem
+from gridloom.sandbox import store
+
+
+class ClockMovesForward(Problem):
+    """The sandbox's clock can be moved to a later moment, never to an earlier one: what has happened has happened."""
+
+    status = 409
+    title = "The clock only moves forward"
+
+
+async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -> datetime:
+    """Bring the clock to a moment; one caller at a time. Answers the moment at which it stands then."""
+    async with transaction(pool) as turn:
+        await store.take_turn(turn)
+        now = await store.read_now(turn)
+        target = to if to is not None else now + (by or timedelta())
+        if target < now:
+            raise ClockMovesForward(f"It is {now.astimezone(UTC).isoformat(timespec='seconds')} already.")
+
+        async def set_clock(moment: datetime) -> None:
+            await store.set_clock(pool, moment)
+
+        await run_due_platform_jobs(pool, target, set_clock)
+        return await store.read_now(turn)
+
+
+async def read_now(db: Database) -> datetime:
+    return await store.read_now(db)

@@ -1,0 +1,79 @@
+"""The sandbox's own paths. Production does not have them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec import UNSET, UnsetType
+
+from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, View, operation
+from gridloom.identity.permissions import Permission
+from gridloom.identity.store.announcements import announce, organisation_subject
+from gridloom.kernel.problem import BadRequest, FieldError, Forbidden
+from gridloom.sandbox import clock, store
+from gridloom.sandbox.clock import ClockMovesForward
+
+TAG = "Sandbox"
+FARTHEST = timedelta(days=3660)
+
+
+class ClockView(View):
+    now: Instant
+
+
+class ClockChange(RequestBody):
+    """Either a moment or a span of time, such as `PT1H`."""
+
+    now: Instant | UnsetType = UNSET
+    advance: timedelta | UnsetType = UNSET
+
+
+@operation("GET", "/sandbox/clock", summary="What time it is on the platform", tag=TAG, access=SIGNED_IN)
+async def read_clock(call: Call) -> ClockView:
+    return _shown(await clock.read_now(call.db))
+
+
+@operation(
+    "PUT",
+    "/sandbox/clock",
+    summary="Move the platform's clock forward",
+    tag=TAG,
+    access=SIGNED_IN,
+    defers_transaction=True,
+    problems=(ClockMovesForward,),
+)
+async def move_clock(call: Call, body: ClockChange) -> ClockView:
+    """What is due on the way (auctions opening, closing and clearing, gates closing) happens, in order, before this
+    answers."""
+    if (body.now is UNSET) == (body.advance is UNSET):
+        raise _malformed("", "give either now or advance")
+    span = None if isinstance(body.advance, UnsetType) else body.advance
+    if span is not None and not timedelta() <= span <= FARTHEST:
+        raise _malformed("/advance", "is a span of 0 to 3660 days")
+    moment = None if isinstance(body.now, UnsetType) else body.now
+    return _shown(await clock.move_clock(call.pool, to=moment, by=span))
+
+
+@operation(
+    "POST",
+    "/sandbox/reset",
+    summary="Clear the sandbox away",
+    tag=TAG,
+    access=Permission.MANAGE_ORGANISATION,
+)
+async def reset_sandbox(call: Call) -> None:
+    """Removes every organisation but the operator's, all assets, auctions and figures, and puts the clock back to the
+    real time. The operator's people and sign-ins stay, and so does the audit log."""
+    if not call.caller.is_operator:
+        raise Forbidden("Only the operator can reset the sandbox.")
+    await store.take_turn(call.db)
+    for organisation_id in await store.clear_away(call.db, call.caller.organisation_id):
+        await announce(call.db, organisation_subject(organisation_id))
+
+
+def _shown(now: datetime) -> ClockView:
+    return ClockView(now=now.replace(microsecond=now.microsecond // 1000 * 1000))
+
+
+def _malformed(pointer: str, what: str) -> BadRequest:
+    return BadRequest(f"{pointer or 'The body'}: {what}.", errors=[FieldError(pointer, what)])

@@ -1,0 +1,70 @@
+"""All SQL of the sandbox."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from gridloom.database.pool import Database
+
+_TURN = 7_108_090
+
+# What a reset leaves: the schema, the environment, the operator's own people and their sign-ins, the keys that sign
+# tokens, and the audit log, which nothing can remove.
+KEPT_TABLES = (
+    "schema_migration",
+    "environment",
+    "sandbox_clock",
+    "organisation",
+    "member",
+    "session",
+    "refresh_token",
+    "api_key",
+    "signing_key",
+    "audit_log",
+    "job",
+)
+
+
+async def take_turn(db: Database) -> None:
+    """Until the transaction ends nobody else moves the clock or resets the platform."""
+    await db.execute("select pg_advisory_xact_lock($1)", _TURN)
+
+
+async def read_now(db: Database) -> datetime:
+    now: datetime = await db.fetchval("select platform_now()")
+    return now
+
+
+async def set_clock(db: Database, moment: datetime) -> None:
+    """Put the clock to a moment, if that is ahead of where it stands."""
+    await db.execute(
+        "update sandbox_clock set ahead = $1 - clock_timestamp() where $1 - clock_timestamp() > ahead", moment
+    )
+
+
+async def clear_away(db: Database, operator_id: UUID) -> list[UUID]:
+    """Remove everything but what is kept, and put the clock back to the real time; the organisations that are gone."""
+    tables = await db.fetch(
+        """
+        select format('%I.%I', n.nspname, c.relname) as name, c.relhastriggers as has_triggers
+        from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where c.relkind in ('r', 'p') and not c.relispartition and n.nspname = current_schema()
+          and c.relname <> all($1::text[])
+        order by c.relname
+        """,
+        list(KEPT_TABLES),
+    )
+    # Append-only tables refuse to be emptied: here, and only here, in one transaction of a sandbox, they may be.
+    guarded = [row["name"] for row in tables if row["has_triggers"]]
+    for name in guarded:
+        await db.execute(f"alter table {name} disable trigger user")
+    await db.execute(f"truncate {', '.join(row['name'] for row in tables)} restart identity")
+    for name in guarded:
+        await db.execute(f"alter table {name} enable trigger user")
+    await db.execute("delete from job where every is null")
+    await db.execute("delete from member where organisation_id <> $1", operator_id)
+    gone = await db.fetch("delete from organisation where id <> $1 returning id", operator_id)
+    await db.execute("update sandbox_clock set ahead = interval '0'")
+    await db.execute("update job set due = least(due, clock_timestamp()), not_before = null where every is not null")
+    return [row["id"] for row in gone]

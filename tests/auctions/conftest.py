@@ -1,0 +1,126 @@
+"""A market for tests: an operator, an owner with a battery, some traders, and a clock to move."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+from tests.people import OrganisationUnderTest, People
+
+from gridloom.edge.dispatch import Edge
+
+HOUR = timedelta(hours=1)
+
+
+def wire(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+@dataclass
+class Market:
+    edge: Edge
+    people: People
+    operator: httpx2.AsyncClient
+    owner: OrganisationUnderTest
+    traders: list[OrganisationUnderTest]
+
+    async def now(self) -> datetime:
+        return datetime.fromisoformat((await self.operator.get("/sandbox/clock")).json()["now"])
+
+    async def advance(self, span: str) -> None:
+        response = await self.operator.put("/sandbox/clock", json={"advance": span})
+        assert response.status_code == 200, response.text
+
+    async def battery(self, power_kw: float = 10_000) -> str:
+        response = await self.owner.admin.post(
+            "/physical-assets",
+            json={
+                "name": "Battery",
+                "organisationID": str(self.owner.id),
+                "deliveryZone": "Amprion",
+                "parameters": {
+                    "ratedChargePower": power_kw,
+                    "ratedDischargePower": power_kw,
+                    "energyCapacity": 2 * power_kw,
+                    "chargeEfficiency": 0.95,
+                    "dischargeEfficiency": 0.95,
+                },
+            },
+        )
+        assert response.status_code == 201, response.text
+        identifier: str = response.json()["id"]
+        return identifier
+
+    async def terms(self, battery: str | None = None, **changes: Any) -> dict[str, Any]:
+        """An auction that is open for an hour from now on, for delivery tomorrow."""
+        now = await self.now()
+        day = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        return {
+            "start": wire(now),
+            "end": wire(now + HOUR),
+            "item": {
+                "start": wire(day),
+                "end": wire(day + timedelta(days=2)),
+                "deliveryZone": "Amprion",
+                "ratedChargePower": 4000,
+                "ratedDischargePower": 4000,
+                "energyCapacity": 8000,
+                "chargeEfficiency": 0.95,
+                "dischargeEfficiency": 0.95,
+            },
+            "backing": [{"physicalAssetID": battery or await self.battery(), "share": 1}],
+            "participants": [str(trader.id) for trader in self.traders],
+        } | changes
+
+    async def auction(self, battery: str | None = None, **changes: Any) -> str:
+        response = await self.operator.post("/auctions", json=await self.terms(battery, **changes))
+        assert response.status_code == 201, response.text
+        identifier: str = response.json()["id"]
+        return identifier
+
+    async def status(self, auction: str, trader: OrganisationUnderTest) -> str:
+        response = await trader.trader.get(f"/auctions/{auction}")
+        assert response.status_code == 200, response.text
+        status: str = response.json()["status"]
+        return status
+
+
+async def bid(trader: OrganisationUnderTest, auction: str, price: float | str) -> httpx2.Response:
+    return await trader.trader.post(f"/auctions/{auction}/bids", json={"price": price})
+
+
+@pytest.fixture
+async def new_market(
+    fresh_app: Callable[[], Awaitable[Edge]],
+) -> AsyncIterator[Callable[..., Awaitable[Market]]]:
+    async with AsyncExitStack() as stack:
+
+        async def make(traders: int = 3) -> Market:
+            edge = await fresh_app()
+            people = await stack.enter_async_context(People(edge))
+            return Market(
+                edge,
+                people,
+                (await people.operator()).client,
+                await people.new_organisation("Owner"),
+                [await people.new_organisation(f"Trader {number}") for number in range(traders)],
+            )
+
+        yield make
+
+
+@pytest.fixture
+async def still_market(app: Edge, people: People, operator: httpx2.AsyncClient) -> Market:
+    """A market on the shared service, for tests that do not move its clock."""
+    traders = [await people.new_organisation(f"Trader {number}") for number in range(2)]
+    return Market(app, people, operator, await people.new_organisation("Owner"), traders)
+
+
+@pytest.fixture
+async def market(new_market: Callable[..., Awaitable[Market]]) -> Market:
+    return await new_market()

@@ -1,0 +1,240 @@
+"""From invitation to allocated virtual asset."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.auctions.conftest import Market, bid, wire
+
+
+class TestAnAuction:
+    async def test_runs_from_not_started_to_won_and_lost(self, market: Market):
+        first, second, third = market.traders
+        now = await market.now()
+        auction = await market.auction(start=wire(now + timedelta(minutes=10)))
+        assert [await market.status(auction, trader) for trader in market.traders] == ["NOT_STARTED"] * 3
+        assert (await bid(first, auction, 100)).status_code == 409
+
+        await market.advance("PT11M")
+        assert await market.status(auction, first) == "RUNNING"
+        assert (await bid(first, auction, "100.50")).status_code == 201
+        placed = await bid(second, auction, 200)
+        assert placed.status_code == 201
+        assert placed.json()["price"] == 200
+        assert placed.json()["sequence"] == 1
+        assert placed.json()["auctionID"] == auction
+
+        await market.advance("PT1H")
+        assert await market.status(auction, first) == "LOST"
+        assert await market.status(auction, second) == "WON"
+        assert await market.status(auction, third) == "NO_BIDS_SUBMITTED"
+        assert (await bid(first, auction, 300)).status_code == 409
+
+        won = (await second.trader.get(f"/auctions/{auction}")).json()
+        asset = await second.trader.get(f"/organisations/{second.id}/virtual-assets/{won['virtualAssetID']}")
+        assert asset.status_code == 200
+        assert asset.json()["auctionID"] == auction
+        assert asset.json()["ratedDischargePower"] == 4000
+        assert asset.json()["initialStateOfChargePercentage"] == 50
+        assert len(asset.json()["blockIDs"]) == 1
+        lost = (await first.trader.get(f"/auctions/{auction}")).json()
+        assert "virtualAssetID" not in lost
+        assert lost["currentBid"]["price"] == 100.50
+
+    async def test_goes_to_the_earliest_of_equal_bids(self, market: Market):
+        auction = await market.auction()
+        for trader in market.traders:
+            assert (await bid(trader, auction, 77)).status_code == 201
+        await market.advance("PT1H")
+        assert [await market.status(auction, trader) for trader in market.traders] == ["WON", "LOST", "LOST"]
+
+    async def test_counts_only_the_latest_bid_of_an_organisation(self, market: Market):
+        first, second, _ = market.traders
+        auction = await market.auction()
+        await bid(first, auction, 500)
+        await bid(second, auction, 100)
+        await bid(first, auction, 50)
+        await market.advance("PT1H")
+        assert await market.status(auction, second) == "WON"
+
+    async def test_lets_an_earlier_bid_stand_again_when_the_later_is_withdrawn(self, market: Market):
+        first, second, _ = market.traders
+        auction = await market.auction()
+        await bid(first, auction, 500)
+        later = (await bid(first, auction, 50)).json()["id"]
+        await bid(second, auction, 100)
+        path = f"/auctions/{auction}/bids/{later}"
+        assert (await second.trader.delete(path)).status_code == 404
+        assert (await first.trader.delete(path)).status_code == 204
+        assert (await first.trader.delete(path)).status_code == 409
+        listed = (await first.trader.get(f"/auctions/{auction}/bids")).json()
+        assert [(item["price"], item["withdrawn"]) for item in listed] == [(50, True), (500, False)]
+        await market.advance("PT1H")
+        assert await market.status(auction, first) == "WON"
+        assert (await first.trader.delete(f"/auctions/{auction}/bids/{listed[1]['id']}")).status_code == 409
+
+    async def test_without_a_valid_bid_allocates_nothing(self, market: Market):
+        auction = await market.auction(hurdlePrice=1000)
+        await bid(market.traders[0], auction, 999.99)
+        await market.advance("PT1H")
+        results = (await market.operator.get(f"/auctions/{auction}/results")).json()
+        assert results["outcome"] == "NO_VALID_BID"
+        assert results["bids"][0]["fate"] == "BELOW_HURDLE"
+        assert await market.status(auction, market.traders[0]) == "LOST"
+
+    async def test_whose_capacity_is_gone_says_so(self, market: Market):
+        battery = await market.battery(6000)
+        auctions = [await market.auction(battery) for _ in range(2)]
+        for auction in auctions:
+            await bid(market.traders[0], auction, 10)
+        await market.advance("PT2H")
+        outcomes = sorted([(await market.operator.get(f"/auctions/{a}/results")).json()["outcome"] for a in auctions])
+        assert outcomes == ["ALLOCATED", "CAPACITY_GONE"]
+
+    async def test_tells_the_operator_why_each_bid_lost(self, market: Market):
+        first, second, third = market.traders
+        auction = await market.auction(hurdlePrice="20.00")
+        await bid(first, auction, 90)
+        await bid(first, auction, 80)
+        await bid(second, auction, 80)
+        await bid(third, auction, 10)
+        await market.advance("PT1H")
+        pages, path = [], f"/auctions/{auction}/results?limit=3"
+        while path:
+            response = await market.operator.get(path)
+            pages += [(b["rank"], b["price"], b["fate"]) for b in response.json()["bids"]]
+            path = response.links["next"]["url"] if "next" in response.links else ""
+        assert pages == [(1, 90, "SUPERSEDED"), (2, 80, "WON"), (3, 80, "TIED_BUT_LATER"), (4, 10, "BELOW_HURDLE")]
+        assert (await first.trader.get(f"/auctions/{auction}/results")).status_code == 403
+
+    async def test_is_seen_only_by_those_invited(self, still_market: Market):
+        market = still_market
+        first, second = market.traders
+        auction = await market.auction(participants=[str(first.id)])
+        assert (await second.trader.get(f"/auctions/{auction}")).status_code == 403
+        assert (await bid(second, auction, 5)).status_code == 403
+        assert (await second.trader.get("/auctions")).json() == []
+        assert [item["id"] for item in (await first.trader.get("/auctions")).json()] == [auction]
+        assert (await second.trader.get(f"/auctions/{uuid.uuid4()}")).status_code == 404
+
+    async def test_can_be_listed_by_status(self, still_market: Market):
+        market = still_market
+        trader = market.traders[0]
+        running = await market.auction()
+        now = await market.now()
+        later = await market.auction(start=wire(now + timedelta(minutes=30)))
+        for status, expected in [
+            ("RUNNING", [running]),
+            ("NOT_STARTED", [later]),
+            ("RUNNING,NOT_STARTED", [running, later]),
+        ]:
+            listed = (await trader.trader.get(f"/auctions?status={status}")).json()
+            assert [item["id"] for item in listed] == expected
+        assert (await trader.trader.get("/auctions?status=OPEN")).status_code == 400
+
+    async def test_is_frozen_once_open_except_for_cancelling(self, market: Market):
+        now = await market.now()
+        auction = await market.auction(start=wire(now + timedelta(minutes=10)))
+        path = f"/auctions/{auction}"
+        read = await market.operator.get(path)
+        changed = await market.operator.patch(path, json={"hurdlePrice": 5}, headers={"If-Match": read.headers["etag"]})
+        assert changed.json()["hurdlePrice"] == 5
+        stale = await market.operator.patch(path, json={"hurdlePrice": 6}, headers={"If-Match": read.headers["etag"]})
+        assert stale.status_code == 412
+        invited = await market.operator.put(f"{path}/participants", json={"participants": [str(market.traders[0].id)]})
+        assert invited.json()["participants"] == [str(market.traders[0].id)]
+        await market.advance("PT15M")
+        assert (await market.operator.patch(path, json={"hurdlePrice": 6})).status_code == 409
+        assert (await market.operator.put(f"{path}/participants", json={"participants": []})).status_code == 409
+        await bid(market.traders[0], auction, 50)
+        assert (await market.operator.delete(path)).status_code == 204
+        assert (await market.traders[0].trader.get(path)).status_code == 404
+        assert (await bid(market.traders[0], auction, 60)).status_code == 404
+        await market.advance("PT2H")
+        assert (await market.operator.get(path)).json()["state"] == "CANCELLED"
+        assert (await market.operator.get(f"{path}/results")).status_code == 409
+
+    async def test_that_was_moved_clears_at_its_new_end(self, market: Market):
+        now = await market.now()
+        auction = await market.auction(start=wire(now + timedelta(minutes=10)))
+        later = wire(now + timedelta(hours=3))
+        assert (await market.operator.patch(f"/auctions/{auction}", json={"end": later})).status_code == 200
+        await market.advance("PT2H")
+        assert await market.status(auction, market.traders[0]) == "RUNNING"
+        await market.advance("PT2H")
+        assert await market.status(auction, market.traders[0]) == "NO_BIDS_SUBMITTED"
+
+    async def test_clears_by_itself_when_its_time_comes(self, market: Market):
+        now = await market.now()
+        auction = await market.auction(end=wire(now + timedelta(seconds=1.2)))
+        assert (await bid(market.traders[0], auction, 5)).status_code == 201
+        for _ in range(60):
+            await asyncio.sleep(0.1)
+            status = await market.status(auction, market.traders[0])
+            if status == "WON":
+                break
+        assert status == "WON"
+
+
+class TestABody:
+    @pytest.mark.parametrize(
+        ("change", "status", "pointer"),
+        [
+            ({"start": None}, 400, "/start"),
+            ({"start": "2026-01-01T00:00:00"}, 400, "/start"),
+            ({"end": "2020-01-01T00:00:00Z"}, 400, "/end"),
+            ({"hurdlePrice": 1.005}, 400, "/hurdlePrice"),
+            ({"hurdlePrice": -1}, 400, "/hurdlePrice"),
+            ({"backing": []}, 400, "/backing"),
+            ({"backing": [{"physicalAssetID": str(uuid.uuid4()), "share": 1}]}, 422, "/backing"),
+            ({"participants": [str(uuid.uuid4())]}, 422, "/participants"),
+            ({"participants": ["x"]}, 400, "/participants/0"),
+            ({"secret": 1}, 400, "/secret"),
+        ],
+    )
+    async def test_at_fault_creates_nothing(
+        self, still_market: Market, change: dict[str, Any], status: int, pointer: str
+    ):
+        response = await still_market.operator.post("/auctions", json=await still_market.terms(**change))
+        assert response.status_code == status
+        assert response.json()["errors"][0]["pointer"] == pointer
+        assert (await still_market.traders[0].trader.get("/auctions")).json() == []
+
+    @pytest.mark.parametrize(
+        ("change", "status", "pointer"),
+        [
+            ({"ratedChargePower": 0}, 400, "/item/ratedChargePower"),
+            ({"energyCapacity": "8000"}, 400, "/item/energyCapacity"),
+            ({"chargeEfficiency": 1.01}, 400, "/item/chargeEfficiency"),
+            ({"deliveryZone": "Mars"}, 400, "/item/deliveryZone"),
+            ({"initialSoC": 50}, 400, "/item/initialSoC"),
+            ({"start": "2020-01-01T00:00:00Z"}, 422, "/item/start"),
+            ({"start": "2020-01-01T00:07:00Z"}, 400, "/item/start"),
+        ],
+    )
+    async def test_of_an_item_at_fault_is_pointed_at(
+        self, still_market: Market, change: dict[str, Any], status: int, pointer: str
+    ):
+        terms = await still_market.terms()
+        terms["item"] |= change
+        response = await still_market.operator.post("/auctions", json=terms)
+        assert (response.status_code, response.json()["errors"][0]["pointer"]) == (status, pointer)
+
+    @pytest.mark.parametrize("price", [0, -5, 10_000_000.01, "1.001", 1.001, "abc", None, True, "NaN", "1e3000"])
+    async def test_of_a_bid_needs_a_price_in_cents(self, still_market: Market, price: Any):
+        auction = await still_market.auction()
+        response = await bid(still_market.traders[0], auction, price)
+        assert (response.status_code, response.json()["errors"][0]["pointer"]) == (400, "/price")
+        assert (await still_market.traders[0].trader.get(f"/auctions/{auction}/bids")).json() == []
+
+    async def test_from_a_viewer_is_refused(self, still_market: Market):
+        auction = await still_market.auction()
+        response = await still_market.traders[0].viewer.post(f"/auctions/{auction}/bids", json={"price": 5})
+        assert response.status_code == 403
+        assert (
+            await still_market.traders[0].admin.post("/auctions", json=await still_market.terms())
+        ).status_code == 403

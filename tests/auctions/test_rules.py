@@ -1,0 +1,110 @@
+"""Who wins, checked against a model short enough to be obvious."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.auctions.model import Bid, BidFate, Outcome
+from gridloom.auctions.rules import fate_of, standing_bids, winning_bid
+
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+prices = st.integers(1, 5).map(lambda euros: Decimal(euros))
+histories = st.lists(st.tuples(st.integers(0, 3), prices, st.booleans()), max_size=30)
+
+
+def bids_of(history: list[tuple[int, Decimal, bool]]) -> list[Bid]:
+    return [
+        Bid(
+            id=UUID(int=position),
+            organisation_id=UUID(int=organisation),
+            position=position,
+            sequence=position,
+            price_eur=price,
+            placed_at=NOON,
+            is_withdrawn=is_withdrawn,
+        )
+        for position, (organisation, price, is_withdrawn) in enumerate(history, start=1)
+    ]
+
+
+def reference_winner(history: list[tuple[int, Decimal, bool]], hurdle: Decimal | None) -> int | None:
+    """The position of the winning bid, said as plainly as the rules are."""
+    latest: dict[int, tuple[Decimal, int]] = {}
+    for position, (organisation, price, is_withdrawn) in enumerate(history, start=1):
+        if not is_withdrawn:
+            latest[organisation] = (price, position)
+    best: tuple[Decimal, int] | None = None
+    for price, position in latest.values():
+        if hurdle is not None and price < hurdle:
+            continue
+        if best is None or price > best[0] or (price == best[0] and position < best[1]):
+            best = (price, position)
+    return None if best is None else best[1]
+
+
+class TestTheWinningBid:
+    @given(histories, st.none() | prices)
+    def test_is_that_of_the_reference(self, history: list[tuple[int, Decimal, bool]], hurdle: Decimal | None):
+        winner = winning_bid(standing_bids(bids_of(history)), hurdle)
+        assert (winner.position if winner else None) == reference_winner(history, hurdle)
+
+    def test_is_the_earliest_of_equal_prices(self):
+        bids = bids_of([(0, Decimal(7), False), (1, Decimal(7), False)])
+        winner = winning_bid(standing_bids(bids), None)
+        assert winner is not None
+        assert winner.position == 1
+
+    def test_is_placed_anew_when_an_organisation_repeats_its_price(self):
+        bids = bids_of([(0, Decimal(7), False), (1, Decimal(7), False), (0, Decimal(7), False)])
+        winner = winning_bid(standing_bids(bids), None)
+        assert winner is not None
+        assert winner.position == 2
+
+    def test_at_the_hurdle_price_is_valid(self):
+        bids = bids_of([(0, Decimal(7), False)])
+        assert winning_bid(bids, Decimal(7)) is not None
+        assert winning_bid(bids, Decimal("7.01")) is None
+
+
+class TestTheFateOfABid:
+    @given(histories.filter(bool), st.none() | prices, st.booleans())
+    def test_is_won_for_one_bid_at_most(
+        self, history: list[tuple[int, Decimal, bool]], hurdle: Decimal | None, has_capacity: bool
+    ):
+        bids = bids_of(history)
+        standing = standing_bids(bids)
+        best = winning_bid(standing, hurdle)
+        outcome = Outcome.NO_VALID_BID
+        if best is not None:
+            outcome = Outcome.ALLOCATED if has_capacity else Outcome.CAPACITY_GONE
+        fates = [
+            fate_of(bid, is_standing=bid in standing, hurdle_price_eur=hurdle, outcome=outcome, best=best)
+            for bid in bids
+        ]
+        assert fates.count(BidFate.WON) == (outcome is Outcome.ALLOCATED)
+
+    @pytest.mark.parametrize(
+        ("history", "fates"),
+        [
+            (
+                [(0, 5, False), (1, 7, False), (2, 7, False)],
+                [BidFate.OUTBID, BidFate.WON, BidFate.TIED_BUT_LATER],
+            ),
+            ([(0, 9, True), (1, 2, False), (1, 7, False)], [BidFate.WITHDRAWN, BidFate.SUPERSEDED, BidFate.WON]),
+            ([(0, 1, False), (1, 7, False)], [BidFate.BELOW_HURDLE, BidFate.WON]),
+        ],
+    )
+    def test_says_why_it_lost(self, history: list[tuple[int, int, bool]], fates: list[BidFate]):
+        bids = bids_of([(who, Decimal(price), is_withdrawn) for who, price, is_withdrawn in history])
+        standing = standing_bids(bids)
+        best = winning_bid(standing, Decimal(2))
+        told = [
+            fate_of(bid, is_standing=bid in standing, hurdle_price_eur=Decimal(2), outcome=Outcome.ALLOCATED, best=best)
+            for bid in bids
+        ]
+        assert told == fates

@@ -1,0 +1,86 @@
+"""The sandbox's clock, and production's, which nobody moves."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from tests.conftest import migrated_database, running
+from tests.people import People
+
+from gridloom.database.environment import WrongEnvironment, establish_environment
+from gridloom.edge.dispatch import Edge
+from gridloom.settings import Settings
+
+
+class TestTheClock:
+    async def test_moves_forward_and_never_back(self, fresh_app: Callable[[], Awaitable[Edge]]):
+        edge = await fresh_app()
+        async with People(edge) as people:
+            operator = (await people.operator()).client
+            before = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
+            moved = await operator.put("/sandbox/clock", json={"advance": "P1DT2H"})
+            after = datetime.fromisoformat(moved.json()["now"])
+            assert timedelta(days=1, hours=2) <= after - before < timedelta(days=1, hours=2, minutes=1)
+            assert (await operator.put("/sandbox/clock", json={"now": before.isoformat()})).status_code == 409
+            later = (after + timedelta(days=3)).isoformat()
+            assert (await operator.put("/sandbox/clock", json={"now": later})).status_code == 200
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {},
+            {"advance": "1h"},
+            {"advance": "-PT1H"},
+            {"advance": "P99999D"},
+            {"now": "x"},
+            {"advance": "PT0S", "now": None},
+        ],
+    )
+    async def test_refuses_what_is_no_move(self, fresh_app: Callable[[], Awaitable[Edge]], body: dict[str, str]):
+        edge = await fresh_app()
+        async with People(edge) as people:
+            operator = (await people.operator()).client
+            assert (await operator.put("/sandbox/clock", json=body)).status_code == 400
+
+    async def test_does_not_age_tokens(self, fresh_app: Callable[[], Awaitable[Edge]]):
+        edge = await fresh_app()
+        async with People(edge) as people:
+            operator = (await people.operator()).client
+            await operator.put("/sandbox/clock", json={"advance": "P30D"})
+            assert (await operator.get("/auth/me")).status_code == 200
+
+
+class TestAReset:
+    async def test_leaves_the_operator_and_the_real_time(self, fresh_app: Callable[[], Awaitable[Edge]]):
+        edge = await fresh_app()
+        async with People(edge) as people:
+            operator = (await people.operator()).client
+            trader = await people.new_organisation("Trader")
+            await operator.put("/sandbox/clock", json={"advance": "P30D"})
+            assert (await trader.admin.get("/auth/me")).status_code == 200
+            assert (await trader.admin.post("/sandbox/reset")).status_code == 403
+            assert (await operator.post("/sandbox/reset")).status_code == 204
+            now = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
+            real = await edge.pool.fetchval("select clock_timestamp()")
+            assert abs(now - real) < timedelta(minutes=1)
+            assert len((await operator.get("/organisations")).json()) == 1
+
+
+class TestProduction:
+    async def test_has_no_such_paths_and_only_the_real_clock(self, settings: Settings):
+        async with (
+            migrated_database() as url,
+            running(replace(settings, environment="production", database_url=url)) as edge,
+            People(edge) as people,
+        ):
+            operator = (await people.operator()).client
+            for method, path in [("GET", "clock"), ("PUT", "clock"), ("POST", "reset")]:
+                assert (await operator.request(method, f"/sandbox/{path}")).status_code == 404
+
+    async def test_refuses_a_sandbox_s_database(self, app: Edge):
+        async with app.pool.acquire() as connection:
+            with pytest.raises(WrongEnvironment):
+                await establish_environment(connection, "production")  # type: ignore[arg-type]
