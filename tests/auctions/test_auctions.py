@@ -147,6 +147,8 @@ class TestAnAuction:
         assert stale.status_code == 412
         invited = await market.operator.put(f"{path}/participants", json={"participants": [str(market.traders[0].id)]})
         assert invited.json()["participants"] == [str(market.traders[0].id)]
+        listed = await market.operator.put(f"{path}/participants", json=[str(market.traders[0].id)])
+        assert listed.json()["participants"] == [str(market.traders[0].id)]
         await market.advance("PT15M")
         assert (await market.operator.patch(path, json={"hurdlePrice": 6})).status_code == 409
         assert (await market.operator.put(f"{path}/participants", json={"participants": []})).status_code == 409

@@ -33,6 +33,7 @@ from gridloom.auctions.wire import (
     NewBid,
     NewItem,
     ParticipantList,
+    Participants,
     auction_view,
     bid_view,
     operator_view,
@@ -162,13 +163,16 @@ async def cancel_auction(call: Call, auction_id: UUID) -> None:
     access=Permission.MANAGE_AUCTIONS,
     problems=(AuctionFrozen, UnfitAuction),
 )
-async def replace_participants(call: Call, auction_id: UUID, body: ParticipantList) -> Answer[AuctionView]:
-    """Replaces the whole list."""
+async def replace_participants(
+    call: Call, auction_id: UUID, body: ParticipantList | Participants
+) -> Answer[AuctionView]:
+    """Replaces the whole list, given by itself or as `participants`."""
     seen = await _locked(call, auction_id)
     call.check_if_match(version_tag(seen.auction))
     check_changeable(seen.auction, seen.now)
-    await _check_known(call.db, (), body.participants)
-    await store.replace_participants(call.db, auction_id, body.participants)
+    participants = body.participants if isinstance(body, ParticipantList) else body
+    await _check_known(call.db, (), participants)
+    await store.replace_participants(call.db, auction_id, participants)
     await store.touch(call.db, auction_id)
     return await _shown(call, await reach_auction(call.db, call.caller, auction_id))
 

@@ -49,5 +49,5 @@ class Auctions(Surface[M]):
     def set_participants(self, auction_id: ID, body: Sequence[ID], *, if_match: str | None = None) -> Any: ...
 
     @operation("GET", "/auctions/{auctionID}/results")
-    def results(self, auction_id: ID) -> Any:
-        """Every bid, ranked, with the reason why each lost."""
+    def results(self, auction_id: ID, *, limit: int | None = None, cursor: str | None = None) -> Any:
+        """Every bid, ranked, with the reason why each lost; a page of them at a time."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from gridloom_client.answers.sandbox import Clock
 from gridloom_client.operations import M, Surface, operation
@@ -21,4 +20,4 @@ class Sandbox(Surface[M]):
         """Forward to a time, or by an ISO 8601 duration such as `PT1H`; what falls due meanwhile happens in order."""
 
     @operation("POST", "/sandbox/reset")
-    def reset(self) -> Any: ...
+    def reset(self) -> None: ...
