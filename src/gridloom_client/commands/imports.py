@@ -1,0 +1,168 @@
+"""`gridloom import …`"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from cyclopts import App, Parameter
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from gridloom_client.answers.reporting import BulkOutcome
+from gridloom_client.client import Client
+from gridloom_client.commands.ending import ending
+from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.commands.rendering import print_facts, print_json
+from gridloom_client.published import (
+    PublishedFileError,
+    PublishedPrice,
+    read_afrr_capacity,
+    read_afrr_energy,
+    read_day_ahead,
+    read_fcr,
+)
+
+app = App(name="import", help="Load files that markets publish, and settlements.", group="Using the platform")
+
+Files = Annotated[tuple[Path, ...], Parameter(help="The files, in any order.")]
+Kind = Literal["wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-off", "tolling-contracts"]
+T = TypeVar("T")
+
+ROWS_AT_ONCE = 10_000
+LINES_AT_ONCE = 50_000
+_MEDIA_TYPES = {
+    ".csv": "text/csv",
+    ".ndjson": "application/x-ndjson",
+    ".jsonl": "application/x-ndjson",
+    ".json": "application/json",
+    ".parquet": "application/vnd.apache.parquet",
+}
+
+
+@app.command
+@ending
+def fcr(*files: Path, options: Options = USUAL) -> None:
+    """Load FCR result files of regelleistung.net (XLSX or CSV) as reference prices.
+
+    Prices per block become prices per hour, by the block's three, four or five hours.
+    """
+    _import_prices(files, read_fcr, options)
+
+
+@app.command
+@ending
+def afrr_capacity(*files: Path, options: Options = USUAL) -> None:
+    """Load aFRR capacity result overviews of regelleistung.net (XLSX or CSV) as reference prices."""
+    _import_prices(files, read_afrr_capacity, options)
+
+
+@app.command
+@ending
+def afrr_energy(*files: Path, options: Options = USUAL) -> None:
+    """Load lists of anonymous aFRR energy bids of regelleistung.net (XLSX or CSV) as reference prices.
+
+    Prices become positive when the provider is paid, in both directions.
+    """
+    _import_prices(files, read_afrr_energy, options)
+
+
+@app.command
+@ending
+def day_ahead(*files: Path, options: Options = USUAL) -> None:
+    """Load day-ahead prices of DE-LU from JSON files of Energy-Charts or SMARD as reference prices."""
+    _import_prices(files, read_day_ahead, options)
+
+
+@app.command
+@ending
+def settlements(kind: Kind, *files: Path, options: Options = USUAL) -> None:
+    """Record settlements from CSV, NDJSON, JSON or Parquet files with the fields of the interface."""
+    _demand(files)
+    pieces = [(path, piece) for path in files for piece in _pieces(path)]
+    total = sum(len(piece) for _, piece in pieces)
+    outcomes: list[BulkOutcome] = []
+    with connect(options) as client, _progress() as progress:
+        record = _recorder(client, kind)
+        task = progress.add_task("bytes", total=total)
+        for path, piece in pieces:
+            outcomes.append(record(piece, content_type=_MEDIA_TYPES[path.suffix.lower()]))
+            progress.advance(task, len(piece))
+    _print_outcome(outcomes, options)
+
+
+def _import_prices(files: Sequence[Path], read: Callable[[Path], Iterator[PublishedPrice]], options: Options) -> None:
+    """Read everything first, so that a broken file stops the import before anything is sent."""
+    _demand(files)
+    with _progress() as progress:
+        reading = progress.add_task("files", total=len(files))
+        prices: dict[tuple[str, Any], PublishedPrice] = {}
+        for path in files:
+            prices |= {(price.series, price.start): price for price in read(path)}
+            progress.advance(reading)
+        outcomes: list[BulkOutcome] = []
+        sending = progress.add_task("prices", total=len(prices))
+        with connect(options) as client:
+            for part in _parts(iter(prices.values()), ROWS_AT_ONCE):
+                outcomes.append(client.reference_prices.add([price.row() for price in part]))
+                progress.advance(sending, len(part))
+    _print_outcome(outcomes, options)
+
+
+def _recorder(client: Client, kind: Kind) -> Callable[..., BulkOutcome]:
+    surface = client.settlements
+    recorders: dict[str, Callable[..., BulkOutcome]] = {
+        "wholesale-trades": surface.add_wholesale_trades,
+        "fcr": surface.add_fcr,
+        "afrr-capacity": surface.add_afrr_capacity,
+        "afrr-energy": surface.add_afrr_energy,
+        "net-off": surface.add_net_off,
+        "tolling-contracts": surface.add_tolling_contracts,
+    }
+    return recorders[kind]
+
+
+def _demand(files: Sequence[Path]) -> None:
+    if not files:
+        raise PublishedFileError("Name at least one file.")
+    missing = [str(path) for path in files if not path.is_file()]
+    if missing:
+        raise PublishedFileError(f"There is no file {', '.join(missing)}.")
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """A file in requests of a size that the service takes; only formats of lines can be divided."""
+    suffix = path.suffix.lower()
+    if suffix not in _MEDIA_TYPES:
+        raise PublishedFileError(f"{path.name} ends in none of {', '.join(_MEDIA_TYPES)}.")
+    if suffix in (".json", ".parquet"):
+        yield path.read_bytes()
+        return
+    with path.open("rb") as lines:
+        header = next(lines, b"") if suffix == ".csv" else b""
+        for part in _parts(lines, LINES_AT_ONCE):
+            yield header + b"".join(part)
+
+
+def _parts(items: Iterator[T], size: int) -> Iterator[list[T]]:
+    while part := list(islice(items, size)):
+        yield part
+
+
+def _progress() -> Progress:
+    """A bar on a terminal, nothing in a pipe; always beside the answer, never in it."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, disable=not sys.stderr.isatty())
+
+
+def _print_outcome(outcomes: Sequence[BulkOutcome], options: Options) -> None:
+    names = ("received", "inserted", "replaced", "unchanged")
+    total = {name: sum(getattr(outcome, name) for outcome in outcomes) for name in names}
+    if options.json:
+        print_json(total)
+        return
+    print_facts("Imported", total)

@@ -1,0 +1,102 @@
+"""Result files of regelleistung.net: FCR, aFRR capacity and aFRR energy.
+
+What differs from Gridloom is set right here: FCR prices are published per block, and blocks last three, four or five
+hours; downward aFRR energy is published with the price that the provider pays as positive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import groupby
+from pathlib import Path
+
+from gridloom_client.published.prices import MICRO, PublishedFileError, PublishedPrice, block, per_hour, quarter_hour
+from gridloom_client.published.tables import Row, read_rows
+
+_HOURS = "(00_04|04_08|08_12|12_16|16_20|20_24)"
+_FCR_BLOCK = re.compile(f"NEGPOS_{_HOURS}")
+_AFRR_BLOCK = re.compile(f"(POS|NEG)_{_HOURS}")
+_QUARTER_HOUR = re.compile(r"(POS|NEG)_(\d{3})")
+_FCR_PRICE = "GERMANY_SETTLEMENTCAPACITY_PRICE_[EUR/MW]"
+_CAPACITY_PRICE = "GERMANY_{kind}_CAPACITY_PRICE_[{unit}]"
+_UNITS = ("(EUR/MW)/h", "EUR/MW")  # per block until 2021-12-06
+_ENERGY_PRICE = "ENERGY_PRICE_[EUR/MWh]"
+_DIRECTION = "ENERGY_PRICE_PAYMENT_DIRECTION"
+_PAID_BY = {"GRID_TO_PROVIDER": 1, "PROVIDER_TO_GRID": -1}
+
+
+def read_fcr(path: Path) -> Iterator[PublishedPrice]:
+    """Settlement prices of the FCR tender, from EUR/MW for the block to EUR/MW per hour."""
+    for row in read_rows(path, _FCR_PRICE):
+        if row.is_missing(_FCR_PRICE) or ("TENDER_NUMBER" in row and row.number("TENDER_NUMBER") != 1):
+            continue
+        start, end = block(row.day("DATE_FROM"), _product(row, "PRODUCTNAME", _FCR_BLOCK))
+        yield PublishedPrice("FCR_DE", start, end, per_hour(row.number(_FCR_PRICE), start, end))
+
+
+def read_afrr_capacity(path: Path) -> Iterator[PublishedPrice]:
+    """Average and marginal capacity prices of the aFRR tender."""
+    for row in read_rows(path, "PRODUCT"):
+        if not row.is_missing("TYPE_OF_RESERVES") and row.text("TYPE_OF_RESERVES").lower() != "afrr":
+            continue
+        product = _product(row, "PRODUCT", _AFRR_BLOCK)
+        start, end = block(row.day("DATE_FROM"), product)
+        for kind in ("AVERAGE", "MARGINAL"):
+            name, unit = _capacity_column(row, kind)
+            if row.is_missing(name):
+                continue
+            price = row.number(name)
+            price = per_hour(price, start, end) if unit == "EUR/MW" else price.quantize(MICRO)
+            yield PublishedPrice(f"AFRR_CAPACITY_{product.split('_')[0]}_DE_{kind}", start, end, price)
+
+
+def _capacity_column(row: Row, kind: str) -> tuple[str, str]:
+    for unit in _UNITS:
+        name = _CAPACITY_PRICE.format(kind=kind, unit=unit)
+        if name in row:
+            return name, unit
+    raise PublishedFileError(f"{row.place}: there is no column {_CAPACITY_PRICE.format(kind=kind, unit=_UNITS[0])}.")
+
+
+def read_afrr_energy(path: Path) -> Iterator[PublishedPrice]:
+    """From the list of anonymous energy bids: the average and the highest price of what was allocated, by period."""
+    rows = sorted(_energy_bids(path), key=lambda bid: bid[:2])
+    for (day, product), bids in groupby(rows, key=lambda bid: bid[:2]):
+        prices = [(price, capacity) for _, _, price, capacity in bids]
+        total = sum((capacity for _, capacity in prices), Decimal(0))
+        start, end = quarter_hour(day, int(product.split("_")[1]))
+        series = f"AFRR_ENERGY_{product.split('_')[0]}_DE"
+        mean = sum((price * capacity for price, capacity in prices), Decimal(0)) / total
+        yield PublishedPrice(f"{series}_AVERAGE", start, end, mean.quantize(MICRO))
+        yield PublishedPrice(f"{series}_MARGINAL", start, end, max(price for price, _ in prices).quantize(MICRO))
+
+
+def _energy_bids(path: Path) -> Iterator[tuple[object, ...]]:
+    """Day, product, price as paid to the provider, and allocated MW of each bid that was allocated."""
+    for row in read_rows(path, _ENERGY_PRICE):
+        allocated = "ALLOCATED_CAPACITY_[MW]"
+        if row.is_missing(_ENERGY_PRICE) or row.is_missing(allocated) or not row.number(allocated):
+            continue
+        if not row.is_missing("COUNTRY") and row.text("COUNTRY") not in ("DE", "GERMANY"):
+            continue
+        product = _product(row, "PRODUCT", _QUARTER_HOUR)
+        yield row.day("DELIVERY_DATE", "DATE_FROM"), product, _paid_price(row, product), row.number(allocated)
+
+
+def _paid_price(row: Row, product: str) -> Decimal:
+    price = row.number(_ENERGY_PRICE)
+    direction = row.text(_DIRECTION).upper()
+    if direction in _PAID_BY:
+        return abs(price) * _PAID_BY[direction]
+    if direction:
+        raise PublishedFileError(f"{row.place}: {_DIRECTION} is {direction!r}, not one of {', '.join(_PAID_BY)}.")
+    return -price if product.startswith("NEG") else price
+
+
+def _product(row: Row, name: str, form: re.Pattern[str]) -> str:
+    product = row.text(name)
+    if form.fullmatch(product) is None:
+        raise PublishedFileError(f"{row.place}: {name} is {product!r}, which is no product of this market.")
+    return product

@@ -1,0 +1,58 @@
+"""Day-ahead prices as JSON: of Energy-Charts (`unix_seconds`, `price`) and of SMARD (`series` of pairs)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gridloom_client.published.prices import MICRO, PublishedFileError, PublishedPrice
+
+SERIES = "DAY_AHEAD_DE_LU"
+_STEPS = (timedelta(minutes=15), timedelta(hours=1))
+
+
+def read_day_ahead(path: Path) -> Iterator[PublishedPrice]:
+    """Prices by quarter-hour, or by hour as they were until 2025-09-30; hours without a price are left out."""
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as fault:
+        raise PublishedFileError(f"{path.name} is not JSON: {fault}.") from None
+    points = _points(path, document)
+    starts = [start for start, _ in points]
+    for position, (start, price) in enumerate(points):
+        if price is not None:
+            end = start + _step(path, starts, position)
+            yield PublishedPrice(SERIES, start, end, Decimal(str(price)).quantize(MICRO))
+
+
+def _points(path: Path, document: Any) -> list[tuple[datetime, float | None]]:
+    try:
+        if "unix_seconds" in document:
+            unit = document.get("unit", "EUR / MWh").replace(" ", "")
+            if unit != "EUR/MWh":
+                raise PublishedFileError(f"{path.name} is in {unit}, not in EUR/MWh.")
+            pairs = list(zip(document["unix_seconds"], document["price"], strict=True))
+        else:
+            pairs = [(milliseconds / 1000, price) for milliseconds, price in document["series"]]
+        points = [(datetime.fromtimestamp(seconds, tz=UTC), price) for seconds, price in pairs]
+    except (TypeError, KeyError, ValueError, OverflowError, OSError):
+        raise PublishedFileError(f"{path.name} is neither an Energy-Charts nor a SMARD price file.") from None
+    if not all(price is None or isinstance(price, int | float) for _, price in points):
+        raise PublishedFileError(f"{path.name} has prices that are no numbers.")
+    return sorted(points)
+
+
+def _step(path: Path, starts: list[datetime], position: int) -> timedelta:
+    """How long a price holds: until the next, or, for the last of a run, as long as the one before."""
+    neighbours = starts[max(0, position - 1) : position + 2]
+    steps = [after - before for before, after in pairwise(neighbours)]
+    for step in reversed(steps):
+        if step in _STEPS:
+            return step
+    raise PublishedFileError(f"{path.name}: {starts[position]:%Y-%m-%dT%H:%MZ} stands alone, so its length is unknown.")

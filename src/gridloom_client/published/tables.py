@@ -1,0 +1,113 @@
+"""Rows out of the spreadsheets that people download: XLSX, and CSV with commas, semicolons or tabs."""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from openpyxl import load_workbook
+from openpyxl.utils.exceptions import InvalidFileException
+
+from gridloom_client.published.prices import PublishedFileError
+
+MISSING = frozenset({"", "-", "n/a", "n.a.", "n/e"})
+_DAY_FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y/%m/%d")
+
+
+class Row:
+    """One row, its cells found by the name of their column."""
+
+    def __init__(self, place: str, cells: dict[str, Any]) -> None:
+        self.place = place
+        self._cells = cells
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._cells
+
+    def text(self, name: str) -> str:
+        return str(self._cells.get(name) if self._cells.get(name) is not None else "").strip()
+
+    def is_missing(self, name: str) -> bool:
+        return self.text(name).lower() in MISSING
+
+    def number(self, name: str) -> Decimal:
+        """A number with a point or, as in German files, a comma before its decimals."""
+        text = self.text(name)
+        if "," in text and "." not in text:
+            text = text.replace(",", ".")
+        elif "," in text:
+            thousands = "," if text.rindex(".") > text.rindex(",") else "."
+            text = text.replace(thousands, "").replace(",", ".")
+        try:
+            number = Decimal(text)
+        except InvalidOperation:
+            raise PublishedFileError(f"{self.place}: {name} is {text!r}, not a number.") from None
+        if not number.is_finite():
+            raise PublishedFileError(f"{self.place}: {name} is {text!r}, not a number.")
+        return number
+
+    def day(self, *names: str) -> date:
+        """The first of these columns that there is, as a day."""
+        for name in names:
+            cell = self._cells.get(name)
+            if isinstance(cell, datetime):
+                return cell.date()
+            if isinstance(cell, date):
+                return cell
+            if not self.is_missing(name):
+                return self._parsed_day(self.text(name))
+        raise PublishedFileError(f"{self.place}: there is no day in {' or '.join(names)}.")
+
+    def _parsed_day(self, text: str) -> date:
+        for form in _DAY_FORMS:
+            try:
+                return datetime.strptime(text.split("T")[0].split(" ")[0], form).date()  # noqa: DTZ007 — only a day
+            except ValueError:
+                continue
+        raise PublishedFileError(f"{self.place}: {text!r} is not a day.")
+
+
+def read_rows(path: Path, needed: str) -> Iterator[Row]:
+    """The rows of a file below the header, which is the first row that has the needed column."""
+    lines = _xlsx_lines(path) if path.suffix.lower() in (".xlsx", ".xlsm") else _csv_lines(path)
+    names: list[str] | None = None
+    for number, cells in enumerate(lines, 1):
+        if names is None:
+            found = [str(cell if cell is not None else "").strip().strip('"') for cell in cells]
+            if needed in found:
+                names = found
+            continue
+        if any(cell not in (None, "") for cell in cells):
+            yield Row(f"{path.name}, row {number}", dict(zip(names, cells, strict=False)))
+    if names is None:
+        raise PublishedFileError(f"{path.name} has no column {needed}.")
+
+
+def _xlsx_lines(path: Path) -> Iterator[list[Any]]:
+    try:
+        workbook = load_workbook(path, read_only=True, data_only=True)
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, OSError) as fault:
+        raise PublishedFileError(f"{path.name} is not a spreadsheet: {fault}.") from None
+    try:
+        for line in workbook.worksheets[0].iter_rows(values_only=True):
+            yield list(line)
+    finally:
+        workbook.close()
+
+
+def _csv_lines(path: Path) -> Iterator[list[Any]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (UnicodeDecodeError, OSError) as fault:
+        raise PublishedFileError(f"{path.name} cannot be read: {fault}.") from None
+    first = text.split("\n", 1)[0]
+    delimiter = max(";,\t", key=first.count)
+    try:
+        yield from csv.reader(text.splitlines(), delimiter=delimiter)
+    except csv.Error as fault:
+        raise PublishedFileError(f"{path.name} is not CSV: {fault}.") from None

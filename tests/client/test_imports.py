@@ -1,0 +1,84 @@
+"""`gridloom import …` against the real service."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+import httpx2
+import pytest
+from tests.client.conftest import Terminal
+from tests.client.test_published import DATA, FCR_COLUMNS, FCR_ROWS, write_xlsx
+from tests.people import OPERATOR_USERNAME, PASSWORD
+
+from gridloom.kernel.ids import uuid7
+
+
+@pytest.fixture
+async def signed_in(terminal: Terminal, operator: httpx2.AsyncClient) -> Terminal:
+    ended = await terminal("login", "--username", OPERATOR_USERNAME, "--password-stdin", typed=f"{PASSWORD}\n")
+    assert ended.code == 0, ended.err
+    return terminal
+
+
+@pytest.fixture
+async def asset(database_url: str, operator: httpx2.AsyncClient) -> UUID:
+    me = (await operator.get("/auth/me")).json()
+    id = uuid7()
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(
+        "insert into asset (id, kind, organisation_id) values ($1, 'VIRTUAL', $2)", id, UUID(me["organisationID"])
+    )
+    await connection.close()
+    return id
+
+
+class TestImport:
+    async def test_loads_published_prices_once(self, signed_in: Terminal, operator: httpx2.AsyncClient) -> None:
+        files = [str(path) for path in sorted(DATA.glob("*.json"))]
+        first = await signed_in("import", "day-ahead", *files, "--json")
+        assert first.code == 0, first.err
+        total = 23 + 25 + 23 + 96 + 100 + 92
+        assert json.loads(first.out) == {"received": total, "inserted": total, "replaced": 0, "unchanged": 0}
+        again = await signed_in("import", "day-ahead", *files, "--json")
+        assert json.loads(again.out)["unchanged"] == total
+        listed = await operator.get(
+            "/reference-prices",
+            params={"series": "DAY_AHEAD_DE_LU", "start": "2026-03-28T23:00:00Z", "end": "2026-03-29T22:00:00Z"},
+        )
+        assert len(listed.json()) == 92
+
+    async def test_finds_settled_prices_that_are_not_the_published_ones(
+        self, signed_in: Terminal, operator: httpx2.AsyncClient, asset: UUID, tmp_path: Path
+    ) -> None:
+        prices = write_xlsx(tmp_path / "fcr.xlsx", FCR_COLUMNS, FCR_ROWS)
+        assert (await signed_in("import", "fcr", str(prices))).code == 0
+        settled = tmp_path / "awards.csv"
+        settled.write_text(
+            "assetID,deliveryDay,product,capacity,settlementPrice\n"
+            f"{asset},2026-03-29,NEGPOS_00_04,5,22.286667\n"
+            f"{asset},2026-03-29,NEGPOS_04_08,5,22.1\n"
+        )
+        ended = await signed_in("import", "settlements", "fcr", str(settled), "--json")
+        assert json.loads(ended.out)["inserted"] == 2, ended.err
+        query = {"kind": "fcr", "asset-id": str(asset)}
+        found = (await operator.get("/reference-prices/deviations", params=query)).json()
+        assert [(one["reference"], one["settledPrice"], one["publishedPrice"]) for one in found] == [
+            ("NEGPOS_04_08", 22.1, 5.525)
+        ]
+        assert datetime.fromisoformat(found[0]["time"]) == datetime(2026, 3, 29, 2, tzinfo=UTC)
+        assert (await operator.get("/reference-prices/deviations", params={**query, "tolerance": 20})).json() == []
+
+    async def test_stops_at_a_broken_file_before_anything_is_sent(self, signed_in: Terminal, tmp_path: Path) -> None:
+        broken = tmp_path / "x.csv"
+        broken.write_text("a,b\n1,2\n")
+        for arguments in (["fcr", str(broken)], ["fcr", str(tmp_path / "none")], ["settlements", "fcr", str(tmp_path)]):
+            ended = await signed_in("import", *arguments)
+            assert (ended.code, ended.out) == (2, "")
+            assert "Traceback" not in ended.err
+        refused = await signed_in("import", "settlements", "fcr", str(broken))
+        assert refused.code == 1
+        assert "is not a field" in refused.err

@@ -1,0 +1,195 @@
+"""Files that markets publish: right across clock changes, units and signs."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl import Workbook
+
+from gridloom_client.published import (
+    PublishedFileError,
+    read_afrr_capacity,
+    read_afrr_energy,
+    read_day_ahead,
+    read_fcr,
+)
+
+DATA = Path(__file__).parents[1] / "data" / "day_ahead"
+
+FCR_COLUMNS = [
+    "DATE_FROM",
+    "DATE_TO",
+    "TENDER_NUMBER",
+    "PRODUCTNAME",
+    "GERMANY_DEMAND_[MW]",
+    "GERMANY_SETTLEMENTCAPACITY_PRICE_[EUR/MW]",
+    "GERMANY_DEFICIT(-)_SURPLUS(+)_[MW]",
+]
+FCR_ROWS: list[list[Any]] = [
+    [date(2026, 3, 29), date(2026, 3, 29), 1, "NEGPOS_00_04", 570, 66.86, 0],
+    [date(2026, 3, 29), date(2026, 3, 29), 1, "NEGPOS_04_08", 570, 22.1, 0],
+    [date(2026, 3, 29), date(2026, 3, 29), 2, "NEGPOS_08_12", 570, 99.0, 0],
+    [date(2026, 3, 29), date(2026, 3, 29), 1, "NEGPOS_08_12", 570, "-", "-"],
+    [date(2025, 10, 26), date(2025, 10, 26), 1, "NEGPOS_00_04", 570, 50, 0],
+]
+
+
+def write_xlsx(path: Path, columns: list[str], rows: list[list[Any]]) -> Path:
+    workbook = Workbook()
+    sheet = workbook.active
+    assert sheet is not None
+    for line in ([*columns], *rows):
+        sheet.append(line)
+    workbook.save(path)
+    return path
+
+
+def write_csv(path: Path, columns: list[str], rows: list[list[Any]], separator: str = ",") -> Path:
+    lines = [separator.join(columns), *(separator.join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8-sig")
+    return path
+
+
+class TestFCR:
+    @pytest.mark.parametrize("form", ["xlsx", "csv", "german"])
+    def test_prices_per_block_become_prices_per_hour(self, tmp_path: Path, form: str) -> None:
+        if form == "xlsx":
+            path = write_xlsx(tmp_path / "fcr.xlsx", FCR_COLUMNS, FCR_ROWS)
+        elif form == "csv":
+            path = write_csv(tmp_path / "fcr.csv", FCR_COLUMNS, FCR_ROWS)
+        else:
+            rows = [[f"{row[0]:%d.%m.%Y}", *row[1:5], str(row[5]).replace(".", ","), row[6]] for row in FCR_ROWS]
+            path = write_csv(tmp_path / "fcr.csv", FCR_COLUMNS, rows, ";")
+        spring, after, autumn = read_fcr(path)
+        assert spring.series == "FCR_DE"
+        assert (spring.start, spring.end) == (
+            datetime(2026, 3, 28, 23, tzinfo=UTC),
+            datetime(2026, 3, 29, 2, tzinfo=UTC),
+        )
+        assert spring.price == Decimal("22.286667")
+        assert after.price == Decimal("5.525")
+        assert autumn.end - autumn.start == timedelta(hours=5)
+        assert autumn.price == Decimal(10)
+
+    def test_refuses_another_file(self, tmp_path: Path) -> None:
+        with pytest.raises(PublishedFileError, match="no column"):
+            list(read_fcr(write_csv(tmp_path / "x.csv", ["A", "B"], [[1, 2]])))
+        broken = tmp_path / "x.xlsx"
+        broken.write_bytes(b"not a spreadsheet")
+        with pytest.raises(PublishedFileError, match="not a spreadsheet"):
+            list(read_fcr(broken))
+        rows: list[list[Any]] = [["2026-03-29", "", 1, "POS_00_04", 1, 2, 0]]
+        with pytest.raises(PublishedFileError, match="row 2: PRODUCTNAME is 'POS_00_04'"):
+            list(read_fcr(write_csv(tmp_path / "y.csv", FCR_COLUMNS, rows)))
+        rows = [["2026-03-29", "", 1, "NEGPOS_00_04", 1, "many", 0]]
+        with pytest.raises(PublishedFileError, match="not a number"):
+            list(read_fcr(write_csv(tmp_path / "z.csv", FCR_COLUMNS, rows)))
+
+
+class TestAFRRCapacity:
+    def test_prices_are_taken_per_hour_or_made_so(self, tmp_path: Path) -> None:
+        for unit, expected in (("(EUR/MW)/h", "6.5"), ("EUR/MW", "1.625")):
+            columns = ["DATE_FROM", "DATE_TO", "TYPE_OF_RESERVES", "PRODUCT"]
+            columns += [f"GERMANY_{kind}_CAPACITY_PRICE_[{unit}]" for kind in ("MIN", "AVERAGE", "MARGINAL")]
+            rows: list[list[Any]] = [
+                ["2026-01-10", "2026-01-10", "aFRR", "POS_08_12", 1, 6.5, 12],
+                ["2026-01-10", "2026-01-10", "mFRR", "POS_08_12", 1, 99, 99],
+                ["2026-01-10", "2026-01-10", "aFRR", "NEG_08_12", 1, "-", 4],
+            ]
+            found = list(read_afrr_capacity(write_csv(tmp_path / "afrr.csv", columns, rows)))
+            assert [price.series for price in found] == [
+                "AFRR_CAPACITY_POS_DE_AVERAGE",
+                "AFRR_CAPACITY_POS_DE_MARGINAL",
+                "AFRR_CAPACITY_NEG_DE_MARGINAL",
+            ]
+            assert found[0].price == Decimal(expected)
+
+
+class TestAFRREnergy:
+    COLUMNS = (
+        "DELIVERY_DATE",
+        "PRODUCT",
+        "ENERGY_PRICE_[EUR/MWh]",
+        "ENERGY_PRICE_PAYMENT_DIRECTION",
+        "OFFERED_CAPACITY_[MW]",
+        "ALLOCATED_CAPACITY_[MW]",
+        "COUNTRY",
+    )
+
+    def test_prices_are_positive_when_the_provider_is_paid(self, tmp_path: Path) -> None:
+        rows: list[list[Any]] = [
+            ["2026-03-29", "NEG_009", 30, "PROVIDER_TO_GRID", 5, 5, "DE"],
+            ["2026-03-29", "NEG_009", 10, "GRID_TO_PROVIDER", 15, 15, "DE"],
+            ["2026-03-29", "NEG_009", 99, "GRID_TO_PROVIDER", 5, 0, "DE"],
+            ["2026-03-29", "NEG_009", 99, "GRID_TO_PROVIDER", 5, 5, "AT"],
+            ["2026-03-29", "POS_092", 120, "GRID_TO_PROVIDER", 1, 1, "DE"],
+        ]
+        path = write_xlsx(tmp_path / "energy.xlsx", list(self.COLUMNS), rows)
+        found = {(price.series, price.start): price.price for price in read_afrr_energy(path)}
+        ninth = datetime(2026, 3, 29, 1, tzinfo=UTC)  # 03:00 on the wall clock, for 02:00 is skipped
+        assert found[("AFRR_ENERGY_NEG_DE_AVERAGE", ninth)] == Decimal(0)
+        assert found[("AFRR_ENERGY_NEG_DE_MARGINAL", ninth)] == Decimal(10)
+        last = datetime(2026, 3, 29, 21, 45, tzinfo=UTC)
+        assert found[("AFRR_ENERGY_POS_DE_AVERAGE", last)] == Decimal(120)
+
+    def test_negative_products_are_turned_round_without_a_direction(self, tmp_path: Path) -> None:
+        columns = [name for name in self.COLUMNS if "DIRECTION" not in name]
+        path = write_csv(tmp_path / "energy.csv", columns, [["2026-01-10", "NEG_001", 25.5, 1, 1, "DE"]])
+        average, _ = read_afrr_energy(path)
+        assert average.price == Decimal("-25.5")
+
+
+class TestDayAhead:
+    @pytest.mark.parametrize(
+        ("day", "count", "minutes"),
+        [
+            ("2024-03-31", 23, 60),
+            ("2024-10-27", 25, 60),
+            ("2025-03-30", 23, 60),
+            ("2025-10-01", 96, 15),
+            ("2025-10-26", 100, 15),
+            ("2026-03-29", 92, 15),
+        ],
+    )
+    def test_files_of_energy_charts_cover_their_day(self, day: str, count: int, minutes: int) -> None:
+        prices = list(read_day_ahead(DATA / f"da_DE-LU_{day}.json"))
+        assert len(prices) == count
+        assert {price.end - price.start for price in prices} == {timedelta(minutes=minutes)}
+        assert all(before.end == after.start for before, after in pairwise(prices))
+
+    def test_the_first_day_of_quarter_hours_has_its_known_mean(self) -> None:
+        prices = [price.price for price in read_day_ahead(DATA / "da_DE-LU_2025-10-01.json")]
+        assert round(sum(prices) / 96, 2) == Decimal("116.57")
+        assert (max(prices), min(prices)) == (Decimal("408.50"), Decimal("61.37"))
+
+    def test_files_of_smard_are_read_too(self, tmp_path: Path) -> None:
+        path = tmp_path / "smard.json"
+        path.write_text(json.dumps({"meta_data": {}, "series": [[1774738800000, 1.5], [1774742400000, None]]}))
+        (price,) = read_day_ahead(path)
+        assert (price.price, price.end - price.start) == (Decimal("1.5"), timedelta(hours=1))
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            "no",
+            "[]",
+            "{}",
+            '{"series": 7}',
+            '{"series": [[1]]}',
+            '{"unix_seconds": [1], "price": []}',
+            '{"unix_seconds": [0, 900], "price": ["a", 1]}',
+            '{"unix_seconds": [0], "price": [1]}',
+            '{"unix_seconds": [0, 900], "price": [1, 2], "unit": "ct/kWh"}',
+        ],
+    )
+    def test_refuses_other_json(self, tmp_path: Path, content: str) -> None:
+        path = tmp_path / "x.json"
+        path.write_text(content)
+        with pytest.raises(PublishedFileError):
+            list(read_day_ahead(path))
