@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-PRICE = {
+PRICE: dict[str, Any] = {
     "series": "AFRR_CAPACITY_POS_DE_MARGINAL",
     "start": "2031-01-01T03:00:00Z",
     "end": "2031-01-01T07:00:00Z",

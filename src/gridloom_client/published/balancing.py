@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from gridloom_client.published.prices import MICRO, PublishedFileError, PublishedPrice, block, per_hour, quarter_hour
 from gridloom_client.published.tables import Row, read_rows
@@ -62,19 +64,27 @@ def _capacity_column(row: Row, kind: str) -> tuple[str, str]:
 
 def read_afrr_energy(path: Path) -> Iterator[PublishedPrice]:
     """From the list of anonymous energy bids: the average and the highest price of what was allocated, by period."""
-    rows = sorted(_energy_bids(path), key=lambda bid: bid[:2])
-    for (day, product), bids in groupby(rows, key=lambda bid: bid[:2]):
-        prices = [(price, capacity) for _, _, price, capacity in bids]
-        total = sum((capacity for _, capacity in prices), Decimal(0))
-        start, end = quarter_hour(day, int(product.split("_")[1]))
-        series = f"AFRR_ENERGY_{product.split('_')[0]}_DE"
-        mean = sum((price * capacity for price, capacity in prices), Decimal(0)) / total
+    found = sorted(_energy_bids(path))
+    for (day, product), group in groupby(found, key=lambda bid: (bid.day, bid.product)):
+        bids = list(group)
+        direction, number = product.split("_")
+        start, end = quarter_hour(day, int(number))
+        total = sum((bid.allocated_mw for bid in bids), Decimal(0))
+        mean = sum((bid.price * bid.allocated_mw for bid in bids), Decimal(0)) / total
+        series = f"AFRR_ENERGY_{direction}_DE"
         yield PublishedPrice(f"{series}_AVERAGE", start, end, mean.quantize(MICRO))
-        yield PublishedPrice(f"{series}_MARGINAL", start, end, max(price for price, _ in prices).quantize(MICRO))
+        yield PublishedPrice(f"{series}_MARGINAL", start, end, max(bid.price for bid in bids).quantize(MICRO))
 
 
-def _energy_bids(path: Path) -> Iterator[tuple[object, ...]]:
-    """Day, product, price as paid to the provider, and allocated MW of each bid that was allocated."""
+class _EnergyBid(NamedTuple):
+    day: date
+    product: str
+    price: Decimal
+    allocated_mw: Decimal
+
+
+def _energy_bids(path: Path) -> Iterator[_EnergyBid]:
+    """What was allocated, at the price as paid to the provider."""
     for row in read_rows(path, _ENERGY_PRICE):
         allocated = "ALLOCATED_CAPACITY_[MW]"
         if row.is_missing(_ENERGY_PRICE) or row.is_missing(allocated) or not row.number(allocated):
@@ -82,7 +92,8 @@ def _energy_bids(path: Path) -> Iterator[tuple[object, ...]]:
         if not row.is_missing("COUNTRY") and row.text("COUNTRY") not in ("DE", "GERMANY"):
             continue
         product = _product(row, "PRODUCT", _QUARTER_HOUR)
-        yield row.day("DELIVERY_DATE", "DATE_FROM"), product, _paid_price(row, product), row.number(allocated)
+        day = row.day("DELIVERY_DATE", "DATE_FROM")
+        yield _EnergyBid(day, product, _paid_price(row, product), row.number(allocated))
 
 
 def _paid_price(row: Row, product: str) -> Decimal:
