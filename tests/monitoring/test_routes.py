@@ -175,6 +175,32 @@ class TestWriting:
         assert beyond.status_code == 413
         assert beyond.json()["type"] == "/docs/problems/too-many-points"
 
+    async def test_pushes_back_when_too_much_is_under_way(
+        self, owner: Any, asset: str, app: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(app.bodies, "most_bytes", 100)
+        monkeypatch.setattr(app.bodies, "held_bytes", 90)
+        row = {"signal": "x", "time": DAY[0], "value": 1}
+        answer = await owner.engineer.post(f"/monitoring/{asset}/datapoints", json=[row])
+        assert answer.status_code == 429
+        assert answer.headers["Retry-After"] == "1"
+
+    async def test_at_the_same_time_loses_nothing(self, owner: Any, asset: str) -> None:
+        async def write_one(number: int) -> Any:
+            row = {"signal": f"s{number % 3}", "time": f"2026-03-29T00:00:{number:02}Z", "value": number}
+            return await write(owner, asset, [row, row | {"signal": "shared", "time": DAY[0]}])
+
+        answers = await asyncio.gather(*(write_one(number) for number in range(30)))
+        assert sum(answer["written"] for answer in answers) == 31
+        assert sum(answer["overwritten"] for answer in answers) == 29
+        found = await read(owner, asset, start=DAY[0], end=DAY[1])
+        assert {name: len(points) for name, points in found["data"].items()} == {
+            "s0": 10,
+            "s1": 10,
+            "s2": 10,
+            "shared": 1,
+        }
+
 
 class TestReading:
     @pytest.fixture

@@ -19,7 +19,7 @@ from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
 from gridloom.monitoring import folding, store
 from gridloom.monitoring.ingest import ingest
-from gridloom.monitoring.market_days import DAY_US, date_of, day_number
+from gridloom.monitoring.market_days import DAY_US, date_of, day_number, day_start
 from gridloom.monitoring.model import MINUTE_US, MOST_SIGNALS, Points
 from gridloom.monitoring.reading import read, read_in_steps
 
@@ -220,3 +220,16 @@ class TestFolding:
         await asyncio.gather(keep_writing(), keep_folding(), keep_folding(), keep_reading(), keep_reading())
         assert await everything(pool, asset_key) == committed
         assert reads > 20
+
+
+class TestRetention:
+    async def test_drops_the_oldest_days_and_nothing_else(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        now = day_number(int((await store.platform_now(pool)).timestamp() * 1_000_000))
+        for age in (400, 399, 10):
+            await write(pool, asset_key, [("x", day_start(now - age), float(age))])
+            await fold_day(pool, asset_key, date_of(now - age))
+        while await store.drop_chunks_before(pool, timedelta(days=399), 1):
+            pass
+        rows = await pool.fetch("select first_value from telemetry_chunk where asset_key = $1 order by 1", asset_key)
+        assert [row["first_value"] for row in rows] == [10.0, 399.0]
