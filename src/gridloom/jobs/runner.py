@@ -117,8 +117,7 @@ class JobRunner:
         bulk = False
         try:
             async with transaction(self._pool) as db:
-                kinds = self._free_kinds()
-                claimed = await store.claim_due(db, "platform", kinds) or await store.claim_due(db, "real", kinds)
+                claimed = await store.claim_due(db, self._free_kinds())
                 if claimed is None or (KINDS[claimed.kind].bulk and self._bulk_running):
                     return False
                 if not found.done():

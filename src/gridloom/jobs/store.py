@@ -79,16 +79,16 @@ async def remove(db: Database, kind: str, key: str) -> bool:
     return await db.fetchval("delete from job where kind = $1 and key = $2 returning true", kind, key) is not None
 
 
-async def claim_due(db: Database, clock: Clock, kinds: Sequence[str]) -> Claimed | None:
+async def claim_due(db: Database, kinds: Sequence[str]) -> Claimed | None:
     row = await db.fetchrow(
         """
         select kind, key, payload::text as payload, due, attempts, revision,
                extract(epoch from greatest('0', least(
                  job_now(clock) - due, clock_timestamp() - coalesce(not_before, enqueued_at))))::float8 as lag_s
-        from claim_job($1, $2)
+        from claim_job($1)
         """,
-        kinds, clock,
-    )  # fmt: skip
+        kinds,
+    )
     return None if row is None else _claimed(row)
 
 

@@ -36,26 +36,30 @@ begin
   return case clock when 'platform' then platform_now() else clock_timestamp() end;
 end $$;
 
--- The job of these kinds that has been due longest and that nobody is running. A job may have been finished between the
--- cursor's snapshot and our getting its lock, so it is read again under the lock.
-create function claim_job(kinds text[], job_clock text) returns setof job language plpgsql volatile as $$
+-- The job of these kinds that has been due longest and that nobody is running, the platform's before those of the real
+-- clock. A job may have been finished between the cursor's snapshot and our getting its lock, so it is read again under the
+-- lock.
+create function claim_job(kinds text[]) returns setof job language plpgsql volatile as $$
 declare
+  asked_clock text;
   candidate record;
   claimed job;
 begin
-  for candidate in
-    select j.kind, j.key from job j
-    where j.state = 'WAITING' and j.clock = job_clock and j.kind = any(kinds)
-      and j.due <= (select job_now(job_clock)) and (j.not_before is null or j.not_before <= clock_timestamp())
-    order by j.due, j.kind, j.key
-  loop
-    continue when not pg_try_advisory_xact_lock(job_lock(candidate.kind, candidate.key));
-    select j.* into claimed from job j
-    where j.kind = candidate.kind and j.key = candidate.key and j.state = 'WAITING' and j.clock = job_clock
-      and j.due <= job_now(job_clock) and (j.not_before is null or j.not_before <= clock_timestamp());
-    if found then
-      return next claimed;
-      return;
-    end if;
+  foreach asked_clock in array array['platform', 'real'] loop
+    for candidate in
+      select j.kind, j.key from job j
+      where j.state = 'WAITING' and j.clock = asked_clock and j.kind = any(kinds)
+        and j.due <= (select job_now(asked_clock)) and (j.not_before is null or j.not_before <= clock_timestamp())
+      order by j.due, j.kind, j.key
+    loop
+      continue when not pg_try_advisory_xact_lock(job_lock(candidate.kind, candidate.key));
+      select j.* into claimed from job j
+      where j.kind = candidate.kind and j.key = candidate.key and j.state = 'WAITING' and j.clock = asked_clock
+        and j.due <= job_now(asked_clock) and (j.not_before is null or j.not_before <= clock_timestamp());
+      if found then
+        return next claimed;
+        return;
+      end if;
+    end loop;
   end loop;
 end $$;
