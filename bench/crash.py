@@ -135,10 +135,6 @@ def verify(port: int, token: str, outcome: Outcome) -> Report:
     return Report(lost, doubled, len(found))
 
 
-def organisation_names(port: int, token: str) -> set[str]:
-    return {organisation["name"] for organisation in _all_organisations(port, token)}
-
-
 def _all_organisations(port: int, token: str) -> list[dict[str, Any]]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     found: list[dict[str, Any]] = []

@@ -25,16 +25,16 @@ app = App(name="gridloom", help="The open platform that weaves physical batterie
 errors = Console(stderr=True)
 
 
-class Refused(Exception):
-    """A command cannot do what it was asked, in a sentence."""
-
-
 @app.command(group="Running the platform")
 def serve() -> None:
     """Serve the platform; the environment and .env say how (docs/operations.md)."""
+    from gridloom.figures import share_figures
+
+    settings = _settings()
+    share_figures(settings)
     from gridloom.serve import serve as run
 
-    run(_settings(), _announce)
+    run(settings, _announce)
 
 
 @app.command(group="Running the platform")
@@ -144,7 +144,7 @@ def main() -> None:
 
 _SENTENCES = frozenset(
     {
-        "Refused",
+        "OperationRefused",
         "ServeRefused",
         "SettingsRefused",
         "EmbeddedPostgresError",

@@ -6,30 +6,45 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import UUID
 
 import asyncpg
 
-from gridloom.audit.model import NOBODY, Actor, NewEntry
-from gridloom.audit.store import insert_entry
 from gridloom.database.binaries import find_binaries
+from gridloom.database.embedded import EmbeddedPostgres, HomeInUse, dsn_of_running
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.pool import create_pool
-from gridloom.identity.keyring import rotate_signing_key
-from gridloom.identity.model import Invitation
-from gridloom.identity.permissions import Role
-from gridloom.identity.store import organisations
-from gridloom.identity.store.invitations import insert_invitation
-from gridloom.identity.tokens import hash_of, new_invitation_token
-from gridloom.jobs import store as job_store
-from gridloom.kernel.ids import InvitationID, uuid7
-from gridloom.serve import ServeRefused, database_of
 from gridloom.settings import Settings
+
+if TYPE_CHECKING:
+    from gridloom.identity.model import Invitation
+
+
+class OperationRefused(Exception):
+    """A command cannot do what it was asked, in a sentence."""
+
+
+@contextmanager
+def database_of(settings: Settings) -> Iterator[str]:
+    """The address of this service's database, whether the service runs or not."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    postgres = EmbeddedPostgres(settings.home)
+    try:
+        address = postgres.start()
+    except HomeInUse:
+        address = dsn_of_running(settings.home)
+    try:
+        yield address
+    finally:
+        postgres.stop()
 
 
 def migrate_database(settings: Settings) -> list[str]:
@@ -48,12 +63,13 @@ def migrate_database(settings: Settings) -> list[str]:
 
 def dead_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[Mapping[str, Any]]:
     """The jobs that failed too often; `revived` (kind and key) gets all its attempts again first."""
+    from gridloom.jobs import store as job_store
 
     async def run(dsn: str) -> list[Mapping[str, Any]]:
         connection = await asyncpg.connect(dsn)
         try:
             if revived is not None and not await job_store.revive(connection, *revived):
-                raise ServeRefused(f"There is no dead job {revived[0]} {revived[1]}.")
+                raise OperationRefused(f"There is no dead job {revived[0]} {revived[1]}.")
             return list((await job_store.health(connection, most_shown=1000)).dead_jobs)
         finally:
             await connection.close()
@@ -74,6 +90,13 @@ def invite_member(
     settings: Settings, email: str, role: str, organisation_id: UUID | None
 ) -> tuple[Invitation, str, str]:
     """The invitation, its token and the organisation's name. Whoever can run this owns the database already."""
+    from gridloom.audit.model import NOBODY, Actor, NewEntry
+    from gridloom.audit.store import insert_entry
+    from gridloom.identity.permissions import Role
+    from gridloom.identity.store import organisations
+    from gridloom.identity.store.invitations import insert_invitation
+    from gridloom.identity.tokens import hash_of, new_invitation_token
+    from gridloom.kernel.ids import InvitationID, uuid7
 
     async def run(dsn: str) -> tuple[Invitation, str, str]:
         async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
@@ -83,7 +106,7 @@ def invite_member(
             else:
                 organisation = await organisations.read_organisation(connection, organisation_id)
             if organisation is None:
-                raise ServeRefused("There is no such organisation in this database.")
+                raise OperationRefused("There is no such organisation in this database.")
             token = new_invitation_token()
             invitation = await insert_invitation(
                 connection,
@@ -116,6 +139,9 @@ def invite_member(
 
 def rotate_key(settings: Settings, *, distrust: bool) -> str:
     """Replace the signing key of a service that may be running; gives the new key's identifier."""
+    from gridloom.audit.model import Actor, NewEntry
+    from gridloom.audit.store import insert_entry
+    from gridloom.identity.keyring import rotate_signing_key
 
     async def run(dsn: str) -> str:
         async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
@@ -153,10 +179,10 @@ def back_up(settings: Settings, file: Path) -> int:
 def restore(settings: Settings, file: Path) -> None:
     """Fill an empty database, whole or not at all."""
     if not file.is_file():
-        raise ServeRefused(f"There is no file {file}.")
+        raise OperationRefused(f"There is no file {file}.")
     with database_of(settings) as dsn:
         if asyncio.run(_count_tables(dsn)):
-            raise ServeRefused(
+            raise OperationRefused(
                 "The database is not empty. Restore into a new one: set GRIDLOOM_HOME to a new directory, "
                 "or GRIDLOOM_DATABASE_URL to a new database."
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -21,6 +20,7 @@ from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
 from gridloom.jobs import JobRunner
 from gridloom.jobs import store as job_store
 from gridloom.settings import Settings
+from gridloom.signals import END_STREAMS
 from gridloom.webhooks import retention as _webhook_retention  # noqa: F401  # declares a job
 from gridloom.webhooks import store as webhook_store
 from gridloom.webhooks.addresses import AddressRules
@@ -29,9 +29,6 @@ from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.signing import Seal
 
 Resident = Callable[[Edge, Settings], AbstractAsyncContextManager[None]]
-
-END_STREAMS = signal.SIGUSR1
-"""What the supervisor sends before it ends a worker, whose server would wait for open streams for ever."""
 
 LATE_S = 60.0
 """A job that has waited this long for a runner means that the runners cannot keep up."""

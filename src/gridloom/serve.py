@@ -6,16 +6,14 @@ import asyncio
 import gc
 import http.client
 import os
-import shutil
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -25,16 +23,19 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer
 
-from gridloom.database.embedded import EmbeddedPostgres, HomeInUse, dsn_of_running, end_with_parent
+from gridloom.database.embedded import EmbeddedPostgres, end_with_parent
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.pool import create_pool
-from gridloom.edge.logs import configure_logs
-from gridloom.identity.bootstrap import Bootstrap, bootstrap_operator
-from gridloom.residents import END_STREAMS
 from gridloom.settings import Settings, address_of
+from gridloom.signals import END_STREAMS
+
+if TYPE_CHECKING:
+    from gridloom.identity.bootstrap import Bootstrap
 
 log = structlog.get_logger()
+
+# What is heavy is loaded late: a start that is refused says so at once.
 
 QUIET_S = 0.2  # between two looks at what should be alive
 STABLE_S = 2.0  # a worker that lived this long has got to its work
@@ -64,10 +65,8 @@ def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
     """Run the service until SIGTERM or Ctrl-C; what is in flight is finished, and no process stays behind."""
     began = time.monotonic()
     signal.signal(signal.SIGTERM, _leave)
-    configure_logs(settings.log_format, settings.log_level.upper())
     _check_port(settings)
-    if settings.metrics_token is not None or settings.metrics_port is not None:
-        _share_metrics(settings.home)
+    _configure_logs(settings)
     with ExitStack() as stack:
         postgres = None
         if settings.database_url is None:
@@ -84,25 +83,10 @@ def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
         Supervisor(settings, postgres, on_ready).run()
 
 
-@contextmanager
-def database_of(settings: Settings) -> Iterator[str]:
-    """The address of this service's database, whether the service runs or not."""
-    if settings.database_url is not None:
-        yield settings.database_url
-        return
-    postgres = EmbeddedPostgres(settings.home)
-    try:
-        address = postgres.start()
-    except HomeInUse:
-        address = dsn_of_running(settings.home)
-    try:
-        yield address
-    finally:
-        postgres.stop()
-
-
 async def prepare(settings: Settings) -> tuple[list[str], Bootstrap | None]:
     """Bring the database up to this release, mark it as this environment's and give it its operator."""
+    from gridloom.identity.bootstrap import bootstrap_operator
+
     assert settings.database_url is not None
     try:
         connection = await asyncpg.connect(settings.database_url, timeout=10)
@@ -132,7 +116,7 @@ def load_application(settings: Settings, supervisor: int) -> Any:
     signal.signal(END_STREAMS, signal.SIG_IGN)  # until the service sets its own
     from gridloom.app import create_app
 
-    configure_logs(settings.log_format, settings.log_level.upper())
+    _configure_logs(settings)
     return create_app(settings)
 
 
@@ -235,6 +219,12 @@ def _leave(*_: object) -> None:
     raise SystemExit(0)
 
 
+def _configure_logs(settings: Settings) -> None:
+    from gridloom.edge.logs import configure_logs
+
+    configure_logs(settings.log_format, settings.log_level.upper())
+
+
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -266,11 +256,3 @@ def _answers(settings: Settings) -> bool:
         return False
     finally:
         connection.close()
-
-
-def _share_metrics(home: Path) -> None:
-    """Where the workers put their figures so that any of them can tell all of them; read when the library is loaded."""
-    directory = (home / "metrics").absolute()
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)

@@ -4,12 +4,16 @@ import os
 import random
 import threading
 import time
+from pathlib import Path
 
+import asyncpg
 import pytest
-from bench.crash import Writers, organisation_names, verify
+from bench.crash import Writers, verify
 from tests.journeys.service import a_service, wait_until
 
-pytestmark = pytest.mark.slow
+from gridloom.database.embedded import EmbeddedPostgres
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("crash")]
 
 ROUNDS = 20
 WORKERS = min(2, os.cpu_count() or 1)
@@ -35,22 +39,31 @@ class TestKilledWorker:
 
 
 class TestShutdown:
-    def test_answers_whatever_it_has_done(self) -> None:
+    async def test_answers_whatever_it_has_done(self) -> None:
         """A connection may be closed between two requests; but what a request has changed, its answer has told."""
         with a_service() as service:
-            service.start()
             outcomes = []
-            for _ in range(3):
+            for _ in range(2):
+                service.start()
                 writers = Writers(service.port, service.operator_token(), count=8, retries=False)
                 writers.start()
-                time.sleep(0.7)
+                time.sleep(1)
                 stopping = threading.Thread(target=service.stop)
                 stopping.start()
                 outcomes.append(writers.finish(after=stopping))
-                service.start()
-            names = organisation_names(service.port, service.operator_token())
+            names = await organisation_names(service.home)
             for outcome in outcomes:
                 assert outcome.acknowledged
                 assert outcome.refused == []
                 assert [name for name in outcome.broken if name in names] == []
                 assert set(outcome.acknowledged) <= names
+
+
+async def organisation_names(home: Path) -> set[str]:
+    postgres = EmbeddedPostgres(home)
+    connection = await asyncpg.connect(postgres.start())
+    try:
+        return {row["name"] for row in await connection.fetch("select name from organisation")}
+    finally:
+        await connection.close()
+        postgres.stop()

@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
@@ -16,15 +17,12 @@ from gridloom.database.embedded import EmbeddedPostgres
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=["the newest", "this machine's"])
-def database_url(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    if request.param == "this machine's":
-        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-        try:
-            found = find_binaries()
-        except NoPostgresBinaries:
-            pytest.skip("this machine has no PostgreSQL of its own")
-        monkeypatch.undo()
+@pytest.fixture
+def database_url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """On the oldest PostgreSQL there is: the machine's own, else the embedded one."""
+    with suppress(NoPostgresBinaries), monkeypatch.context() as without_wheel:
+        without_wheel.setattr("importlib.util.find_spec", lambda name: None)
+        found = find_binaries()
         monkeypatch.setattr(embedded, "find_binaries", lambda: found)
     port = str(free_port())
     with tempfile.TemporaryDirectory(prefix="gl-", ignore_cleanup_errors=True) as directory:

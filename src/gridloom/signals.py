@@ -1,0 +1,6 @@
+"""What the supervisor and its workers say to each other."""
+
+import signal
+
+END_STREAMS = signal.SIGUSR1
+"""Sent to a worker before it is ended: its server would wait for open streams for ever."""
