@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_type_hints, overload
+from urllib.parse import parse_qs
 
 import msgspec
 
@@ -66,6 +67,12 @@ class Answer(Generic[T]):
     @property
     def etag(self) -> str | None:
         return self.headers.get("etag")
+
+    @property
+    def next_cursor(self) -> str | None:
+        """Where the next page starts, for the few answers that are objects with a page in them."""
+        query = Reply(self.status, self.headers).next_query
+        return parse_qs(query[1:]).get("cursor", [None])[0] if query else None
 
     @property
     def is_replayed(self) -> bool:

@@ -1,4 +1,4 @@
-"""Answers about auctions; EUR for the whole delivery window."""
+"""Answers about auctions; EUR for the whole delivery window, kW and kWh."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from decimal import Decimal
 from uuid import UUID
 
 from gridloom_client.answers.answered import Answered
+from gridloom_client.answers.virtual_assets import Backing
 
 
 class AuctionItem(Answered):
+    """What is auctioned."""
+
+    id: UUID
     start: datetime
     end: datetime
     delivery_zone: str
@@ -18,11 +22,10 @@ class AuctionItem(Answered):
     energy_capacity: float
     charge_efficiency: float
     discharge_efficiency: float
-    id: UUID | None = None
+    initial_soc: float
+    last_soc_target: float
+    final_soc_tolerance: float
     daily_cycle_limit: float | None = None
-    initial_soc: float | None = None
-    last_soc_target: float | None = None
-    final_soc_tolerance: float | None = None
 
 
 class CurrentBid(Answered):
@@ -32,7 +35,10 @@ class CurrentBid(Answered):
 
 
 class Auction(Answered):
-    """`status` is the caller's own: NOT_STARTED, RUNNING, PENDING, WON, LOST or NO_BIDS_SUBMITTED."""
+    """`status` is the caller's own: NOT_STARTED, RUNNING, PENDING, WON, LOST or NO_BIDS_SUBMITTED.
+
+    What stands below `virtual_asset_id` is there for the operator alone.
+    """
 
     id: UUID
     start: datetime
@@ -41,11 +47,38 @@ class Auction(Answered):
     item: AuctionItem
     current_bid: CurrentBid | None = None
     virtual_asset_id: UUID | None = None
+    state: str | None = None
+    hurdle_price: Decimal | None = None
+    backing: tuple[Backing, ...] = ()
+    participants: tuple[UUID, ...] = ()
 
 
 class Bid(Answered):
     id: UUID
+    auction_id: UUID
     price: Decimal
     timestamp: datetime
-    auction_id: UUID | None = None
-    sequence: int | None = None
+    sequence: int
+    withdrawn: bool = False
+
+
+class RankedBid(Answered):
+    """`fate` says why it won or lost."""
+
+    rank: int
+    id: UUID
+    organisation_id: UUID
+    price: Decimal
+    timestamp: datetime
+    fate: str
+
+
+class AuctionResults(Answered):
+    auction_id: UUID
+    outcome: str
+    cleared_at: datetime
+    bids: tuple[RankedBid, ...]
+    detail: str | None = None
+    winning_bid_id: UUID | None = None
+    winner_id: UUID | None = None
+    virtual_asset_id: UUID | None = None

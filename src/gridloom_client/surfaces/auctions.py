@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from gridloom_client.answers.answered import Record
-from gridloom_client.answers.auctions import Auction, Bid
+from gridloom_client.answers.auctions import Auction, AuctionResults, Bid
 from gridloom_client.operations import M, Surface, collection, operation
-from gridloom_client.wire import ID
+from gridloom_client.wire import ID, KEEP, Keep
 
 
 class Auctions(Surface[M]):
@@ -37,17 +37,39 @@ class Auctions(Surface[M]):
     # --- for the operator ---
 
     @operation("POST", "/auctions")
-    def create(self, body: Mapping[str, Any]) -> Record: ...
+    def create(
+        self,
+        *,
+        start: datetime,
+        end: datetime,
+        item: Mapping[str, Any],
+        backing: Sequence[Mapping[str, Any]],
+        participants: Sequence[ID],
+        hurdle_price: Decimal | str | None = None,
+    ) -> Auction:
+        """`item` is the virtual battery, `backing` a list of `{physicalAssetID, share}` whose shares sum to 1."""
 
     @operation("PATCH", "/auctions/{auctionID}")
-    def update(self, auction_id: ID, body: Mapping[str, Any], *, if_match: str | None = None) -> Record: ...
+    def update(
+        self,
+        auction_id: ID,
+        *,
+        start: datetime | Keep = KEEP,
+        end: datetime | Keep = KEEP,
+        item: Mapping[str, Any] | Keep = KEEP,
+        hurdle_price: Decimal | str | Keep | None = KEEP,
+        backing: Sequence[Mapping[str, Any]] | Keep = KEEP,
+        if_match: str | None = None,
+    ) -> Auction:
+        """Until it opens."""
 
     @operation("DELETE", "/auctions/{auctionID}")
     def cancel(self, auction_id: ID, *, if_match: str | None = None) -> None: ...
 
     @operation("PUT", "/auctions/{auctionID}/participants")
-    def set_participants(self, auction_id: ID, body: Sequence[ID], *, if_match: str | None = None) -> Any: ...
+    def set_participants(self, auction_id: ID, body: Sequence[ID], *, if_match: str | None = None) -> Auction:
+        """Who is invited, all of them."""
 
     @operation("GET", "/auctions/{auctionID}/results")
-    def results(self, auction_id: ID, *, limit: int | None = None, cursor: str | None = None) -> Any:
-        """Every bid, ranked, with the reason why each lost; a page of them at a time."""
+    def results(self, auction_id: ID, *, page_size: int | None = None, cursor: str | None = None) -> AuctionResults:
+        """Bids by rank, each with why it won or lost; where there are more, the answer's `next_cursor` leads on."""

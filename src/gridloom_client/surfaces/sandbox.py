@@ -20,4 +20,5 @@ class Sandbox(Surface[M]):
         """Forward to a time, or by an ISO 8601 duration such as `PT1H`; what falls due meanwhile happens in order."""
 
     @operation("POST", "/sandbox/reset")
-    def reset(self) -> None: ...
+    def reset(self) -> None:
+        """Empty it."""

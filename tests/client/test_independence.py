@@ -1,0 +1,26 @@
+"""The client works without the server's packages."""
+
+import subprocess
+import sys
+
+SERVER_PACKAGES = [
+    "argon2",
+    "asyncpg",
+    "granian",
+    "jwt",
+    "lxml",
+    "numpy",
+    "orjson",
+    "pyarrow",
+    "starlette",
+    "structlog",
+]
+
+
+class TestClient:
+    def test_loads_none_of_the_servers_packages(self):
+        program = (
+            f"import sys, gridloom.cli, gridloom_client.commands; print(sorted(sys.modules.keys() & {SERVER_PACKAGES}))"
+        )
+        loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert loaded.stdout == "set()\n"
