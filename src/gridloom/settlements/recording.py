@@ -10,11 +10,12 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.database.pool import Database
+from gridloom.events.outbox import record_event
 from gridloom.settlements import store
 from gridloom.settlements.measures import KEPT_SOURCES, Source
 from gridloom.settlements.model import Counts, FactKind, Row, Touched
 from gridloom.settlements.rules import batch_of, columns_of
-from gridloom.settlements.sheets import day_sums, encode_sheet
+from gridloom.settlements.sheets import FloatArray, day_sums, encode_sheet
 
 DAYS_AT_ONCE: Final = 4_000
 """Asset-days summed up in one go: bounds the memory of a batch that touches many."""
@@ -35,11 +36,13 @@ async def record_settlements(db: Database, kind: FactKind, rows: Sequence[Row], 
 async def record_columns(db: Database, kind: FactKind, columns: dict[str, object], *, by: UUID) -> Recorded:
     """The same for rows that are checked already (see `rules.columns_of`)."""
     ids: list[UUID] = columns["asset_id"]  # type: ignore[assignment]
-    batch = batch_of(kind, columns, await store.asset_keys(db, list(set(ids))))
+    keys = await store.asset_keys(db, list(set(ids)))
+    batch = await asyncio.to_thread(batch_of, kind, columns, keys)
     await store.lock_assets(db, batch.asset_keys)
     touched = await store.merge(db, batch, by)
     if kind.source in KEPT_SOURCES:
         await sum_up(db, kind.source, touched)
+    await _announce(db, touched)
     replaced = sum(change.replaced for change in touched)
     inserted = sum(change.written for change in touched) - replaced
     counts = Counts(
@@ -59,5 +62,28 @@ async def sum_up(db: Database, source: Source, touched: Sequence[Touched]) -> No
         keys: list[int] = [key for key, _ in part]
         days: list[date] = [day for _, day in part]
         sheets = await store.read_sheets(db, source, keys, days)
-        encoded = [encode_sheet(source, sheet) for sheet in sheets]
-        await store.keep_sheets(db, source, keys, days, encoded, day_sums(sheets))
+        encoded, sums = await asyncio.to_thread(_folded, source, sheets)
+        await store.keep_sheets(db, source, keys, days, encoded, sums)
+
+
+def _folded(source: Source, sheets: Sequence[FloatArray]) -> tuple[list[bytes | None], FloatArray]:
+    return [encode_sheet(source, sheet) for sheet in sheets], day_sums(sheets)
+
+
+async def _announce(db: Database, touched: Sequence[Touched]) -> None:
+    """One event for each asset whose figures changed."""
+    by_asset: dict[int, list[Touched]] = {}
+    for change in touched:
+        by_asset.setdefault(change.asset_key, []).append(change)
+    owners = await store.owners(db, list(by_asset))
+    for key, changes in by_asset.items():
+        id, kind, organisation_id = owners[key]
+        await record_event(
+            db,
+            type="data-points.updated",
+            organisation_id=organisation_id,
+            subject=f"{kind.lower()}-assets/{id}",
+            permission="Read:revenue",
+            asset_key=key,
+            data={"start": min(change.start for change in changes), "end": max(change.end for change in changes)},
+        )

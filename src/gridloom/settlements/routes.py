@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
@@ -12,7 +12,6 @@ from msgspec import Meta
 
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Call, Instant, Page, Paging, operation
 from gridloom.edge.wire import parameter_refused
-from gridloom.events.outbox import record_event
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.problem import NotFound, Problem
 from gridloom.settlements import store
@@ -27,7 +26,7 @@ from gridloom.settlements.model import (
     Counts,
     FactKind,
 )
-from gridloom.settlements.recording import Recorded, record_columns
+from gridloom.settlements.recording import record_columns
 from gridloom.settlements.rules import DeliveryBeyondBlock, UnknownSettledAsset, columns_of
 from gridloom.settlements.views import (
     AFRR_CAPACITY_LISTING,
@@ -78,29 +77,9 @@ async def _record(call: Call, kind: FactKind, body: bytes) -> Counts:
     columns = await asyncio.to_thread(columns_of, kind, rows)
     db = await call.begin()
     recorded = await record_columns(db, kind, columns, by=call.caller.id)
-    await _announce(call, recorded)
     counts = recorded.counts
     call.audit_details.update(msgspec.to_builtins(counts))
     return counts
-
-
-async def _announce(call: Call, recorded: Recorded) -> None:
-    """One event for each asset whose figures changed."""
-    by_asset: dict[int, list[Any]] = {}
-    for change in recorded.touched:
-        by_asset.setdefault(change.asset_key, []).append(change)
-    owners = await store.owners(call.db, list(by_asset))
-    for key, changes in by_asset.items():
-        id, kind, organisation_id = owners[key]
-        await record_event(
-            call.db,
-            type="data-points.updated",
-            organisation_id=organisation_id,
-            subject=f"{kind.lower()}-assets/{id}",
-            permission="Read:revenue",
-            asset_key=key,
-            data={"start": min(change.start for change in changes), "end": max(change.end for change in changes)},
-        )
 
 
 @_bulk(WHOLESALE_TRADES, "Record wholesale trades")
@@ -165,8 +144,7 @@ async def _list(call: Call, query: SettlementQuery, listing: Listing[V]) -> Page
     if query.versions and query.as_of is not None:
         raise parameter_refused("query", "as-of", "cannot be combined with versions")
     wanted = store.Filter(
-        organisation_id=None if call.caller.is_operator or query.asset_id else call.caller.organisation_id,
-        asset_key=await _asset_key(call, query.asset_id) if query.asset_id is not None else None,
+        asset_keys=await _asset_keys(call, query.asset_id),
         start=query.start,
         end=query.end,
         all_versions=query.versions,
@@ -177,14 +155,16 @@ async def _list(call: Call, query: SettlementQuery, listing: Listing[V]) -> Page
     return Page([listing.show(row) for row in page.items], page.next_cursor)
 
 
-async def _asset_key(call: Call, asset_id: UUID) -> int:
-    """The operator settles for everyone and sees what it recorded; others see what they may read."""
+async def _asset_keys(call: Call, asset_id: UUID | None) -> Sequence[int] | None:
+    """The operator settles for everyone and sees what it recorded (None: all); others see what they may read."""
+    if asset_id is None:
+        return None if call.caller.is_operator else await store.settled_keys(call.db, call.caller.organisation_id)
     if not call.caller.is_operator:
-        return (await asset_reach(call.db, call.caller, asset_id, "Read:revenue", kind=None)).key
+        return [(await asset_reach(call.db, call.caller, asset_id, "Read:revenue", kind=None)).key]
     keys = await store.asset_keys(call.db, [asset_id])
     if asset_id not in keys:
         raise NotFound(f"There is no asset {asset_id}.")
-    return keys[asset_id]
+    return [keys[asset_id]]
 
 
 @operation("GET", "/settlements/wholesale-trades", summary="List wholesale trades", tag=TAG, access="Read:revenue")

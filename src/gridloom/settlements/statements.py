@@ -193,25 +193,33 @@ def keep_sums_statement(source: Source) -> str:
 
 
 @cache
-def list_statement(kind: FactKind) -> str:
+def list_statement(kind: FactKind, *, of_assets: bool, all_versions: bool, as_of: bool, goes_on: bool) -> str:
     """Facts in the order of their asset and time or key, each with the public id of its asset.
 
-    Parameters: whose assets (null: everyone's), which asset (null: all), start, end, whether all versions, as of when
-    (null: now), the most rows, then the place after which to go on.
+    Only the conditions that are asked for are in it, so that the index gives the order. Parameters: start, end, at
+    most how many; then, where asked for, the asset keys, the moment as of which, and the place after which to go on.
     """
     order = ", ".join(f"f.{name}" for name in ("asset_key", *kind.order, "recorded_at"))
-    place = ", ".join(f"${n}" for n in range(8, 10 + len(kind.order)))
+    conditions = [
+        f"($1::timestamptz is null or {kind.end} > $1)",
+        f"($2::timestamptz is null or {kind.start} < $2)",
+    ]
+    used = 3
+    if of_assets:
+        used += 1
+        conditions.append(f"f.asset_key = any(${used}::int[])")
+    if as_of:
+        used += 1
+        conditions.append(f"f.recorded_at <= ${used} and (f.superseded_at is null or f.superseded_at > ${used})")
+    if goes_on:
+        place = ", ".join(f"${used + n}" for n in range(1, len(kind.order) + 3))
+        conditions.append(f"({order}) > ({place})")
+    source = f"{kind.table}_version"
+    if not (all_versions or as_of):
+        source = f"(select *, null::timestamptz as superseded_at, null::uuid as superseded_by from {kind.table})"
     return f"""
         select f.*, a.id as asset_id
-        from {kind.table}_version f join asset a on a.key = f.asset_key
-        where ($1::uuid is null or a.organisation_id = $1)
-          and ($2::int is null or f.asset_key = $2)
-          and ($3::timestamptz is null or {kind.end} > $3)
-          and ($4::timestamptz is null or {kind.start} < $4)
-          and case when $5::boolean then true
-                   when $6::timestamptz is null then f.superseded_at is null
-                   else f.recorded_at <= $6 and (f.superseded_at is null or f.superseded_at > $6) end
-          and ($8::int is null or ({order}) > ({place}))
+        from (select * from {source} f where {" and ".join(conditions)} order by {order} limit $3) f
+        join asset a on a.key = f.asset_key
         order by {order}
-        limit $7
     """

@@ -41,6 +41,15 @@ async def owners(db: Database, keys: Sequence[int]) -> Mapping[int, tuple[UUID, 
     return {row["key"]: (row["id"], row["kind"], row["organisation_id"]) for row in rows}
 
 
+async def settled_keys(db: Database, organisation_id: UUID) -> list[int]:
+    """The organisation's assets for which something was ever settled."""
+    rows = await db.fetch(
+        "select a.key from asset a join settled_asset s on s.asset_key = a.key where a.organisation_id = $1 order by 1",
+        organisation_id,
+    )
+    return [row["key"] for row in rows]
+
+
 async def lock_assets(db: Database, keys: Sequence[int]) -> None:
     """From here to the end of the transaction nobody else records settlements of these assets."""
     await db.execute(LOCK_ASSETS, list(keys))
@@ -99,7 +108,10 @@ async def read_sheets(
         parameters.append(as_of)
     rows = await db.fetch(summary_statement(source, as_of=as_of is not None), *parameters)
     found = {row["number"]: row["records"] for row in rows}
-    widths = _widths(source, starts, ends)
+    return await asyncio.to_thread(_scattered, source, found, _widths(source, starts, ends))
+
+
+def _scattered(source: Source, found: Mapping[int, bytes], widths: Sequence[int]) -> list[FloatArray]:
     return [scatter(source, found.get(position, b""), width) for position, width in enumerate(widths)]
 
 
@@ -124,10 +136,9 @@ async def keep_sheets(
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which facts a list shows; organisation_id None is everyone's."""
+    """Which facts a list shows; asset_keys None is everyone's."""
 
-    organisation_id: UUID | None
-    asset_key: int | None = None
+    asset_keys: Sequence[int] | None
     start: datetime | None = None
     end: datetime | None = None
     all_versions: bool = False
@@ -137,15 +148,17 @@ class Filter:
 async def list_facts(
     db: Database, kind: FactKind, wanted: Filter, after: Sequence[Any] | None, limit: int
 ) -> Sequence[Any]:
-    place = list(after) if after is not None else [None] * (len(kind.order) + 2)
-    return await db.fetch(
-        list_statement(kind),
-        wanted.organisation_id,
-        wanted.asset_key,
-        wanted.start,
-        wanted.end,
-        wanted.all_versions,
-        wanted.as_of,
-        limit,
-        *place,
+    """Facts by asset, then time or key; at most so many, after a place in that order."""
+    statement = list_statement(
+        kind,
+        of_assets=wanted.asset_keys is not None,
+        all_versions=wanted.all_versions,
+        as_of=wanted.as_of is not None,
+        goes_on=after is not None,
     )
+    parameters: list[Any] = [wanted.start, wanted.end, limit]
+    if wanted.asset_keys is not None:
+        parameters.append(list(wanted.asset_keys))
+    if wanted.as_of is not None:
+        parameters.append(wanted.as_of)
+    return await db.fetch(statement, *parameters, *(after or ()))
