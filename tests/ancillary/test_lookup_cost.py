@@ -7,7 +7,7 @@ import pytest
 from tests.assets import register_asset
 
 from gridloom.ancillary.products import PRODUCTS, product_key
-from gridloom.ancillary.store import WAITING, list_waiting
+from gridloom.ancillary.store import WAITING, read_waiting
 
 MOST_MS = 20
 
@@ -73,7 +73,7 @@ class TestLookupOfWaitingBids:
             durations = []
             for _ in range(7):
                 began = time.perf_counter()
-                found = await list_waiting(connection, crowded, keys)
+                found = await read_waiting(connection, crowded, keys)
                 durations.append(1000 * (time.perf_counter() - began))
         assert 0 < len(found) < 200
         assert min(durations) < MOST_MS, durations

@@ -11,7 +11,12 @@ from gridloom.physical_assets.availability import AvailabilitySeries
 from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_conflicts
 
 
-@finds_conflicts
+@finds_conflicts(
+    where="""
+    from ancillary_bid where asset_key = $1 and status in ('OFFERED', 'ACCEPTED') and delivery_end > $2
+      and delivery_start < $3
+    """
+)
 async def bid_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
     """Bids that stand or were accepted; of a product that the window only touches, the part within it counts."""
     found = []

@@ -111,9 +111,15 @@ class ProductResults(View):
 
 
 class ProductKeysQuery(QueryParameters):
-    """Up to 200 keys `<delivery_day>_<product>`."""
+    """Up to 200 product keys."""
 
-    product_keys: tuple[str, ...]
+    product_keys: Annotated[
+        str,
+        Meta(
+            description="Comma-separated product keys `<delivery_day>_<product>`, up to 200 distinct ones",
+            examples=["2026-03-29_NEGPOS_00_04,2026-03-29_POS_001"],
+        ),
+    ]
 
 
 class BidsQuery(Paging):

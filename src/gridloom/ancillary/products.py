@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -18,6 +19,7 @@ from gridloom.kernel.market_time import PERIOD, block_window, market_day_window,
 from gridloom.kernel.window import Window
 
 BLOCK_HOURS: Final = 4
+FEWEST_PERIODS_IN_A_DAY: Final = 92
 MOST_PERIODS_IN_A_DAY: Final = 100
 FIRST_DELIVERY_DAY: Final = date(2000, 1, 1)
 LAST_DELIVERY_DAY: Final = date(2099, 12, 31)
@@ -59,7 +61,11 @@ class Product:
     first: int
 
     def is_traded_on(self, day: date) -> bool:
-        return self.market is not Market.AFRR_ENERGY or self.first <= period_count(day)
+        return (
+            self.market is not Market.AFRR_ENERGY
+            or self.first <= FEWEST_PERIODS_IN_A_DAY
+            or self.first <= period_count(day)
+        )
 
     def window(self, day: date) -> Window:
         """When the product is delivered; only for a day on which it is traded."""
@@ -130,6 +136,7 @@ def product_key(delivery_day: date, code: str) -> ProductKey:
     return ProductKey(delivery_day, product)
 
 
+@lru_cache(maxsize=16_384)
 def parse_product_key(text: str) -> ProductKey:
     """`2026-03-29_POS_00_04` taken apart: the day ends at the first underscore, the product keeps its own."""
     day_text, separator, code = text.partition("_")

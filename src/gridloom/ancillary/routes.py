@@ -68,10 +68,15 @@ async def list_bids_without_result(call: Call, physical_asset_id: UUID, query: P
     """One entry per distinct product key, in the order asked; a key for which no bid waits has an empty list."""
     keys = rules.asked_keys(query.product_keys)
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    waiting = {(bid.delivery_day, bid.product): bid for bid in await store.list_waiting(call.db, reach.key, keys)}
+    waiting = await store.read_waiting(call.db, reach.key, keys.values())
     return [
-        _entry(key.delivery_day, key.product.code, [waiting[place]] if (place := _place(key)) in waiting else [])
-        for key in keys
+        ProductBids(
+            delivery_day=key.delivery_day,
+            product=key.product.code,
+            product_date_code=text,
+            bids=[waiting[place]] if (place := (key.delivery_day, key.product.code)) in waiting else [],
+        )
+        for text, key in keys.items()
     ]
 
 
@@ -89,11 +94,11 @@ async def list_bids_by_product_keys(call: Call, physical_asset_id: UUID, query: 
     """
     keys = rules.asked_keys(query.product_keys)
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    blocks = [capacity_block_around(key) for key in keys if key.product.market is Market.AFRR_ENERGY]
+    blocks = [capacity_block_around(key) for key in keys.values() if key.product.market is Market.AFRR_ENERGY]
     found: dict[tuple[date, str], list[StoredBid]] = {}
-    for bid in await store.list_of_products(call.db, reach.key, [*keys, *blocks]):
+    for bid in await store.list_of_products(call.db, reach.key, [*keys.values(), *blocks]):
         found.setdefault((bid.delivery_day, bid.product), []).append(bid)
-    return [_entry(key.delivery_day, key.product.code, _bids_for(key, found)) for key in keys]
+    return [_entry(key.delivery_day, key.product.code, _bids_for(key, found)) for key in keys.values()]
 
 
 @operation(

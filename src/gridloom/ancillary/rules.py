@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date, datetime
 from typing import assert_never
 
@@ -96,13 +95,12 @@ class ContradictsResult(Problem):
     title = "The result contradicts the known one"
 
 
-def asked_keys(texts: Sequence[str]) -> list[ProductKey]:
-    """Distinct keys in the order asked."""
+def asked_keys(listed: str) -> dict[str, ProductKey]:
+    """Distinct keys by their texts, in the order asked; a key has one spelling only."""
     faults, keys = [], {}
-    for text in texts:
+    for text in listed.split(","):
         try:
-            key = parse_product_key(text)
-            keys[str(key)] = key
+            keys[text] = parse_product_key(text)
         except ValueError as fault:
             faults.append(str(fault))
     if faults:
@@ -110,7 +108,7 @@ def asked_keys(texts: Sequence[str]) -> list[ProductKey]:
     if len(keys) > MOST_KEYS:
         detail = f"At most {MOST_KEYS} product keys can be asked for at once, not {len(keys)}."
         raise BadRequest(detail, errors=[FieldError("query:product-keys", detail)])
-    return list(keys.values())
+    return keys
 
 
 def given_key(delivery_day: date, product: str, pointer: str) -> ProductKey:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from uuid import UUID
 
 import asyncpg
+from msgspec import UNSET
 
-from gridloom.ancillary.model import BidsQuery, BidStatus, NewBid, ProductPlace
+from gridloom.ancillary.model import Bid, BidsQuery, BidStatus, NewBid, ProductPlace
 from gridloom.ancillary.products import ProductKey
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
@@ -20,8 +21,7 @@ _BID = "id, delivery_day, product, capacity_price_eur, offered_capacity_kw, ener
 # At most one row per key, each from the partial index alone; the lateral keeps the plan a lookup per key whatever the
 # planner thinks of the number of keys.
 WAITING = """
-select b.id, k.delivery_day, k.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur,
-       'OFFERED' as status
+select b.id, k.delivery_day, k.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur
 from unnest($2::date[], $3::text[]) as k (delivery_day, product)
 cross join lateral (
   select id, capacity_price_eur, offered_capacity_kw, energy_price_eur from ancillary_bid
@@ -62,10 +62,19 @@ class BidRow:
     status: BidStatus
 
 
-async def list_waiting(db: Database, asset_key: int, keys: Sequence[ProductKey]) -> list[StoredBid]:
-    """Bids that wait for their result, of the given products."""
+async def read_waiting(db: Database, asset_key: int, keys: Collection[ProductKey]) -> dict[tuple[date, str], Bid]:
+    """The bids that wait for their result by day and product, as they are answered; this read is asked for often."""
     rows = await db.fetch(WAITING, asset_key, *_columns(keys))
-    return [_bid(row) for row in rows]
+    return {
+        (row["delivery_day"], row["product"]): Bid(
+            id=row["id"],
+            capacity_price=row["capacity_price_eur"],
+            offered_capacity=row["offered_capacity_kw"],
+            energy_price=UNSET if row["energy_price_eur"] is None else row["energy_price_eur"],
+            status=BidStatus.OFFERED,
+        )
+        for row in rows
+    }
 
 
 async def list_of_products(
@@ -192,7 +201,7 @@ async def insert_bids(
     )
 
 
-def _columns(keys: Sequence[ProductKey]) -> tuple[list[date], list[str]]:
+def _columns(keys: Collection[ProductKey]) -> tuple[list[date], list[str]]:
     return [key.delivery_day for key in keys], [key.product.code for key in keys]
 
 

@@ -14,7 +14,6 @@ from gridloom.database.pool import Database
 from gridloom.edge import View
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries, load_availability
-from gridloom.physical_assets.store import platform_now
 
 MOST_CONFLICTS = 1000
 LONGEST = timedelta(days=3 * 366)  # nothing is promised further ahead
@@ -43,20 +42,38 @@ class Conflict(View):
 ConflictFinder = Callable[[Database, int, Window, AvailabilitySeries], Awaitable[list[Conflict]]]
 """From the asset's key, a window that has not ended and the availability over it, to what does not fit in it."""
 
-_finders: list[ConflictFinder] = []
+_finders: dict[ConflictFinder, str] = {}
 
 
-def finds_conflicts(finder: ConflictFinder) -> ConflictFinder:
-    """Have `finder` asked whenever an asset's availability changes, and by its health."""
-    _finders.append(finder)
-    return finder
+def finds_conflicts(*, where: str) -> Callable[[ConflictFinder], ConflictFinder]:
+    """Have a finder asked whenever an asset's availability changes, and by its health.
+
+    where: tells cheaply whether there is anything to look at, as `from … where …` over the asset's key, $1, and a
+    window from $2 to $3.
+    """
+
+    def register(finder: ConflictFinder) -> ConflictFinder:
+        _finders[finder] = where
+        return finder
+
+    return register
 
 
 async def find_conflicts(db: Database, asset_key: int, window: Window) -> list[Conflict]:
-    """What is still to come in the window and does not fit what is available then, in order of time."""
-    now = await platform_now(db)
-    start, end = max(window.start, now), min(window.end, now + LONGEST)
-    if start >= end:
+    """What is still to come in the window and does not fit what is available then, in order of time.
+
+    Mostly nothing was promised in the window, and one statement says so.
+    """
+    promised = " or ".join(f"exists (select {where})" for where in _finders.values())
+    probe = await db.fetchrow(
+        f"select date_trunc('milliseconds', platform_now()) as now, {promised or 'false'} as is_promised",
+        asset_key,
+        window.start,
+        window.end,
+    )
+    assert probe is not None
+    start, end = max(window.start, probe["now"]), min(window.end, probe["now"] + LONGEST)
+    if start >= end or not probe["is_promised"]:
         return []
     ahead = Window(start, end)
     series = (await load_availability(db, [asset_key], ahead))[asset_key]

@@ -15,7 +15,7 @@ from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
-from gridloom.physical_assets.availability import load_circumstances
+from gridloom.physical_assets.availability import load_ratings
 from gridloom.physical_assets.availability.changes import announce_change
 from gridloom.physical_assets.conflicts import find_conflicts
 from gridloom.physical_assets.store import lock_asset
@@ -155,8 +155,7 @@ async def _known(call: Call, asset_key: int, unavailability_id: UUID) -> store.S
 async def _check(call: Call, asset_key: int, window: Window, content: NewUnavailability) -> None:
     known = await store.known_notifications(call.db, asset_key, content.exchange_notification_ids)
     rules.check_notifications(content.exchange_notification_ids, known)
-    circumstances = (await load_circumstances(call.db, [asset_key], window))[asset_key]
-    rules.check_volume(content.volume, circumstances.ratings, window)
+    rules.check_volume(content.volume, await load_ratings(call.db, asset_key, window.end), window)
 
 
 async def _tell(

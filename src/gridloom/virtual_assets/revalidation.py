@@ -15,7 +15,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.jobs import JobRun, job
-from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED
+from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED, concerned_by_changes
 from gridloom.virtual_assets import gates, schedule_store, store
 from gridloom.virtual_assets.cutting import Cut, Standing, cut_to_fit, first_misfit
 from gridloom.virtual_assets.grid import Floats
@@ -25,6 +25,8 @@ from gridloom.virtual_assets.schedule_store import LaneChange
 from gridloom.virtual_assets.scheduling import draft_change, write_change
 from gridloom.virtual_assets.standing import load_standing
 from gridloom.virtual_assets.telling import tell_adjusted
+
+concerned_by_changes(where="from virtual_backing where physical_asset_key = $1")
 
 
 @job(AVAILABILITY_CHANGED, clock="platform")

@@ -17,7 +17,12 @@ from gridloom.physical_assets.availability.series import (
     availability_at,
     greatest_rating,
 )
-from gridloom.physical_assets.availability.store import Circumstances, load_availability, load_circumstances
+from gridloom.physical_assets.availability.store import (
+    Circumstances,
+    load_availability,
+    load_circumstances,
+    load_ratings,
+)
 
 __all__ = [
     "CHARGE",
@@ -34,4 +39,5 @@ __all__ = [
     "greatest_rating",
     "load_availability",
     "load_circumstances",
+    "load_ratings",
 ]
