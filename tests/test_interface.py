@@ -86,8 +86,27 @@ async def make_samples(client: httpx2.AsyncClient, token: str) -> dict[str, str]
     fleet = await client.post(
         "/fleets", json={"name": "Fleet", "organisationID": me["organisationID"], "physicalAssetIDs": []}
     )
+    virtual = await client.post(
+        f"/organisations/{me['organisationID']}/virtual-assets",
+        json={
+            "name": "Loom",
+            "start": "2030-01-01T00:00:00Z",
+            "end": "2030-01-08T00:00:00Z",
+            "deliveryZone": "Amprion",
+            "ratedChargePower": 5_000,
+            "ratedDischargePower": 5_000,
+            "energyCapacity": 10_000,
+            "chargeEfficiency": 0.95,
+            "dischargeEfficiency": 0.95,
+            "backing": [{"physicalAssetID": asset.json()["id"], "share": 1}],
+        },
+    )
+    portfolio = await client.post(f"/organisations/{me['organisationID']}/portfolios", json={"name": "Portfolio"})
     return {
         "organisationID": me["organisationID"],
+        "virtualAssetID": virtual.json()["id"],
+        "blockID": virtual.json()["blockIDs"][0],
+        "portfolioID": portfolio.json()["id"],
         "physicalAssetID": asset.json()["id"],
         "fleetID": fleet.json()["id"],
         "assetName": "swagger-ui.css",
