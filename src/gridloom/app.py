@@ -7,8 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from types import ModuleType
 from typing import Any
 
-from starlette.middleware.cors import CORSMiddleware
-
 from gridloom import documentation, health
 from gridloom.ancillary import routes as ancillary
 from gridloom.auctions import results as auction_results
@@ -138,6 +136,8 @@ def create_app(settings: Settings) -> Any:
     edge = create_edge(settings)
     if not settings.cors_origins:
         return edge
+    from starlette.middleware.cors import CORSMiddleware  # only where it is asked for: it costs a start its time
+
     return CORSMiddleware(
         edge,  # type: ignore[arg-type]
         allow_origins=settings.cors_origins,

@@ -11,9 +11,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from gridloom.edge import Instant, Paging, RequestBody, Text, View
 from gridloom.physical_assets.conflicts import Conflict
-from gridloom.physical_assets.model import MOST_ENERGY_KWH, PowerKW
 
-MissingEnergyKWh = Annotated[float, Meta(ge=0, le=MOST_ENERGY_KWH, description="kWh")]
+# No upper bound here: more than is rated is well-formed and breaks a rule.
+MissingEnergyKWh = Annotated[float, Meta(ge=0, description="kWh")]
+MissingPowerKW = Annotated[float, Meta(ge=0, description="kW")]
 NotificationIDs = Annotated[list[UUID], Meta(max_length=100)]
 
 
@@ -31,8 +32,8 @@ class UnavailabilityKind(StrEnum):
 class NewPowerCapacity(RequestBody):
     """kW that are missing in each direction."""
 
-    charge: PowerKW
-    discharge: PowerKW
+    charge: MissingPowerKW
+    discharge: MissingPowerKW
 
 
 class NewVolume(RequestBody):
