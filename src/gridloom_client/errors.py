@@ -78,7 +78,11 @@ class ProblemError(GridloomError):
 
     def _sentence(self) -> str:
         sentence = self.detail or f"{self.title}."
-        faults = [f"{error.pointer}: {error.detail}" if error.pointer else error.detail for error in self.errors]
+        faults = [
+            f"{error.pointer}: {error.detail}" if error.pointer else error.detail
+            for error in self.errors
+            if error.detail not in sentence
+        ]
         return f"{sentence} ({'; '.join(faults)})" if faults else sentence
 
     @staticmethod

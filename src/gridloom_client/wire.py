@@ -130,8 +130,11 @@ def _instant_text(value: datetime) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+_encoder = msgspec.json.Encoder(decimal_format="number")  # digit by digit, no binary float between
+
+
 def encode_body(body: Any) -> bytes:
     """JSON of anything made of mappings, iterables, structs, times, UUIDs and decimals."""
     if isinstance(body, Iterable) and not isinstance(body, Mapping | list | tuple | str | bytes):
         body = list(body)
-    return msgspec.json.encode(body)
+    return _encoder.encode(body)

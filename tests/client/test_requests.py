@@ -61,7 +61,9 @@ class TestRequest:
         }
 
     def test_keeps_prices_exact(self):
-        assert fields(client.auctions.bid.request(ASSET, price=Decimal("0.10")).content) == {"price": "0.10"}
+        price = Decimal("9999999.10")
+        assert client.auctions.bid.request(ASSET, price=price).content == b'{"price":9999999.10}'
+        assert client.auctions.bid.request(ASSET, price="0.10").content == b'{"price":"0.10"}'
 
     def test_of_a_patch_tells_keeping_from_clearing(self):
         assert fields(client.physical_assets.update.request(ASSET, name="A", eic_code=None, fleet_id=KEEP).content) == {
