@@ -1,0 +1,296 @@
+"""Reports against a reference that computes every category slowly, fact by fact, with fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.revenue import reference
+from tests.revenue.reference import FCR, AFRRCapacity, AFRREnergy, Auction, NetOff, Toll, Trade, utc
+from tests.revenue.world import World
+
+from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.window import Window
+from gridloom.revenue import store
+from gridloom.revenue.model import Contribution, Subject
+from gridloom.revenue.reporting import Report, all_categories, report_parts
+
+CENT = 0.005
+BUCKETED = ("15-minute", "hourly", "daily")
+DAYS = (date(2026, 3, 28), date(2025, 10, 25), date(2024, 2, 28), date(2025, 12, 30))
+"""First days of windows of three: over the clock changes, a leap day and a new year."""
+
+
+async def report(
+    world: World,
+    subject: Subject,
+    start: datetime,
+    end: datetime,
+    resolution: str,
+    *,
+    as_of: datetime | None = None,
+    names: Sequence[str] = (),
+) -> dict[str, dict[datetime, float | None]]:
+    asked = Report(subject, Window(start, end), Resolution(resolution), all_categories(names), as_of)
+    found: dict[str, dict[datetime, float | None]] = {category.name: {} for category in asked.categories}
+    async for part in report_parts(world.pool, asked):
+        times = [datetime.fromtimestamp(int(second), tz=UTC) for second in part.buckets.labels_s]
+        for category in asked.categories:
+            values = part.values(category)
+            shown = part.is_shown(category)
+            for n, time in enumerate(times):
+                if shown is None or shown[n]:
+                    found[category.name][time] = None if np.isnan(values[n]) else float(values[n])
+    return found
+
+
+async def of_assets(world: World, ids: Sequence[UUID]) -> Subject:
+    keys = tuple([await world.key_of(id) for id in ids])
+    return Subject("assets", tuple(Contribution(key) for key in keys), keys)
+
+
+def agree(found: float | None, expected: Fraction | None) -> bool:
+    if found is None or expected is None:
+        return found is None and expected is None
+    return found == pytest.approx(float(expected), rel=1e-9, abs=1e-7)
+
+
+# --- facts ---------------------------------------------------------------------------------------------------------
+
+PRICES = st.integers(-50_000, 400_000).map(lambda cents: Fraction(cents, 100))
+HOURLY_PRICES = st.integers(0, 100_000_000).map(lambda micros: Fraction(micros, 1_000_000))
+VOLUMES = st.integers(0, 100_000).map(lambda kwh: Fraction(kwh, 1000))
+CAPACITIES = st.integers(0, 50).map(Fraction)
+MOST = {"max_size": 6}
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> tuple[datetime, datetime, list[reference.Fact], list[Fraction]]:
+    """A window somewhere in three market days, and facts of up to three assets in and around it."""
+    first = draw(st.sampled_from(DAYS))
+    low, high = utc(first, 0), utc(first + timedelta(days=2), 24)
+    minutes = (high - low) // timedelta(minutes=1)
+    start_minute = draw(st.integers(0, minutes - 1))
+    end_minute = draw(st.integers(start_minute + 1, minutes))
+    start, end = low + timedelta(minutes=start_minute), low + timedelta(minutes=end_minute)
+    if draw(st.booleans()):
+        start, end = low, high
+    power = draw(st.lists(st.integers(1, 40).map(lambda halves: Fraction(halves, 2)), min_size=1, max_size=3))
+    asset = st.integers(0, len(power) - 1)
+    periods = st.integers(0, (high - low) // reference.QUARTER - 1).map(lambda n: low + n * reference.QUARTER)
+    days = st.integers(0, 2).map(lambda n: first + timedelta(days=n))
+    blocks = st.integers(0, 5).map(lambda n: f"{4 * n:02}_{4 * n + 4:02}")
+    facts: list[reference.Fact] = []
+    for n, (a, period, side, volume, price) in enumerate(
+        draw(st.lists(st.tuples(asset, periods, st.sampled_from(["BUY", "SELL"]), VOLUMES, PRICES), max_size=12))
+    ):
+        facts.append(Trade(a, f"T{n}", period, side, volume, price))
+    awards = st.tuples(asset, days, blocks, CAPACITIES, HOURLY_PRICES)
+    for a, day, block, capacity, price in draw(st.lists(awards, max_size=8, unique_by=lambda x: x[:3])):
+        fact = FCR(a, day, f"NEGPOS_{block}", capacity, price, Fraction(0))
+        begin, finish = reference.block_of(fact)
+        facts.append(FCR(a, day, fact.product, capacity, price, reference.seconds(finish - begin) / 3600))
+    directions = st.sampled_from(["POS", "NEG"])
+    awards_afrr = st.tuples(asset, days, blocks, directions, CAPACITIES, HOURLY_PRICES)
+    for a, day, block, direction, capacity, price in draw(st.lists(awards_afrr, max_size=6, unique_by=lambda x: x[:4])):
+        facts.append(AFRRCapacity(a, day, f"{direction}_{block}", capacity, price, Fraction(5, 2)))
+    activations = st.tuples(asset, periods, directions, VOLUMES, PRICES)
+    for a, period, direction, volume, price in draw(st.lists(activations, max_size=8, unique_by=lambda x: x[:3])):
+        facts.append(AFRREnergy(a, period, direction, volume, price))
+    for a, period, volume in draw(st.lists(st.tuples(asset, periods, VOLUMES), max_size=4, unique_by=lambda x: x[:2])):
+        facts.append(NetOff(a, period, -volume))
+    spans = st.tuples(periods, periods)
+    tolls = st.tuples(asset, spans, st.integers(0, 150_000).map(Fraction))
+    for n, (a, span, price) in enumerate(draw(st.lists(tolls, max_size=3))):
+        begin, finish = min(span), max(span) + timedelta(minutes=7)
+        facts.append(Toll(a, f"C{n}", begin - timedelta(days=100 * n), finish, price))
+    prices = st.integers(1, 10**6).map(lambda cents: Fraction(cents, 100))
+    auctions = st.tuples(asset, spans, prices, st.none() | prices)
+    for a, span, price, hurdle in draw(st.lists(auctions, max_size=2, unique_by=lambda x: x[0])):
+        facts.append(Auction(a, min(span), max(span) + reference.QUARTER, price, hurdle))
+    return start, end, facts, power
+
+
+SLOW = settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+class TestReport:
+    @SLOW
+    @given(scene=scenes())
+    async def test_is_what_the_facts_say_in_every_category_and_bucket(self, world: World, scene: Any) -> None:
+        start, end, facts, power = scene
+        ids = [await world.virtual_asset(float(mw)) for mw in power]
+        await world.record_facts(facts, ids)
+        rated = dict(enumerate(power))
+        groups = [[0], list(range(len(power)))] if len(power) > 1 else [[0]]
+        for resolution in BUCKETED:
+            for group in groups:
+                subject = await of_assets(world, [ids[n] for n in group])
+                found = await report(world, subject, start, end, resolution)
+                of_group = [fact for fact in facts if fact.asset in group]
+                buckets = reference.buckets_of(start, end, resolution)
+                for name, low, high in buckets:
+                    expected = reference.categories_in(of_group, (low, high), {n: rated[n] for n in group})
+                    for category, value in expected.items():
+                        assert agree(found[category][name], value), (resolution, category, name, value)
+                assert all(len(points) == len(buckets) for points in found.values())
+
+    @SLOW
+    @given(scene=scenes())
+    async def test_adds_up_to_the_same_cent_at_every_resolution(self, world: World, scene: Any) -> None:
+        start, end, facts, power = scene
+        ids = [await world.virtual_asset(float(mw)) for mw in power]
+        await world.record_facts(facts, ids)
+        subject = await of_assets(world, ids)
+        sums: dict[str, list[float]] = {}
+        for resolution in (*BUCKETED, "raw"):
+            found = await report(world, subject, start, end, resolution)
+            parts = ("wholesale", "fcr", "afrr_capacity", "afrr_energy", "tolling", "vba")
+            for time, total in found["revenue_total_revenue"].items():
+                values = [found[f"revenue_{name}"].get(time, 0.0) for name in parts]
+                assert total == pytest.approx(sum(value or 0.0 for value in values), abs=1e-6)
+            for name in ("revenue_total_revenue", *(f"revenue_{part}" for part in parts), "sell_volume_wholesale"):
+                sums.setdefault(name, []).append(sum(value or 0.0 for value in found[name].values()))
+        for name, each in sums.items():
+            assert max(each) - min(each) < CENT, (name, each)
+        exact = reference.categories_in(facts, (start, end), dict(enumerate(power)))["revenue_total_revenue"]
+        assert exact is not None
+        assert sums["revenue_total_revenue"][0] == pytest.approx(float(exact), abs=CENT)
+
+
+class TestBlock:
+    async def test_of_three_hours_pays_its_price_per_block_once(self, world: World) -> None:
+        """2026-03-29 NEGPOS_00_04 cleared at 66.86 EUR/MW for the block, which lasts three hours."""
+        id = await world.virtual_asset()
+        day = date(2026, 3, 29)
+        await world.record_facts(
+            [
+                FCR(0, day, "NEGPOS_00_04", Fraction(7), Fraction("22.286667"), Fraction(3)),
+                FCR(0, day, "NEGPOS_04_08", Fraction(7), Fraction("5.525"), Fraction(4)),
+            ],
+            [id],
+        )
+        subject = await of_assets(world, [id])
+        start, end = utc(day, 0), utc(day, 24)
+        found = await report(world, subject, start, end, "raw")
+        first, second = datetime(2026, 3, 28, 23, tzinfo=UTC), datetime(2026, 3, 29, 2, tzinfo=UTC)
+        assert list(found["revenue_fcr"]) == [first, second]
+        assert found["revenue_fcr"][first] == pytest.approx(7 * 66.86, abs=CENT)
+        assert found["revenue_fcr"][second] == pytest.approx(7 * 22.10, abs=CENT)
+        assert found["delivery_hours_fcr"][first] == pytest.approx(3)
+        quarters = await report(world, subject, start, end, "15-minute")
+        assert len(quarters["revenue_fcr"]) == 92
+        assert sum(1 for value in quarters["capacity_fcr"].values() if value == pytest.approx(7)) == 12 + 16
+        assert sum(v or 0 for v in quarters["revenue_fcr"].values()) == pytest.approx(7 * (66.86 + 22.10), abs=CENT)
+
+    async def test_of_five_hours_in_autumn_is_spread_over_twenty_periods(self, world: World) -> None:
+        id = await world.virtual_asset()
+        day = date(2025, 10, 26)
+        await world.record_facts([FCR(0, day, "NEGPOS_00_04", Fraction(2), Fraction(10), Fraction(5))], [id])
+        found = await report(world, await of_assets(world, [id]), utc(day, 0), utc(day, 24), "15-minute")
+        assert len(found["revenue_fcr"]) == 100
+        assert sum(1 for value in found["revenue_fcr"].values() if value == pytest.approx(5.0)) == 20
+
+
+class TestPhysicalAsset:
+    async def test_has_its_own_facts_and_its_share_in_the_virtual_ones(self, world: World) -> None:
+        virtual, physical = await world.virtual_asset(10), await world.physical_asset(20)
+        await world.back(virtual, physical, 0.25)
+        day = date(2026, 1, 10)
+        await world.record_facts(
+            [
+                Trade(0, "a", utc(day, 0), "SELL", Fraction(8), Fraction(100)),
+                Trade(1, "b", utc(day, 0), "BUY", Fraction(3), Fraction(50)),
+                FCR(0, day, "NEGPOS_00_04", Fraction(10), Fraction(20), Fraction(4)),
+            ],
+            [virtual, physical],
+        )
+        key = await world.key_of(physical)
+        subject = Subject("p", await store.read_backed(world.pool, [key]), (key,))
+        for resolution in BUCKETED:
+            found = await report(world, subject, utc(day, 0), utc(day, 24), resolution)
+            sums = {name: sum(v or 0.0 for v in points.values()) for name, points in found.items()}
+            assert sums["revenue_wholesale"] == pytest.approx(0.25 * 800 - 150)
+            assert sums["sell_volume_wholesale"] == pytest.approx(2)
+            assert sums["revenue_fcr"] == pytest.approx(0.25 * 800)
+            assert sums["delivery_hours_fcr"] == pytest.approx(4)
+            assert found["capacity_fcr"][utc(day, 0)] == pytest.approx(2.5)
+            assert found["settlement_price_fcr"][utc(day, 0)] == pytest.approx(20)
+            assert sums["revenue_normalised_total"] == pytest.approx((200 - 150 + 200) / 20)
+
+    async def test_is_normalised_by_the_power_in_force(self, world: World) -> None:
+        physical = await world.physical_asset(10)
+        day = date(2026, 1, 12)
+        await world.rate(physical, 30, utc(day, 12))
+        await world.record_facts([Toll(0, "c", utc(day, 0), utc(day, 24), Fraction(365_000))], [physical])
+        key = await world.key_of(physical)
+        found = await report(world, Subject("p", (Contribution(key),), (key,)), utc(day, 0), utc(day, 24), "daily")
+        assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(1000 * 20)
+        assert found["revenue_normalised_tolling"][utc(day, 0)] == pytest.approx(1000)
+        assert found["revenue_normalised_per_year_tolling"][utc(day, 0)] == pytest.approx(365_000)
+        assert found["annual_price_tolling"][utc(day, 0)] == pytest.approx(365_000)
+
+
+class TestFleet:
+    async def test_counts_a_virtual_asset_by_the_shares_of_its_members(self, world: World) -> None:
+        fleet = await world.fleet()
+        one, two = await world.physical_asset(10, fleet_id=fleet), await world.physical_asset(30, fleet_id=fleet)
+        virtual = await world.virtual_asset()
+        await world.back(virtual, one, 0.5)
+        await world.back(virtual, two, 0.25)
+        day = date(2026, 1, 10)
+        await world.record_facts([Trade(0, "a", utc(day, 0), "SELL", Fraction(8), Fraction(100))], [virtual])
+        group = await store.read_fleet(world.pool, fleet)
+        assert group is not None
+        subject = Subject("f", await store.read_backed(world.pool, group.asset_keys), group.asset_keys)
+        found = await report(world, subject, utc(day, 0), utc(day, 24), "daily")
+        assert found["revenue_wholesale"][utc(day, 0)] == pytest.approx(600)
+        assert found["revenue_normalised_wholesale"][utc(day, 0)] == pytest.approx(15)
+
+
+class TestPortfolio:
+    async def test_is_normalised_by_the_assets_alive_in_a_bucket(self, world: World) -> None:
+        portfolio = await world.portfolio()
+        first, second = date(2026, 1, 1), date(2026, 1, 2)
+        january_1 = await world.virtual_asset(10, start=utc(first, 0), end=utc(second, 0), portfolio_id=portfolio)
+        await world.virtual_asset(40, start=utc(second, 0), end=utc(second, 24), portfolio_id=portfolio)
+        await world.record_facts([Trade(0, "a", utc(first, 0), "SELL", Fraction(1), Fraction(100))], [january_1])
+        group = await store.read_portfolio(world.pool, portfolio)
+        assert group is not None
+        subject = Subject("p", tuple(Contribution(key) for key in group.asset_keys), group.asset_keys)
+        found = await report(world, subject, utc(first, 0), utc(second, 24), "daily")
+        assert found["revenue_normalised_total"] == {utc(first, 0): pytest.approx(10), utc(second, 0): 0.0}
+
+
+class TestAsOf:
+    async def test_shows_what_was_known_then(self, world: World) -> None:
+        id = await world.virtual_asset()
+        day, later = date(2026, 2, 1), date(2026, 2, 2)
+        moments = []
+        for facts in (
+            [Trade(0, "a", utc(day, 0), "SELL", Fraction(1), Fraction(100))],
+            [Trade(0, "a", utc(later, 0), "SELL", Fraction(2), Fraction(100))],
+            [FCR(0, day, "NEGPOS_00_04", Fraction(1), Fraction(10), Fraction(4))],
+            [Toll(0, "c", utc(day, 0), utc(later, 0), Fraction(365))],
+            [Toll(0, "c", utc(day, 0), utc(later, 0), Fraction(730))],
+        ):
+            await world.record_facts(facts, [id])
+            moments.append(await world.pool.fetchval("select date_trunc('milliseconds', platform_now())"))
+            await world.pool.execute("select pg_sleep(0.002)")
+        subject = await of_assets(world, [id])
+        known = []
+        for moment in (*moments, None):
+            found = await report(world, subject, utc(day, 0), utc(later, 24), "daily", as_of=moment)
+            known.append([round(value or 0.0, 2) for value in found["revenue_total_revenue"].values()])
+        assert known == [[100, 0], [0, 200], [40, 200], [50, 200], [60, 200], [60, 200]]

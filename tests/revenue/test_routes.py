@@ -1,0 +1,272 @@
+"""Revenue reporting over HTTP: shapes, formats, who may read, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.revenue.reference import FCR, AFRRCapacity, Auction, Toll, Trade, utc
+from tests.revenue.world import World
+
+from gridloom.revenue.categories import CATEGORIES
+
+DAY = date(2026, 3, 29)
+WINDOW = {"start": "2026-03-28T23:00:00Z", "end": "2026-03-29T22:00:00Z"}
+ARROW = "application/vnd.apache.arrow.stream"
+PARQUET = "application/vnd.apache.parquet"
+
+
+@dataclass
+class Scene:
+    """One organisation with a virtual asset in a portfolio, backed by a physical one in a fleet."""
+
+    owner: Any
+    world: World
+    virtual: UUID
+    physical: UUID
+    portfolio: UUID
+    fleet: UUID
+
+    @property
+    def paths(self) -> list[str]:
+        return [
+            f"/revenue-reporting/virtual-assets/{self.virtual}/data-points",
+            f"/revenue-reporting/portfolios/{self.portfolio}/data-points",
+            f"/revenue-reporting/fleets/{self.fleet}/data-points",
+            f"/revenue-reporting/physical-assets/{self.physical}/data-points",
+        ]
+
+    @property
+    def bucket_paths(self) -> list[str]:
+        kinds = ("wholesale", "ancillary", "tolling", "virtual-battery-auction")
+        return [f"/revenue-reporting/{self.virtual}/{kind}" for kind in kinds]
+
+
+@pytest.fixture(scope="module")
+async def scene(world: World, new_organisation: Any) -> Scene:
+    owner = await new_organisation()
+    own = World(world.pool, owner.id)
+    portfolio, fleet = await own.portfolio(), await own.fleet()
+    virtual = await own.virtual_asset(10, portfolio_id=portfolio)
+    physical = await own.physical_asset(20, fleet_id=fleet)
+    await own.back(virtual, physical, 0.5)
+    await own.record_facts(
+        [
+            Trade(0, "a", utc(DAY, 0), "SELL", Fraction(8), Fraction("66.86")),
+            Trade(0, "b", utc(DAY, 0), "BUY", Fraction(2), Fraction("-10")),
+            FCR(0, DAY, "NEGPOS_00_04", Fraction(7), Fraction("22.286667"), Fraction(3)),
+            AFRRCapacity(0, DAY, "POS_04_08", Fraction(5), Fraction(4), Fraction(4)),
+            Toll(0, "c", utc(date(2026, 1, 1), 0), utc(date(2027, 1, 1), 0), Fraction(87_600)),
+            Auction(0, utc(DAY, 0), utc(DAY, 24), Fraction(2300), Fraction(1000)),
+        ],
+        [virtual],
+    )
+    return Scene(owner, own, virtual, physical, portfolio, fleet)
+
+
+class TestDataPoints:
+    async def test_hold_all_categories_with_their_meta_data(self, scene: Scene) -> None:
+        for path, share in zip(scene.paths, (1.0, 1.0, 0.5, 0.5), strict=True):
+            answer = await scene.owner.viewer.get(path, params={**WINDOW, "resolution": "daily"})
+            assert answer.status_code == 200, answer.text
+            body = answer.json()
+            assert [entry["dataPointName"] for entry in body["metaData"]] == list(CATEGORIES)
+            assert body["metaData"][0] == {
+                "dataPointName": "revenue_total_revenue",
+                "unit": "EUR",
+                "resolution": "daily",
+                "aggregation": "sum",
+                "description": CATEGORIES["revenue_total_revenue"].description,
+            }
+            assert list(body["data"]) == list(CATEGORIES)
+            wholesale = 8 * 66.86 + 20
+            expected = wholesale + 7 * 66.86 + 80 + 87_600 * 10 * 23 / 8760 + 2300
+            (point,) = body["data"]["revenue_total_revenue"]
+            assert point["time"] == "2026-03-28T23:00:00Z"
+            assert point["value"] == pytest.approx(share * expected, abs=0.005)
+            assert body["data"]["buy_vwap_wholesale"][0]["value"] == pytest.approx(-10)
+            assert body["data"]["settlement_price_afrr_energy_pos"] == [{"time": "2026-03-28T23:00:00Z", "value": None}]
+
+    async def test_are_as_many_as_the_market_day_has_periods(self, scene: Scene) -> None:
+        for resolution, count in (("15-minute", 92), ("hourly", 23), ("daily", 1)):
+            answer = await scene.owner.admin.get(
+                scene.paths[0], params={**WINDOW, "resolution": resolution, "datapoints": "revenue_fcr"}
+            )
+            assert len(answer.json()["data"]["revenue_fcr"]) == count
+
+    async def test_raw_are_the_facts_own_periods(self, scene: Scene) -> None:
+        names = "revenue_wholesale,revenue_fcr,revenue_afrr_capacity,revenue_tolling,revenue_vba"
+        answer = await scene.owner.admin.get(
+            scene.paths[0], params={**WINDOW, "resolution": "raw", "datapoints": names}
+        )
+        times = {name: [point["time"] for point in points] for name, points in answer.json()["data"].items()}
+        assert times == {
+            "revenue_wholesale": ["2026-03-28T23:00:00Z"],
+            "revenue_fcr": ["2026-03-28T23:00:00Z"],
+            "revenue_afrr_capacity": ["2026-03-29T02:00:00Z"],
+            "revenue_tolling": ["2025-12-31T23:00:00Z"],
+            "revenue_vba": ["2026-03-28T23:00:00Z"],
+        }
+
+    async def test_are_the_same_in_every_format(self, scene: Scene) -> None:
+        query = {**WINDOW, "resolution": "hourly", "datapoints": "revenue_fcr,capacity_fcr,revenue_tolling"}
+        points = (await scene.owner.admin.get(scene.paths[0], params=query)).json()["data"]
+        expected = {name: [point["value"] for point in points[name]] for name in points}
+        times = [datetime.fromisoformat(point["time"]) for point in points["revenue_fcr"]]
+
+        async def content(media_type: str) -> bytes:
+            answer = await scene.owner.admin.get(scene.paths[0], params=query, headers={"Accept": media_type})
+            assert answer.status_code == 200
+            assert answer.headers["Content-Type"] == media_type
+            return bytes(answer.content)
+
+        arrow = pa.ipc.open_stream(await content(ARROW)).read_all()
+        parquet = pq.read_table(io.BytesIO(await content(PARQUET)))
+        for table in (arrow, parquet):
+            assert table.column_names == ["time", "revenue_fcr", "capacity_fcr", "revenue_tolling"]
+            assert table["time"].to_pylist() == times
+            for name, values in expected.items():
+                assert table[name].to_pylist() == values
+        rows = list(csv.DictReader(io.StringIO((await content("text/csv")).decode())))
+        assert [datetime.fromisoformat(row["time"]) for row in rows] == times
+        for name, values in expected.items():
+            assert [float(row[name]) if row[name] else None for row in rows] == values
+
+    async def test_stream_a_long_report_in_parts(self, scene: Scene) -> None:
+        query = {"start": "2024-01-01T00:07:00Z", "end": "2027-01-01T00:00:00Z", "resolution": "15-minute"}
+        answer = await scene.owner.admin.get(
+            scene.paths[0], params={**query, "datapoints": "revenue_total_revenue"}, headers={"Accept": ARROW}
+        )
+        table = pa.ipc.open_stream(answer.content).read_all()
+        times = table["time"].to_numpy()
+        assert len(times) == (datetime(2027, 1, 1, tzinfo=UTC) - datetime(2024, 1, 1, tzinfo=UTC)) // timedelta(
+            minutes=15
+        )
+        assert set((times[1:] - times[:-1]).astype("timedelta64[s]").astype(int).tolist()) == {900}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"start": "2026-03-28T23:00:00"},
+            {"end": "2026-03-28T23:00:00Z"},
+            {"resolution": "1-minute"},
+            {"resolution": "weekly"},
+            {"datapoints": "revenue_fcr,revenue_luck"},
+            {"datapoints": ""},
+            {"as-of": "never"},
+            {"start": "1999-01-01T00:00:00Z"},
+            {"end": "2101-01-01T00:00:00Z"},
+            {"start": "2001-01-01T00:00:00Z"},
+            {"colour": "red"},
+        ],
+    )
+    async def test_refuse_a_bad_query(self, scene: Scene, change: dict[str, str]) -> None:
+        for path in scene.paths:
+            answer = await scene.owner.admin.get(path, params={**WINDOW, **change})
+            assert answer.status_code == 400, answer.text
+        if "revenue_luck" in change.get("datapoints", ""):
+            assert "revenue_luck" in answer.json()["detail"]
+
+    async def test_need_a_window(self, scene: Scene) -> None:
+        assert (await scene.owner.admin.get(scene.paths[0])).status_code == 400
+
+
+class TestReach:
+    async def test_ends_at_the_organisation(self, scene: Scene, new_organisation: Any) -> None:
+        stranger = await new_organisation()
+        for path in (*scene.paths, *scene.bucket_paths):
+            assert (await stranger.admin.get(path, params=WINDOW)).status_code == 403, path
+            assert (await scene.owner.engineer.get(path, params=WINDOW)).status_code == 403, path
+
+    async def test_of_the_operator_holds_for_virtual_assets(self, scene: Scene, operator: httpx2.AsyncClient) -> None:
+        statuses = [(await operator.get(path, params=WINDOW)).status_code for path in scene.paths]
+        assert statuses == [200, 200, 403, 403]
+
+    async def test_can_be_granted(self, scene: Scene, new_organisation: Any) -> None:
+        friend = await new_organisation()
+        await scene.world.pool.execute(
+            "insert into asset_grant (asset_key, organisation_id, permissions, granted_by) values ($1, $2, $3, $4)",
+            await scene.world.key_of(scene.physical),
+            friend.id,
+            ["Read:revenue"],
+            scene.world.by,
+        )
+        statuses = [(await friend.admin.get(path, params=WINDOW)).status_code for path in scene.paths]
+        assert statuses == [403, 403, 200, 200]
+
+    async def test_finds_nothing_that_does_not_exist(self, scene: Scene) -> None:
+        unknown = "0198f0a4-5b6c-7d8e-9f00-112233445566"
+        for kind in ("virtual-assets", "portfolios", "fleets", "physical-assets"):
+            path = f"/revenue-reporting/{kind}/{{}}/data-points"
+            assert (await scene.owner.admin.get(path.format(unknown), params=WINDOW)).status_code == 404
+            assert (await scene.owner.admin.get(path.format("x"), params=WINDOW)).status_code == 400
+        swapped = f"/revenue-reporting/virtual-assets/{scene.physical}/data-points"
+        assert (await scene.owner.admin.get(swapped, params=WINDOW)).status_code == 404
+
+
+class TestBuckets:
+    async def test_show_each_kind_of_revenue(self, scene: Scene) -> None:
+        expected = (8 * 66.86 + 20, 7 * 66.86 + 80, 87_600 * 10 * 23 / 8760, 2300)
+        for path, revenue in zip(scene.bucket_paths, expected, strict=True):
+            for resolution, count in (("daily", 1), ("hourly", 23), ("15-minute", 92)):
+                answer = await scene.owner.viewer.get(path, params={**WINDOW, "resolution": resolution})
+                assert answer.status_code == 200, answer.text
+                body = answer.json()
+                assert body["virtualAssetID"] == str(scene.virtual)
+                assert body["revenue"] == pytest.approx(revenue, abs=0.005)
+                assert len(body["buckets"]) == count
+                assert body["buckets"][0]["start"] == WINDOW["start"]
+                assert body["buckets"][-1]["end"] == WINDOW["end"]
+                assert sum(bucket["revenue"] for bucket in body["buckets"]) == pytest.approx(revenue, abs=0.005)
+
+    async def test_name_the_figures_behind_the_revenue(self, scene: Scene) -> None:
+        body = (await scene.owner.admin.get(scene.bucket_paths[0], params=WINDOW)).json()
+        figures = body["buckets"][0]["figures"]
+        assert figures["sell_volume_wholesale"] == 8
+        assert figures["sell_vwap_wholesale"] == pytest.approx(66.86)
+        hurdle = (await scene.owner.admin.get(scene.bucket_paths[3], params=WINDOW)).json()
+        assert hurdle["buckets"][0]["figures"] == {"hurdle_price_vba": pytest.approx(1000)}
+
+    async def test_are_not_too_many(self, scene: Scene) -> None:
+        query = {"start": "2020-01-01T00:00:00Z", "end": "2026-01-01T00:00:00Z", "resolution": "15-minute"}
+        assert (await scene.owner.admin.get(scene.bucket_paths[0], params=query)).status_code == 400
+
+
+class TestAsOf:
+    async def test_shows_the_figures_before_a_correction(self, scene: Scene, operator: httpx2.AsyncClient) -> None:
+        virtual = await scene.world.virtual_asset()
+        row = {"assetID": str(virtual), "deliveryDay": "2026-03-29", "product": "NEGPOS_00_04"}
+        before = {**row, "capacity": 1, "settlementPrice": 10}
+        await operator.post("/settlements/fcr", json=[before])
+        listed = (await operator.get("/settlements/fcr", params={"asset-id": str(virtual)})).json()
+        await operator.post("/settlements/fcr", json=[{**before, "capacity": 5}])
+        path = f"/revenue-reporting/virtual-assets/{virtual}/data-points"
+        for query, expected in (({}, 150), ({"as-of": listed[0]["recordedAt"]}, 30), ({"as-of": WINDOW["start"]}, 0)):
+            for resolution in ("daily", "15-minute", "raw"):
+                answer = await scene.owner.admin.get(path, params={**WINDOW, "resolution": resolution, **query})
+                points = answer.json()["data"]["revenue_fcr"]
+                assert sum(point["value"] for point in points) == pytest.approx(expected)
+
+
+class TestOpenAPI:
+    async def test_lists_the_categories(self, anonymous: httpx2.AsyncClient) -> None:
+        described = json.loads((await anonymous.get("/openapi.json")).content)
+        for kind, name in (
+            ("virtual-assets", "virtualAssetID"),
+            ("portfolios", "portfolioID"),
+            ("fleets", "fleetID"),
+            ("physical-assets", "physicalAssetID"),
+        ):
+            read = described["paths"][f"/revenue-reporting/{kind}/{{{name}}}/data-points"]["get"]
+            (names,) = [p["schema"] for p in read["parameters"] if p["name"] == "datapoints"]
+            assert names["items"]["enum"] == list(CATEGORIES)
