@@ -30,6 +30,24 @@ class TestStateOfCharge:
             assert answer.status_code == 400, path
 
 
+class TestWindowOutsideTheLife:
+    async def test_is_empty_everywhere(self, make_battery):
+        battery = await make_battery()
+        for start, end in (
+            ("2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z"),
+            ("2090-01-01T00:00:00Z", "2090-01-02T00:00:00Z"),
+        ):
+            params = {"start": start, "end": end}
+            for path in ("state-of-charge", "state-of-energy/projected", "adjustments"):
+                assert (await battery.client.get(f"{battery.url}/{path}", params=params)).json() == []
+            block = (await battery.client.get(battery.block_url, params=params)).json()
+            assert block["schedule"] == block["powerCapacity"] == []
+            operational = (await battery.client.get(f"{battery.url}/operational", params=params)).json()
+            assert set(map(len, operational["data"].values())) == {0}
+            (listed,) = (await battery.client.get(f"{battery.url}/blocks", params=params)).json()
+            assert listed["schedule"] == []
+
+
 class TestStateOfEnergy:
     async def test_now_follows_the_running_period(self, make_battery):
         start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=1)

@@ -196,6 +196,20 @@ class TestCycleLimit:
         assert [p for p, _, _, r in cut if r == "CYCLE_LIMIT"] == [48, 49, 50, 51]
         assert [after for p, _, after, _ in cut if p in (48, 49)] == [pytest.approx(400), pytest.approx(0)]
 
+    @pytest.mark.parametrize(
+        ("start", "midnight"),
+        [("2027-03-27T23:00:00Z", "2027-03-28T22:00:00Z"), ("2027-10-30T22:00:00Z", "2027-10-31T23:00:00Z")],
+    )
+    async def test_counts_market_days_of_23_and_25_hours(self, make, start, midnight):
+        midnight = datetime.fromisoformat(midnight)
+        battery = await make(dailyCycleLimit=0.25, start=start, end=wire(midnight + timedelta(hours=24)))  # 500 kWh
+        before = round((midnight - battery.start) / QUARTER)
+        assert before in (92, 100)
+        await battery.put([800.0, 800.0, 400.0, 400.0], offset=before - 2)
+        await battery.put([400.0] * 2, offset=before - 8)
+        await advance(battery.edge, battery.end)
+        assert [(p, r) for p, _, _, r in await adjustments(battery)] == [(before - 1, "CYCLE_LIMIT")]
+
     async def test_of_the_year_is_cut(self, make):
         battery = await make(annualCycleLimit=0.3)  # 600 kWh
         await battery.put([900.0] * 4, offset=10)

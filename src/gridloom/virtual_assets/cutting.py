@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -86,12 +86,16 @@ def cut_to_fit(standing: Standing) -> tuple[Floats, list[Cut]]:
     Charging and discharging are only ever reduced, never turned around. A lane is first cut to what its block has
     available; then the sum to the cycles and the energy that are left, all lanes of its direction in proportion.
     """
+    first = first_misfit(standing)
+    if first is None:
+        return standing.power_kw, []
     power_kw = standing.power_kw.copy()
     low_kw, high_kw = -standing.charge_kw, standing.discharge_kw
-    energy_kwh = standing.energy_kwh
-    exported = [dict.fromkeys(rule.groups[:1].tolist(), rule.exported_before_kwh) for rule in standing.cycles]
+    fitting_kw = power_kw[:, :first].sum(axis=0)
+    energy_kwh = float(energy_trajectory_kwh(standing.energy_kwh, fitting_kw, standing.efficiency)[-1])
+    exported = [_exported_before(fitting_kw, rule) for rule in standing.cycles]
     cuts = []
-    for position in range(power_kw.shape[1]):
+    for position in range(first, power_kw.shape[1]):
         lanes_kw = np.clip(power_kw[:, position], low_kw[:, position], high_kw[:, position])
         accepted_kw, total_kw = float(power_kw[:, position].sum()), float(lanes_kw.sum())
         reason = None
@@ -130,6 +134,14 @@ def _exported_in_group_kwh(total_kw: Floats, rule: CycleRule) -> Floats:
     before_kwh[1:] = running_kwh[starts[1:] - 1]
     group_of = np.searchsorted(starts, np.arange(len(total_kw)), side="right") - 1
     return np.asarray(running_kwh - before_kwh[group_of])
+
+
+def _exported_before(total_kw: Floats, rule: CycleRule) -> dict[int, float]:
+    """By group, what the last of these periods' groups has exported."""
+    if not len(total_kw):
+        return {int(rule.groups[0]): rule.exported_before_kwh}
+    until = replace(rule, groups=rule.groups[: len(total_kw)])
+    return {int(until.groups[-1]): float(_exported_in_group_kwh(total_kw, until)[-1])}
 
 
 def _change_kwh(power_kw: float, efficiency: Efficiency) -> float:

@@ -31,8 +31,9 @@ concerned_by_changes(where="from virtual_backing where physical_asset_key = $1")
 
 @job(AVAILABILITY_CHANGED, clock="platform")
 async def look_at_backed_assets(run: JobRun) -> None:
+    """Each virtual asset behind which the battery stands gets a look of its own, in a transaction of its own."""
     for key in await store.assets_backed_by(run.db, int(run.key), run.due):
-        await revalidate(run.db, key, run.due)
+        await gates.look_again(run.db, key, run.due)
 
 
 @job(gates.CLOSE_GATE, clock="platform")
