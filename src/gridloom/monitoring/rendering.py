@@ -42,22 +42,36 @@ class Selection:
         return HOLD if self.aggregation is Aggregation.TIME_WEIGHTED_AVG else timedelta()
 
 
-def answer(db: Database, selection: Selection, media_type: str, file_name: str) -> Stream:
+async def answer(db: Database, selection: Selection, media_type: str, file_name: str) -> Stream:
+    """The stream, its first piece read already: what fails at once is answered as the problem it is."""
+    found = await _begun(pieces(db, selection))
     if media_type == JSON:
-        return Stream(_json(db, selection), JSON)
+        return Stream(_json(found, selection), JSON)
     names = pa.array(list(selection.signals), pa.string())
     signal = pa.string() if media_type == "text/csv" else _SIGNAL
     schema = pa.schema([("signal", signal), ("time", TIME), ("value", pa.float64())])
 
     async def batches() -> AsyncIterator[pa.RecordBatch]:
         places = {name: place for place, name in enumerate(selection.signals)}
-        async for name, series in pieces(db, selection):
+        async for name, series in found:
             if len(series):
                 codes = pa.DictionaryArray.from_arrays(pa.array(np.full(len(series), places[name], np.int16)), names)
                 times = pa.array(series.times // 1000).view(TIME)
                 yield pa.record_batch([codes.cast(signal), times, pa.array(series.values)], schema=schema)
 
     return stream_table(media_type, schema, batches(), file_name=file_name)
+
+
+async def _begun(found: AsyncIterator[tuple[str, Series]]) -> AsyncIterator[tuple[str, Series]]:
+    first = await anext(found, None)
+
+    async def whole() -> AsyncIterator[tuple[str, Series]]:
+        if first is not None:
+            yield first
+        async for piece in found:
+            yield piece
+
+    return whole()
 
 
 async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str, Series]]:
@@ -106,7 +120,7 @@ def _nothing() -> Series:
     return Series(np.empty(0, dtype=np.int64), np.empty(0))
 
 
-async def _json(db: Database, selection: Selection) -> AsyncIterator[bytes]:
+async def _json(found: AsyncIterator[tuple[str, Series]], selection: Selection) -> AsyncIterator[bytes]:
     is_raw = selection.resolution is Resolution.RAW
     meta = [
         DataPointMeta(
@@ -121,7 +135,7 @@ async def _json(db: Database, selection: Selection) -> AsyncIterator[bytes]:
     opened: str | None = None
     waiting = [b'{"metaData":' + to_json(meta) + b',"data":{']
     is_first_point = True
-    async for name, series in pieces(db, selection):
+    async for name, series in found:
         if name != opened:
             waiting.append((b"" if opened is None else b"],") + to_json(name) + b":[")
             opened, is_first_point = name, True

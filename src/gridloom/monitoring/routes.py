@@ -194,7 +194,7 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
         resolution=query.resolution,
         aggregation=query.aggregation,
     )
-    return rendering.answer(call.db, selection, call.accepts, f"telemetry-{physical_asset_id}")
+    return await rendering.answer(call.db, selection, call.accepts, f"telemetry-{physical_asset_id}")
 
 
 @operation(
