@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import zstandard
@@ -84,13 +84,19 @@ def _decode_times(body: bytes | memoryview) -> tuple[Times, int]:
     mode, width, count, first, step = _TIMES.unpack_from(body)
     end = _TIMES.size
     if mode == _STEP:
-        return first + step * np.arange(count, dtype=np.int64), end
+        return _steps(first, step, count), end
     times = np.empty(count, dtype=np.int64)
     times[0] = 0
-    np.cumsum(_unzigzag(_from_planes(body, end, count - 1, width)), out=times[1:])
+    np.cumsum(_signed_from_planes(body, end, count - 1, width), dtype=np.int64, out=times[1:])
     times *= step
     times += first
     return times, end + (count - 1) * width
+
+
+def _steps(first: int, step: int, count: int) -> Times:
+    if step == 0:
+        return np.full(count, first, dtype=np.int64)
+    return np.arange(first, first + step * count, step, dtype=np.int64)
 
 
 def _encode_values(values: Values, *, thorough: bool) -> bytes:
@@ -140,7 +146,7 @@ def _decode_values(body: bytes | memoryview, start: int) -> Values:
     else:
         whole = np.empty(count, dtype=np.int64)
         whole[0] = 0
-        np.cumsum(_unzigzag(_from_planes(body, start, count - 1, width)), out=whole[1:])
+        np.cumsum(_signed_from_planes(body, start, count - 1, width), dtype=np.int64, out=whole[1:])
         whole += first
         start += (count - 1) * width
     values: Values = whole / _POWERS_OF_TEN[exponent]
@@ -173,6 +179,22 @@ def _zigzag(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _unzigzag(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return (numbers >> 1 & 0x7FFF_FFFF_FFFF_FFFF) ^ -(numbers & 1)
+
+
+_SIGNED_BYTES = _unzigzag(np.arange(256, dtype=np.int64))
+
+
+def _signed_from_planes(body: bytes | memoryview, start: int, count: int, width: int) -> NDArray[np.integer[Any]]:
+    """Numbers that went through zigzag; most are of one or two bytes, for which there is a shorter way."""
+    if width == 1:
+        return _SIGNED_BYTES[np.frombuffer(body, np.uint8, count, start)]
+    if width == 2:
+        planes = np.frombuffer(body, np.uint8, 2 * count, start).reshape(2, count)
+        numbers = planes[0].astype(np.int32)
+        numbers |= planes[1].astype(np.int32) << 8
+        signed: NDArray[np.int32] = (numbers >> 1) ^ -(numbers & 1)
+        return signed
+    return _unzigzag(_from_planes(body, start, count, width))
 
 
 def _planes(numbers: NDArray[np.int64]) -> tuple[int, bytes]:

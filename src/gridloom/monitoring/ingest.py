@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,16 @@ from gridloom.database.after_commit import after_commit
 from gridloom.database.pool import Database
 from gridloom.monitoring import segments, store
 from gridloom.monitoring.dictionaries import Dictionaries
-from gridloom.monitoring.market_days import date_of
-from gridloom.monitoring.model import MOST_SIGNALS, Points, Reason
+from gridloom.monitoring.market_days import date_of, day_numbers
+from gridloom.monitoring.model import MOST_SIGNALS, Points, Reason, Series
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.reading import assemble
 from gridloom.monitoring.segments import Columns
 
 LATEST = np.dtype([("time", "<i8"), ("value", "<f8")])
 """How a head keeps the last point of each signal."""
+SERIES_DAYS_AT_ONCE: Final = 2000
+"""How much of what is stored is looked at together, to find what is overwritten."""
 
 
 @dataclass(slots=True)
@@ -115,20 +118,28 @@ def _remember(db: Database, head: store.Head, ids: dict[str, int]) -> None:
 async def _count_overwritten(db: Database, head: store.Head, columns: Columns) -> int:
     """How many of the points are stored already. Whatever is newer than all that is known needs no look."""
     latest = np.frombuffer(head.latest, LATEST)
-    late = [
-        (signal_id, series)
+    late = {
+        signal_id: series
         for signal_id, series in columns.series()
         if signal_id < len(latest) and series.times[0] <= latest["time"][signal_id]
-    ]
+    }
     if not late:
         return 0
-    days = sorted({date_of(day) for day, _ in segments.by_day(columns)})
-    hot, cold = await store.bodies_on(db, head.asset_key, [signal_id for signal_id, _ in late], days)
-    stored = assemble(hot, cold, {signal_id for signal_id, _ in late})
+    days = [date_of(day) for day in np.unique(day_numbers(columns.times)).tolist()]
+    at_once = max(1, SERIES_DAYS_AT_ONCE // len(late))
+    overwritten = 0
+    for first in range(0, len(days), at_once):
+        hot, cold = await store.bodies_on(db, head.asset_key, list(late), days[first : first + at_once])
+        heavy = len(columns) > HEAVY_POINTS or len(hot) + len(cold) > SERIES_DAYS_AT_ONCE // 10
+        overwritten += await off_loop(heavy, _common, hot, cold, late)
+    return overwritten
+
+
+def _common(hot: Sequence[store.StoredSegment], cold: Sequence[store.StoredChunk], late: Mapping[int, Series]) -> int:
+    """How many times of the new series the stored ones have too."""
     return sum(
-        int(np.count_nonzero(np.isin(series.times, stored[signal_id].times, assume_unique=True)))
-        for signal_id, series in late
-        if signal_id in stored
+        int(np.count_nonzero(np.isin(late[signal_id].times, stored.times, assume_unique=True)))
+        for signal_id, stored in assemble(hot, cold, late).items()
     )
 
 

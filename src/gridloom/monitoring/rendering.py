@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from gridloom.database.pool import Database
-from gridloom.edge import JSON, Stream, to_json
+from gridloom.edge import JSON, Content, Stream, to_json
 from gridloom.edge.tabular import TIME, points_json, stream_table
 from gridloom.kernel.resolution import Resolution
 from gridloom.monitoring.aggregation import HOLD, Aggregation, aggregate
@@ -21,9 +22,12 @@ from gridloom.monitoring.reading import read, read_in_steps
 from gridloom.monitoring.summaries import daily
 from gridloom.monitoring.views import DataPointMeta
 
+T = TypeVar("T")
+
 _SIGNAL = pa.dictionary(pa.int16(), pa.string())
 _SERIES_DAYS_AT_ONCE = 32
 """So many days of signals are read in one go without a look at how dense they are."""
+_CHUNK_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +46,22 @@ class Selection:
         return HOLD if self.aggregation is Aggregation.TIME_WEIGHTED_AVG else timedelta()
 
 
-async def answer(db: Database, selection: Selection, media_type: str, file_name: str) -> Stream:
-    """The stream, its first piece read already: what fails at once is answered as the problem it is."""
-    found = await _begun(pieces(db, selection))
+async def answer(db: Database, selection: Selection, media_type: str, file_name: str) -> Content | Stream:
+    """Short answers whole, long ones as a stream of which the first piece is there already: what fails at once is
+    answered as the problem it is."""
     if media_type == JSON:
-        return Stream(_json(found, selection), JSON)
+        chunks = _json(pieces(db, selection), selection)
+        first, second = await anext(chunks), await anext(chunks, None)
+        return Content(first, JSON) if second is None else Stream(_after((first, second), chunks), JSON)
+    rest = pieces(db, selection)
+    begun = [piece] if (piece := await anext(rest, None)) is not None else []
     names = pa.array(list(selection.signals), pa.string())
     signal = pa.string() if media_type == "text/csv" else _SIGNAL
     schema = pa.schema([("signal", signal), ("time", TIME), ("value", pa.float64())])
 
     async def batches() -> AsyncIterator[pa.RecordBatch]:
         places = {name: place for place, name in enumerate(selection.signals)}
-        async for name, series in found:
+        async for name, series in _after(begun, rest):
             if len(series):
                 codes = pa.DictionaryArray.from_arrays(pa.array(np.full(len(series), places[name], np.int16)), names)
                 times = pa.array(series.times // 1000).view(TIME)
@@ -62,16 +70,11 @@ async def answer(db: Database, selection: Selection, media_type: str, file_name:
     return stream_table(media_type, schema, batches(), file_name=file_name)
 
 
-async def _begun(found: AsyncIterator[tuple[str, Series]]) -> AsyncIterator[tuple[str, Series]]:
-    first = await anext(found, None)
-
-    async def whole() -> AsyncIterator[tuple[str, Series]]:
-        if first is not None:
-            yield first
-        async for piece in found:
-            yield piece
-
-    return whole()
+async def _after(first: Iterable[T], rest: AsyncIterator[T]) -> AsyncIterator[T]:
+    for item in first:
+        yield item
+    async for item in rest:
+        yield item
 
 
 async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str, Series]]:
@@ -143,7 +146,7 @@ async def _json(found: AsyncIterator[tuple[str, Series]], selection: Selection) 
             text = await off_loop(len(series) > HEAVY_POINTS // 10, _points, series)
             waiting.append(text if is_first_point else b"," + text)
             is_first_point = False
-        if sum(map(len, waiting)) > 65_536:
+        if sum(map(len, waiting)) > _CHUNK_BYTES:
             yield b"".join(waiting)
             waiting = []
     waiting.append(b"}}" if opened is None else b"]}}")

@@ -14,6 +14,7 @@ from gridloom.edge import (
     NDJSON,
     PARQUET,
     Call,
+    Content,
     EventStream,
     Page,
     Paging,
@@ -28,6 +29,7 @@ from gridloom.monitoring.columns import TooManyPoints
 from gridloom.monitoring.dictionaries import Dictionaries, ids_of_asset
 from gridloom.monitoring.latest import point_of, unpack
 from gridloom.monitoring.model import STANDARD_SIGNALS, instant_of, microseconds, signal_type
+from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.receiving import Reception, receive, refusals_of, write
 from gridloom.monitoring.stream import TelemetryHub, place_of, stream_points
 from gridloom.monitoring.summing import sum_signals
@@ -72,10 +74,9 @@ async def list_signals(call: Call, physical_asset_id: UUID, query: Paging) -> Pa
     after = query.after(str)
     names = sorted(name for name in ids if after is None or name > after)[: query.limit + 1]
     latest = unpack(head.latest)
-    firsts, hot = await store.first_times(call.db, reach.key)
-    for segment in hot:
-        for signal_id, (first_us, _, _) in segments.extent(segments.decode(segment.body)).items():
-            firsts[signal_id] = min(first_us, firsts.get(signal_id, first_us))
+    folded, hot = await store.first_times(call.db, reach.key)
+    bodies = [segment.body for segment in hot]
+    firsts = await off_loop(sum(map(len, bodies)) > HEAVY_BYTES // 4, segments.first_times, bodies, folded)
     signals = [
         Signal(
             name=name,
@@ -177,7 +178,7 @@ async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
     produces=_FORMATS,
     answers=DataPoints,
 )
-async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPointsQuery) -> Stream:
+async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPointsQuery) -> Content | Stream:
     """The points of [start, end) as they are, or in buckets named by their start: minutes, quarter-hours, hours, market
     days. A bucket without points is left out. `time-weighted-avg` lets each value count for as long as it held, for 15
     minutes at most. Tables have the columns `signal`, `time`, `value`.

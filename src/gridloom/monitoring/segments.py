@@ -127,22 +127,14 @@ def overlay(layers: Iterable[Series]) -> Series:
     return Series(times[kept], values[kept])
 
 
-def extent(columns: Columns) -> Mapping[int, tuple[int, int, float]]:
-    """Each signal's first time, last time and last value."""
-    ends = np.cumsum(columns.counts)
-    starts = ends - columns.counts
-    return dict(
-        zip(
-            columns.signal_ids.tolist(),
-            zip(
-                columns.times[starts].tolist(),
-                columns.times[ends - 1].tolist(),
-                columns.values[ends - 1].tolist(),
-                strict=True,
-            ),
-            strict=True,
-        )
-    )
+def first_times(bodies: Iterable[bytes], known: Mapping[int, int]) -> dict[int, int]:
+    """Each signal's first time, in the bodies or known from elsewhere."""
+    firsts = dict(known)
+    for body in bodies:
+        for signal_id, series in decode(body).series():
+            first_us = int(series.times[0])
+            firsts[signal_id] = min(first_us, firsts.get(signal_id, first_us))
+    return firsts
 
 
 def _columns(keys: NDArray[np.int64], times: Times, values: Values) -> Columns:

@@ -26,6 +26,7 @@ from gridloom.identity.reach import asset_reach
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.monitoring import metrics, segments, store
 from gridloom.monitoring.latest import latest_points
+from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 
 HEARTBEAT_S = 15.0
 WATCHED_FOR = timedelta(seconds=90)
@@ -113,7 +114,7 @@ async def stream_points(
                 return  # whoever comes back is told why, or goes on where this stream ended
             for segment in found:
                 place = Place(segment.sequence, segment.day)
-                body = _columns(segment, names, wanted)
+                body = await off_loop(len(segment.body) > HEAVY_BYTES // 16, _columns, segment, names, wanted)
                 if body is not None:
                     yield _frame(place, "datapoints", body)
             if len(found) == AT_ONCE:
