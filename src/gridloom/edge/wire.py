@@ -274,11 +274,17 @@ def _is_enum(kind: Any) -> bool:
 
 # --- bodies out ----------------------------------------------------------------------------------------------------
 
-_MICROSECONDS = re.compile(rb'"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})\d{3}Z"')
+_MICROSECONDS = re.compile(rb'(\.\d{3})\d{3}Z"')  # starts with what is rare, so that long bodies cost little
+_UP_TO_THE_SECOND = re.compile(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d')
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def to_json(value: Any) -> bytes:
     """JSON as the contract has it: euros as numbers, moments in UTC with whole seconds or milliseconds."""
     body = _encode(value)
-    return _MICROSECONDS.sub(rb'"\1Z"', body) if b"." in body else body
+    return _MICROSECONDS.sub(_to_milliseconds, body) if b'Z"' in body and b"." in body else body
+
+
+def _to_milliseconds(found: re.Match[bytes]) -> bytes:
+    is_moment = _UP_TO_THE_SECOND.fullmatch(found.string, max(0, found.start() - 20), found.start())
+    return found[1] + b'Z"' if is_moment else found[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
@@ -14,6 +15,7 @@ from gridloom.database.pool import Database
 from gridloom.edge import View
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries, load_availability
+from gridloom.physical_assets.availability.changes import any_exists, concerned, enqueue_change
 
 MOST_CONFLICTS = 1000
 LONGEST = timedelta(days=3 * 366)  # nothing is promised further ahead
@@ -59,21 +61,46 @@ def finds_conflicts(*, where: str) -> Callable[[ConflictFinder], ConflictFinder]
     return register
 
 
-async def find_conflicts(db: Database, asset_key: int, window: Window) -> list[Conflict]:
-    """What is still to come in the window and does not fit what is available then, in order of time.
+async def ripple(db: Database, asset_key: int, window: Window) -> list[Conflict]:
+    """To be called after a change of what the asset can do in the window: tell whoever relies on it, and find what no
+    longer fits."""
+    glance = await _glance(db, asset_key, window)
+    if glance.is_relied_on:
+        await enqueue_change(db, asset_key, glance.now)
+    return await _conflicts_ahead(db, asset_key, window, glance)
 
-    Mostly nothing was promised in the window, and one statement says so.
-    """
-    promised = " or ".join(f"exists (select {where})" for where in _finders.values())
-    probe = await db.fetchrow(
-        f"select date_trunc('milliseconds', platform_now()) as now, {promised or 'false'} as is_promised",
+
+async def find_conflicts(db: Database, asset_key: int, window: Window) -> list[Conflict]:
+    """What is still to come in the window and does not fit what is available then, in order of time."""
+    return await _conflicts_ahead(db, asset_key, window, await _glance(db, asset_key, window))
+
+
+@dataclass(frozen=True, slots=True)
+class _Glance:
+    now: datetime
+    is_promised: bool
+    is_relied_on: bool
+
+
+async def _glance(db: Database, asset_key: int, window: Window) -> _Glance:
+    """Mostly nothing was promised in the window and nobody relies on the asset; one statement says so."""
+    row = await db.fetchrow(
+        f"""
+        select date_trunc('milliseconds', platform_now()) as now, {any_exists(_finders.values())} as is_promised,
+               {any_exists(concerned())} as is_relied_on
+        from (select $1::int, $2::timestamptz, $3::timestamptz) as asked
+        """,  # noqa: S608 — glued from what rooms registered, never from a request
         asset_key,
         window.start,
         window.end,
     )
-    assert probe is not None
-    start, end = max(window.start, probe["now"]), min(window.end, probe["now"] + LONGEST)
-    if start >= end or not probe["is_promised"]:
+    assert row is not None
+    return _Glance(row["now"], row["is_promised"], row["is_relied_on"])
+
+
+async def _conflicts_ahead(db: Database, asset_key: int, window: Window, glance: _Glance) -> list[Conflict]:
+    start, end = max(window.start, glance.now), min(window.end, glance.now + LONGEST)
+    if start >= end or not glance.is_promised:
         return []
     ahead = Window(start, end)
     series = (await load_availability(db, [asset_key], ahead))[asset_key]

@@ -17,7 +17,7 @@ from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
 from gridloom.physical_assets.availability import load_ratings
 from gridloom.physical_assets.availability.changes import announce_change
-from gridloom.physical_assets.conflicts import find_conflicts
+from gridloom.physical_assets.conflicts import ripple
 from gridloom.physical_assets.store import lock_asset
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
@@ -142,6 +142,7 @@ async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailabil
     before = await _known(call, reach.key, unavailability_id)
     call.check_if_match(str(before.version))
     await store.delete_unavailability(call.db, reach.key, unavailability_id)
+    await announce_change(call.db, reach.key)
     await _tell(call, reach, physical_asset_id, unavailability_id, "cancelled", before.content)
 
 
@@ -161,8 +162,7 @@ async def _check(call: Call, asset_key: int, window: Window, content: NewUnavail
 async def _tell(
     call: Call, reach: Reach, asset_id: UUID, unavailability_id: UUID, what: str, content: NewUnavailability
 ) -> None:
-    """The logbook, the event stream and whoever has promised the asset, in the transaction of the change."""
-    await announce_change(call.db, reach.key)
+    """The logbook and the event stream, in the transaction of the change."""
     await write_system_entry(
         call.db,
         reach.key,
@@ -192,7 +192,8 @@ async def _tell(
 async def _changed(
     call: Call, asset_key: int, asset_id: UUID, unavailability_id: UUID, content: NewUnavailability, window: Window
 ) -> ChangedUnavailability:
-    conflicts = await find_conflicts(call.db, asset_key, window)
+    """With what it sets off."""
+    conflicts = await ripple(call.db, asset_key, window)
     return ChangedUnavailability(**_fields(asset_id, unavailability_id, content), conflicts=conflicts)
 
 

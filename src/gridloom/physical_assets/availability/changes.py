@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Final
 
 from gridloom.database.pool import Database
@@ -18,18 +20,31 @@ def concerned_by_changes(*, where: str) -> None:
     _concerned.append(where)
 
 
+def concerned() -> Sequence[str]:
+    return _concerned
+
+
+def any_exists(wheres: Iterable[str]) -> str:
+    """SQL that says whether one of these finds anything."""
+    return " or ".join(f"exists (select {where})" for where in wheres) or "false"
+
+
 async def announce_change(db: Database, asset_key: int) -> None:
     """To be called in the transaction that changes ratings or unavailabilities, after the change.
 
     Most assets back nothing, and one statement says so. Whoever comes to rely on the asset takes its lock as well, so
     nobody is overlooked.
     """
-    if not _concerned:
-        return
-    concerns = " or ".join(f"exists (select {where})" for where in _concerned)
     now = await db.fetchval(
-        f"select date_trunc('milliseconds', platform_now()) where {concerns}",
+        f"""
+        select date_trunc('milliseconds', platform_now()) from (select $1::int) as asked
+        where {any_exists(_concerned)}
+        """,  # noqa: S608 — glued from what rooms registered, never from a request
         asset_key,
     )
     if now is not None:
-        await enqueue(db, AVAILABILITY_CHANGED, key=str(asset_key), due=now, clock="platform")
+        await enqueue_change(db, asset_key, now)
+
+
+async def enqueue_change(db: Database, asset_key: int, now: datetime) -> None:
+    await enqueue(db, AVAILABILITY_CHANGED, key=str(asset_key), due=now, clock="platform")
