@@ -109,10 +109,14 @@ class Connection(asyncio.Protocol):
         if length is None or len(self.buffer) < length:
             return
         status = self.buffer[9:12].decode()
+        is_last = b"\r\nconnection: close" in self.buffer[: self.buffer.find(b"\r\n\r\n")].lower()
         self.buffer = self.buffer[length:]
         self.run.record(status, self.asked_at)
         self.asked_at = 0.0
-        self.ask_soon()
+        if is_last and self.transport is not None:
+            self.transport.close()
+        else:
+            self.ask_soon()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.transport = None

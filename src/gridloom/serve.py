@@ -23,7 +23,7 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer
 
-from gridloom.database.embedded import EmbeddedPostgres, end_with_parent
+from gridloom.database.embedded import EmbeddedPostgres, EmbeddedPostgresError, end_with_parent
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.pool import create_pool
@@ -130,7 +130,7 @@ class Supervisor(MPServer):
     def __init__(self, settings: Settings, postgres: EmbeddedPostgres | None, on_ready: Callable[[], None]) -> None:
         super().__init__(
             target="gridloom.app:create_app",
-            address=settings.host,
+            address=_listening_address(settings)[4][0],
             port=settings.port,
             interface=Interfaces.ASGI,
             workers=settings.workers,
@@ -146,6 +146,7 @@ class Supervisor(MPServer):
         self.on_ready = on_ready
         self.short_lives: dict[int, int] = {}
         self.restarts_due: dict[int, float] = {}
+        self.revival_due = 0.0
         self.is_ready = False
         self.failure: str | None = None
 
@@ -155,7 +156,11 @@ class Supervisor(MPServer):
 
         gc.collect()
         gc.freeze()
-        self.serve(target_loader=partial(load_application, self.settings, os.getpid()), wrap_loader=False)
+        try:
+            self.serve(target_loader=partial(load_application, self.settings, os.getpid()), wrap_loader=False)
+        except BaseException:
+            self._stop_workers()
+            raise
         if self.failure is not None:
             raise ServeRefused(self.failure)
 
@@ -193,9 +198,14 @@ class Supervisor(MPServer):
         super()._stop_workers()  # type: ignore[no-untyped-call]
 
     def _revive_database(self) -> None:
-        if self.postgres is not None and not self.postgres.is_running():
-            log.error("postgres_died", action="starting it again")
-            self.postgres.start()
+        if self.postgres is None or self.postgres.is_running() or time.monotonic() < self.revival_due:
+            return
+        log.error("postgres_died", action="starting it again")
+        try:
+            self.postgres.revive()
+        except EmbeddedPostgresError as error:  # a full disk, say: the workers answer 503 until somebody made room
+            log.error("postgres_does_not_start", reason=str(error))
+            self.revival_due = time.monotonic() + LONGEST_PAUSE_S
 
     def _replace_dead_workers(self, spawn_target: Any, target_loader: Any) -> None:
         now = time.monotonic()
@@ -232,9 +242,7 @@ def _cores() -> int:
 def _check_port(settings: Settings) -> None:
     """Workers share the port among themselves, so the kernel would let us share it with a stranger of ours too."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        family, kind, protocol, _, address = _listening_address(settings)
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
@@ -244,6 +252,11 @@ def _check_port(settings: Settings) -> None:
             f"Port {settings.port} on {settings.host} cannot be had ({error.strerror or error}). "
             "Stop what uses it, or set GRIDLOOM_PORT to another."
         ) from None
+
+
+def _listening_address(settings: Settings) -> Any:
+    """The first that the name of the host stands for, as getaddrinfo gives it."""
+    return socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
 
 
 def _answers(settings: Settings) -> bool:

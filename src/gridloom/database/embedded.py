@@ -46,6 +46,9 @@ SETTINGS = {
     "full_page_writes": "on",
     "timezone": "UTC",
     "log_timezone": "UTC",
+    # What the service can tell itself is not repeated here, and rows of refused statements stay out of files.
+    "log_min_messages": "log",
+    "log_checkpoints": "off",
     "log_line_prefix": "%m [%p] %a ",
     "lc_messages": "C",
 }
@@ -108,6 +111,13 @@ class EmbeddedPostgres:
             self.stop()
             raise
         return self.dsn
+
+    def revive(self) -> None:
+        """Start a server that has died at the place that its clients know; a failure keeps the home ours."""
+        account = _account(self.data)
+        binaries = find_binaries()
+        self._await_predecessor()
+        self._launch(readable_by_all(binaries) if account.is_other else binaries, account)
 
     @property
     def dsn(self) -> str:
