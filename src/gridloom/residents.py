@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import asyncpg
 
+from gridloom import upkeep as _upkeep  # noqa: F401  # declares a job
 from gridloom.database.listen import Listener
 from gridloom.edge.dispatch import Edge
 from gridloom.events import retention as _retention  # noqa: F401  # declares a job
