@@ -49,6 +49,7 @@ from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
 from gridloom.unavailability import routes as unavailability
 from gridloom.virtual_assets import block_routes as virtual_asset_blocks
+from gridloom.virtual_assets import conflicts as _conflicts  # noqa: F401 — finds what no longer fits
 from gridloom.virtual_assets import course_routes as virtual_asset_course
 from gridloom.virtual_assets import revalidation as _revalidation  # noqa: F401 — declares jobs
 from gridloom.virtual_assets import routes as virtual_assets

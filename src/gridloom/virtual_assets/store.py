@@ -206,6 +206,19 @@ async def assets_backed_by(db: Database, physical_asset_key: int, now: datetime)
     return [row["asset_key"] for row in rows]
 
 
+async def read_assets_backed_by(db: Database, physical_asset_key: int, window: Window) -> list[VirtualAsset]:
+    """Those that a physical asset stands behind and whose lives overlap the window, in the order of their keys."""
+    rows = await db.fetch(
+        _ASSET
+        + """join virtual_backing b on b.asset_key = v.asset_key
+             where b.physical_asset_key = $1 and v.end_at > $2 and v.start_at < $3 order by v.asset_key""",
+        physical_asset_key,
+        window.start,
+        window.end,
+    )
+    return await _with_backing(db, rows)
+
+
 # --- blocks --------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,89 @@
+"""Which stretches of blocks' schedules ask for more than the batteries behind them will have left."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability import AvailabilitySeries
+from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_conflicts
+from gridloom.virtual_assets import store
+from gridloom.virtual_assets.availability import Availability, load_available
+from gridloom.virtual_assets.grid import Floats, Ints, days_of, period_number, period_number_from, period_start
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule_store import lane_power_kw, read_day_range
+
+_NOISE_KW = 1e-6
+
+
+@finds_conflicts(
+    where="""
+    from virtual_backing b join virtual_asset v using (asset_key)
+    where b.physical_asset_key = $1 and v.end_at > $2 and v.start_at < $3
+    """
+)
+async def block_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
+    """Of every virtual asset that the battery stands behind; what is cut at gate closure is named here before."""
+    return [
+        conflict
+        for asset in await store.read_assets_backed_by(db, asset_key, window)
+        for conflict in await _conflicts_of(db, asset, window)
+    ]
+
+
+async def _conflicts_of(db: Database, asset: VirtualAsset, window: Window) -> list[Conflict]:
+    first, end = asset.clip(period_number(window.start), period_number_from(window.end))
+    if first >= end:
+        return []
+    available = await load_available(db, asset, first, end)
+    if available.charge.min() == available.discharge.min() == 1.0:
+        return []
+    powers = await read_day_range(db, asset.key, days_of(first, end))
+    return [
+        conflict
+        for block in await store.read_blocks(db, asset.key)
+        if block.market is Market.WHOLESALE and block.overlaps(first, end)
+        for conflict in _beyond(asset, block, lane_power_kw(powers, block.lane, first, end), available)
+    ]
+
+
+def _beyond(asset: VirtualAsset, block: Block, power_kw: Floats, available: Availability) -> list[Conflict]:
+    """power_kw: the block's lane over the same periods as what is available."""
+    inside = slice(max(0, block.first - available.first), block.end - available.first)
+    limit_kw = np.where(power_kw > 0, block.discharge_kw * available.discharge, block.charge_kw * available.charge)[
+        inside
+    ]
+    excess_kw = np.abs(power_kw[inside]) - limit_kw
+    wrong = np.flatnonzero(excess_kw > _NOISE_KW)
+    offset = available.first + inside.start
+    return [
+        _conflict(asset, block, stretch, power_kw[inside], limit_kw, excess_kw, offset)
+        for stretch in np.split(wrong, np.flatnonzero(np.diff(wrong) > 1) + 1)
+        if len(stretch)
+    ]
+
+
+def _conflict(
+    asset: VirtualAsset,
+    block: Block,
+    stretch: Ints,
+    power_kw: Floats,
+    limit_kw: Floats,
+    excess_kw: Floats,
+    offset: int,
+) -> Conflict:
+    worst = int(stretch[np.argmax(excess_kw[stretch])])
+    return Conflict(
+        kind=ConflictKind.VIRTUAL_ASSET_BLOCK,
+        id=block.id,
+        virtual_asset_id=asset.id,
+        start=period_start(offset + int(stretch[0])),
+        end=period_start(offset + int(stretch[-1]) + 1),
+        power=float(power_kw[worst]),
+        available=float(limit_kw[worst]),
+        detail=(
+            f"The block's schedule asks for {power_kw[worst]:g} kW at {period_start(offset + worst).isoformat()}, "
+            f"where {limit_kw[worst]:g} kW are available."
+        ),
+    )

@@ -1,0 +1,55 @@
+"""Blocks whose schedules no longer fit are named when the battery behind them loses capacity."""
+
+from datetime import timedelta
+
+from tests.virtual_assets.conftest import QUARTER, MakeBattery, wire
+
+
+class TestBlocksInConflict:
+    async def test_are_named_by_the_unavailability_and_by_the_batterys_health(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        put = await battery.put([800, -800, -300, 0, 600])
+        assert put.status_code == 200, put.text
+        physical_id = battery.physical[0]["id"]
+        path = f"/physical-assets/{physical_id}"
+        start = battery.start + timedelta(minutes=7)
+        created = await battery.organisation.engineer.post(
+            f"{path}/unavailability",
+            json={
+                "description": "",
+                "type": "OUTAGE",
+                "start": wire(start),
+                "end": wire(start + timedelta(minutes=60)),
+                "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 500, "discharge": 500}},
+            },
+        )
+        assert created.status_code == 201, created.text
+        found = [
+            (each["kind"], each["id"], each["start"], each["end"], each["power"], each["available"])
+            for each in created.json()["conflicts"]
+        ]
+        block = battery.asset["blockIDs"][0]
+        kind = "VIRTUAL_ASSET_BLOCK"
+        assert found == [
+            (kind, block, wire(battery.start), wire(battery.start + 2 * QUARTER), 800, 500),
+            (kind, block, wire(battery.start + 4 * QUARTER), wire(battery.start + 5 * QUARTER), 600, 500),
+        ]
+        assert {each["virtualAssetID"] for each in created.json()["conflicts"]} == {battery.asset["id"]}
+        health = await battery.organisation.viewer.get(f"{path}/health")
+        assert health.json()["conflicts"] == created.json()["conflicts"]
+
+    async def test_are_none_where_promises_are_kept(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery(ratedChargePower=400, ratedDischargePower=400)
+        assert (await battery.put([400, -400])).status_code == 200
+        created = await battery.organisation.engineer.post(
+            f"/physical-assets/{battery.physical[0]['id']}/unavailability",
+            json={
+                "description": "",
+                "type": "OUTAGE",
+                "start": wire(battery.start),
+                "end": wire(battery.end),
+                "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 600, "discharge": 600}},
+            },
+        )
+        assert created.status_code == 201, created.text
+        assert created.json()["conflicts"] == []
