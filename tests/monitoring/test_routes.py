@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -360,6 +361,18 @@ class TestReading:
             common = {"db": connection, "payload": {}, "due": now, "attempt": 1}
             await upkeep.look_for_work(JobRun(kind="monitoring.look", key="", **common))
             await upkeep.fold_asset(JobRun(kind="monitoring.fold", key=str(key), **common))
+
+    async def test_holds_no_value_into_a_time_that_has_not_come(self, owner: Any, asset: str, app: Any) -> None:
+        now = (await store.platform_now(app.pool)).replace(second=0, microsecond=0)
+        await write(owner, asset, {"active_power": {"time": [now.strftime("%Y-%m-%dT%H:%M:%SZ")], "value": [600]}})
+        span = {"start": now.isoformat(), "end": (now + timedelta(hours=1)).isoformat()}
+        asked = {"resolution": "1-minute", "aggregation": "time-weighted-avg", "datapoints": "active_power"}
+        found = await read(owner, asset, **span, **asked)
+        assert len(found["data"]["active_power"]) <= 3
+        sums = await owner.viewer.get(f"/monitoring/{asset}/datapoints/sum/detailed", params=span)
+        assert sums.json()["data"]["active_power"]["energyDischarged"] <= 600 / 60 * 3
+        ahead = {"start": span["end"], "end": (now + timedelta(hours=2)).isoformat()}
+        assert (await read(owner, asset, **ahead, **asked))["data"] == {"active_power": []}
 
     async def test_lets_the_health_of_the_asset_know_the_state_of_charge(
         self, owner: Any, asset: str, app: Any

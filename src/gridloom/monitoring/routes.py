@@ -25,6 +25,7 @@ from gridloom.identity.reach import asset_reach
 from gridloom.kernel.problem import BadRequest, FieldError, TooManyRequests
 from gridloom.kernel.window import Window
 from gridloom.monitoring import rendering, segments, store
+from gridloom.monitoring.aggregation import Aggregation
 from gridloom.monitoring.columns import TooManyPoints
 from gridloom.monitoring.dictionaries import Dictionaries, ids_of_asset
 from gridloom.monitoring.latest import point_of, unpack
@@ -187,11 +188,15 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
     window = await _window(call, query.start, query.end)
+    start_us, end_us = microseconds(window.start), microseconds(window.end)
+    if query.aggregation is Aggregation.TIME_WEIGHTED_AVG:
+        # Values hold on, but not into a time that has not come.
+        end_us = max(start_us, min(end_us, microseconds(await store.platform_now(call.db))))
     selection = rendering.Selection(
         asset_key=reach.key,
         signals=await _chosen(call, physical_asset_id, reach.key, query.datapoints),
-        start_us=microseconds(window.start),
-        end_us=microseconds(window.end),
+        start_us=start_us,
+        end_us=end_us,
         resolution=query.resolution,
         aggregation=query.aggregation,
     )

@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
+from gridloom.monitoring import store
 from gridloom.monitoring.aggregation import HOLD, NO_ENERGY, Energy, Summary, energy, summarise
 from gridloom.monitoring.model import is_power, microseconds, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
@@ -22,21 +23,23 @@ async def sum_signals(
     db: Database, asset_key: int, signals: Mapping[str, int | None], window: Window
 ) -> dict[str, SignalSum]:
     start_us, end_us = microseconds(window.start), microseconds(window.end)
-    capacity_kwh = 0.0
+    capacity_kwh, now_us = 0.0, 0
     if any(is_power(name) for name in signals):
+        # The last sample holds, but not into a time that has not come.
+        now_us = microseconds(await store.platform_now(db))
         parameters = await read_parameters_at(db, asset_key, window.start)
         capacity_kwh = parameters.energy_capacity if parameters is not None else 0.0
     sums: dict[str, SignalSum] = {}
     for name, signal_id in signals.items():
         summary, moved = None, NO_ENERGY
         if signal_id is not None:
-            summary, moved = await _over(db, asset_key, name, signal_id, start_us, end_us)
+            summary, moved = await _over(db, asset_key, name, signal_id, start_us, end_us, now_us)
         sums[name] = _view(name, summary, moved, capacity_kwh)
     return sums
 
 
 async def _over(
-    db: Database, asset_key: int, name: str, signal_id: int, start_us: int, end_us: int
+    db: Database, asset_key: int, name: str, signal_id: int, start_us: int, end_us: int, now_us: int
 ) -> tuple[Summary | None, Energy]:
     if not is_power(name):
         return await total(db, asset_key, signal_id, start_us, end_us), NO_ENERGY
@@ -47,7 +50,7 @@ async def _over(
         part = await off_loop(heavy, summarise, series.between(first_us, stop_us))
         if part is not None:
             whole = part if whole is None else whole + part
-        moved += await off_loop(heavy, energy, series, first_us, stop_us)
+        moved += await off_loop(heavy, energy, series, first_us, min(stop_us, now_us))
     return whole, moved
 
 

@@ -6,12 +6,13 @@ import time
 from datetime import timedelta
 from typing import Final
 
+from gridloom.database.pool import Database
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.monitoring import folding, metrics, store
 
 LOOK_EVERY: Final = timedelta(seconds=30)
 DAYS_A_LOOK: Final = 2000
-DAYS_A_RUN: Final = 64
+DAYS_AT_ONCE: Final = 64
 SECONDS_A_RUN: Final = 20.0
 FORGET_EVERY: Final = timedelta(hours=1)
 CHUNKS_AT_ONCE: Final = 5000
@@ -37,17 +38,26 @@ async def look_for_work(run: JobRun) -> None:
 @job("monitoring.fold", bulk=True, limit=timedelta(minutes=5))
 async def fold_asset(run: JobRun) -> None:
     """In bites: what is left over is found by the next look."""
-    began = time.monotonic()
-    waiting = await folding.pending(run.db, most=DAYS_A_RUN, asset_key=int(run.key))
-    for day in waiting:
-        started = time.perf_counter()
-        folded = await folding.step(run.db, day)
-        if folded is not None:
-            metrics.FOLDED_POINTS.inc(folded.points)
-            metrics.FOLDED_BYTES.inc(folded.bytes)
-            metrics.FOLD_SECONDS.observe(time.perf_counter() - started)
-        if time.monotonic() - began > SECONDS_A_RUN:
-            return
+    ends = time.monotonic() + SECONDS_A_RUN
+    moved = True
+    while moved and time.monotonic() < ends:
+        waiting = await folding.pending(run.db, most=DAYS_AT_ONCE, asset_key=int(run.key))
+        moved = False
+        for day in waiting:
+            moved = await _fold_day(run.db, day) or moved
+            if time.monotonic() > ends:
+                return
+
+
+async def _fold_day(db: Database, day: store.Pending) -> bool:
+    started = time.perf_counter()
+    folded = await folding.step(db, day)
+    if folded is None:
+        return False
+    metrics.FOLDED_POINTS.inc(folded.points)
+    metrics.FOLDED_BYTES.inc(folded.bytes)
+    metrics.FOLD_SECONDS.observe(time.perf_counter() - started)
+    return True
 
 
 @job("monitoring.forget", every=FORGET_EVERY, bulk=True)
