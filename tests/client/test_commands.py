@@ -6,6 +6,7 @@ import asyncio
 import json
 import stat
 import time
+from datetime import datetime, timedelta
 
 import httpx2
 import pytest
@@ -130,3 +131,48 @@ class TestCommands:
         ended = await terminal("organisations", "list")
         assert ended.code == 3
         assert "gridloom login" in ended.err
+
+
+@pytest.fixture
+async def auction(operator: httpx2.AsyncClient, people: People) -> tuple[str, str]:
+    """An auction that opens at once, and an API key of somebody who is invited."""
+    owner, trader = await people.new_organisation(), await people.new_organisation()
+    permissions = ["Read:auctions", "Create:bids"]
+    key = await trader.admin.post("/auth/api-keys", json={"name": "k", "permissions": permissions})
+    parameters = {
+        "ratedChargePower": 1000,
+        "ratedDischargePower": 1000,
+        "energyCapacity": 2000,
+        "chargeEfficiency": 0.9,
+        "dischargeEfficiency": 0.9,
+    }
+    where = {"deliveryZone": "Amprion"}
+    new_asset = {"name": "A", "organisationID": str(owner.id), **where, "parameters": parameters}
+    asset = (await operator.post("/physical-assets", json=new_asset)).json()
+    now = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
+    delivery = (now + timedelta(days=2)).replace(minute=0, second=0, microsecond=0)
+    window = {"start": delivery.isoformat(), "end": (delivery + timedelta(hours=4)).isoformat()}
+    new_auction = {
+        "start": (now + timedelta(seconds=2)).isoformat(),
+        "end": (now + timedelta(hours=2)).isoformat(),
+        "item": window | where | parameters,
+        "backing": [{"physicalAssetID": asset["id"], "share": 1}],
+        "participants": [str(trader.id)],
+    }
+    made = await operator.post("/auctions", json=new_auction)
+    assert made.status_code == 201, made.text
+    await asyncio.sleep(2.5)
+    return made.json()["id"], key.json()["secret"]
+
+
+class TestAuctionCommands:
+    async def test_show_what_is_offered_and_take_a_bid(self, terminal: Terminal, auction: tuple[str, str]):
+        auction_id, secret = auction
+        placed = await terminal("auctions", "bid", auction_id, "1250.50", "--json", GRIDLOOM_API_KEY=secret)
+        assert placed.code == 0, placed.err
+        shown = await terminal("auctions", "show", auction_id, GRIDLOOM_API_KEY=secret)
+        assert "RUNNING" in shown.out
+        assert "1,250.50" in shown.out
+        refused = await terminal("auctions", "bid", auction_id, "1250.505", GRIDLOOM_API_KEY=secret)
+        assert refused.code == 1
+        assert "2 decimals" in refused.err

@@ -2,15 +2,18 @@
 
 from cyclopts import App
 
-from gridloom_client.commands import assets, auctions, events, imports, monitoring, organisations
+from gridloom_client.commands import assets, auctions, events, imports, monitoring, organisations, virtual_assets
 from gridloom_client.commands.account import login, logout, whoami
 from gridloom_client.commands.call import call
+from gridloom_client.commands.clock import clock
 
 app = App(name="gridloom", help="Use the platform.")
-for command in (login, logout, whoami):
-    app.command(command, group="Your account")
-for room in (organisations.app, assets.app, monitoring.app, auctions.app, events.app, imports.app):
-    app.command(room)
+app.command(login, group="Your account")
+app.command(logout, group="Your account")
+app.command(whoami, group="Your account")
+for room in (organisations, assets, monitoring, auctions, virtual_assets, events, imports):
+    app.command(room.app)
 app.command(call, group="Using the platform")
+app.command(clock, group="Using the platform")
 
 __all__ = ["app"]

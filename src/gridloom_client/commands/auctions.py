@@ -60,6 +60,34 @@ def list_(*, status: str | None = None, options: Options = USUAL) -> None:
 
 @app.command
 @ending
+def show(auction_id: UUID, *, options: Options = USUAL) -> None:
+    """Show one auction, what it offers and how you stand in it."""
+    with connect(options) as client:
+        auction = client.auctions.get(auction_id)
+    if options.json:
+        print_json(auction)
+        return
+    item, current = auction.item, auction.current_bid
+    facts = {
+        "Status": auction.status,
+        "Opens": auction.start,
+        "Closes": auction.end,
+        "Delivery": (item.start, item.end),
+        "Delivery zone": item.delivery_zone,
+        "Rated charge kW": item.rated_charge_power,
+        "Rated discharge kW": item.rated_discharge_power,
+        "Energy kWh": item.energy_capacity,
+        "Charge efficiency": item.charge_efficiency,
+        "Discharge efficiency": item.discharge_efficiency,
+        "Daily cycle limit": item.daily_cycle_limit,
+        "Your bid EUR": current.price if current else None,
+        "Virtual asset": auction.virtual_asset_id,
+    }
+    print_facts(f"Auction {auction.id}", facts)
+
+
+@app.command
+@ending
 def bid(auction_id: UUID, price: Annotated[Decimal, Parameter(converter=_euros)], *, options: Options = USUAL) -> None:
     """Place a bid. The latest standing bid of your organisation is the one that counts.
 
