@@ -19,7 +19,7 @@ log = structlog.get_logger()
 LOOK_EVERY_S = 2.0
 """How long an event can wait whose process died between its commit and its sequencing."""
 MOST_AT_ONCE = 500
-GATHER_S = 0.005
+GATHER_S = 0.01
 """How long to wait for company: a batch costs one commit, whatever its size."""
 
 SEQUENCED = Counter("gridloom_events_sequenced_total", "Events that this process gave their places")

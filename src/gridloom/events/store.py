@@ -101,14 +101,17 @@ async def oldest_kept(db: Database, organisation_id: UUID) -> int | None:
 
 
 async def forget_events(db: Database, older_than: timedelta, most: int) -> int:
-    """Forget up to `most` events of that age; how many. The counters stay, so no place is ever given twice."""
+    """Forget up to `most` events of that age, from the start of each order; how many.
+
+    What is left of an order has no gap, and its counter stays, so no place is ever given twice.
+    """
     return len(
         await db.fetch(
             """
             delete from event
             where (organisation_id, sequence) in (
               select organisation_id, sequence from event where sequenced_at < clock_timestamp() - $1::interval
-              order by sequenced_at limit $2)
+              order by organisation_id, sequence limit $2)
             returning 1
             """,
             older_than, most,

@@ -30,7 +30,7 @@ create table event (
   sequenced_at    timestamptz(3) not null default clock_timestamp(),
   constraint event_pkey primary key (organisation_id, sequence)
 );
-create index event_by_age on event (sequenced_at);
+create index event_by_age on event using brin (sequenced_at);   -- rows come in this order
 
 create table event_head (
   organisation_id uuid not null,
