@@ -10,7 +10,12 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.auctions.model import Bid
+from gridloom.audit.model import NewEntry
+from gridloom.audit.store import ENTRY, entry_row
 from gridloom.database.pool import Database
+from gridloom.events.model import NewEvent
+from gridloom.events.outbox import check_declared, was_recorded
+from gridloom.events.store import OUTBOX, outbox_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +32,46 @@ _BID = """
 """
 
 
+# A bid, its event and its line of the audit log in one statement: where it commits by itself, the auction's lock is
+# never held while a message travels. The event comes under the lock, so an organisation reads of its bids in order.
+_PLACE = f"""
+with placed as materialized (
+  select * from place_auction_bid($1, $2, $3, $4, $5)
+), told as (
+  insert into {OUTBOX}
+  select $6::uuid, $7::text, $8::uuid, $9::text, $10::text, $11::int, $12::text::jsonb, placed.placed_at
+  from placed where verdict = 'PLACED'
+), noted as (
+  insert into {ENTRY}
+  select $13::uuid, $14::uuid, $15::uuid, $16::uuid, $17::text, $18::text, $19::text, $20::text, $21::text, $22::int2,
+    $23::text, $24::text, $25::jsonb
+  from placed where verdict = 'PLACED'
+)
+select * from placed
+"""  # noqa: S608
+
+
 async def place_bid(
-    db: Database, *, auction_id: UUID, organisation_id: UUID, placed_by: UUID, bid_id: UUID, price_eur: Decimal
+    db: Database,
+    *,
+    auction_id: UUID,
+    organisation_id: UUID,
+    placed_by: UUID,
+    bid_id: UUID,
+    price_eur: Decimal,
+    event: NewEvent,
+    entry: NewEntry,
 ) -> Placed:
+    """Give the bid its place in the auction's order, or say why it has none; `event` and `entry` tell of it."""
+    check_declared(event)
     row = await db.fetchrow(
-        "select * from place_auction_bid($1, $2, $3, $4, $5)", auction_id, organisation_id, placed_by, bid_id, price_eur
+        _PLACE, auction_id, organisation_id, placed_by, bid_id, price_eur, *outbox_row(event), *entry_row(entry)
     )
     assert row is not None
-    return Placed(**row)
+    placed = Placed(**row)
+    if placed.verdict == "PLACED":
+        was_recorded(db)
+    return placed
 
 
 async def read_own_bids(

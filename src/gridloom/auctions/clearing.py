@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from gridloom.auctions import bid_store, store
 from gridloom.auctions.model import Auction, AuctionState, AuctionStatus, BackingShare, Bid, Conclusion, Outcome
 from gridloom.auctions.rules import status_for, winning_bid
 from gridloom.database.pool import Connection, Database
-from gridloom.events.outbox import record_event
+from gridloom.events.model import NewEvent
+from gridloom.events.outbox import record_events
 from gridloom.identity.permissions import Permission
 from gridloom.jobs import JobRun, cancel, enqueue, job
 from gridloom.kernel.ids import AuctionID, PhysicalAssetID
@@ -40,16 +42,9 @@ async def open_auction(run: JobRun) -> None:
     auction = await store.read_auction(run.db, auction_id)
     if auction is None or auction.state is not AuctionState.SCHEDULED:
         return
-    for organisation_id in await store.read_participants(run.db, auction_id):
-        await record_event(
-            run.db,
-            type="auction.opened",
-            organisation_id=organisation_id,
-            subject=f"auctions/{auction_id}",
-            permission=Permission.READ_AUCTIONS,
-            asset_key=None,
-            data={"auctionID": auction_id, "start": auction.open.start, "end": auction.open.end},
-        )
+    data = {"auctionID": auction_id, "start": auction.open.start, "end": auction.open.end}
+    participants = await store.read_participants(run.db, auction_id)
+    await record_events(run.db, [_event("auction.opened", auction_id, one, data) for one in participants])
 
 
 @job(CLEARING)
@@ -115,6 +110,7 @@ async def _tell_participants(db: Database, auction_id: UUID, bidders: set[UUID])
     auction = await store.read_auction(db, auction_id)
     assert auction is not None
     now = await store.platform_now(db)
+    events = []
     for organisation_id in await store.read_participants(db, auction_id):
         status = status_for(
             auction, now=now, organisation_id=organisation_id, has_standing_bid=organisation_id in bidders
@@ -122,12 +118,16 @@ async def _tell_participants(db: Database, auction_id: UUID, bidders: set[UUID])
         data: dict[str, object] = {"auctionID": auction_id, "status": status}
         if status is AuctionStatus.WON:
             data["virtualAssetID"] = auction.virtual_asset_id
-        await record_event(
-            db,
-            type="auction.cleared",
-            organisation_id=organisation_id,
-            subject=f"auctions/{auction_id}",
-            permission=Permission.READ_AUCTIONS,
-            asset_key=None,
-            data=data,
-        )
+        events.append(_event("auction.cleared", auction_id, organisation_id, data))
+    await record_events(db, events)
+
+
+def _event(type: str, auction_id: UUID, organisation_id: UUID, data: Mapping[str, object]) -> NewEvent:
+    return NewEvent(
+        type=type,
+        organisation_id=organisation_id,
+        subject=f"auctions/{auction_id}",
+        permission=Permission.READ_AUCTIONS,
+        asset_key=None,
+        data=data,
+    )

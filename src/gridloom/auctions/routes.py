@@ -39,9 +39,10 @@ from gridloom.auctions.wire import (
     operator_view,
     version_tag,
 )
+from gridloom.audit.recording import entry_of
 from gridloom.database.pool import Database
 from gridloom.edge import Answer, Call, Caller, Page, Paging, operation
-from gridloom.events.outbox import record_event
+from gridloom.events.model import NewEvent
 from gridloom.identity.permissions import Permission
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
@@ -184,31 +185,30 @@ async def replace_participants(
     tag=TAG,
     access=Permission.CREATE_BIDS,
     status=201,
+    defers_transaction=True,
     problems=(AuctionNotOpen,),
 )
 async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
     """A 201 means that the bid counts. An organisation's latest standing bid is its bid; nobody else learns of it."""
-    bid_id = uuid7()
-    caller = call.caller
-    # All that can be written before the auction's lock is taken is: others wait for it until this commits.
-    await call.record_audit(201)
-    await record_event(
-        call.db,
-        type="bid.placed",
-        organisation_id=caller.organisation_id,
-        subject=f"auctions/{auction_id}",
-        permission=Permission.READ_AUCTIONS,
-        asset_key=None,
-        data={"auctionID": auction_id, "bidID": bid_id, "price": float(body.price)},
-    )
+    bid_id, caller = uuid7(), call.caller
     placed = await bid_store.place_bid(
-        call.db,
+        await call.one_statement(),
         auction_id=auction_id,
         organisation_id=caller.organisation_id,
         placed_by=caller.id,
         bid_id=bid_id,
         price_eur=body.price,
+        event=NewEvent(
+            type="bid.placed",
+            organisation_id=caller.organisation_id,
+            subject=f"auctions/{auction_id}",
+            permission=Permission.READ_AUCTIONS,
+            asset_key=None,
+            data={"auctionID": auction_id, "bidID": bid_id, "price": float(body.price)},
+        ),
+        entry=entry_of(call, 201),
     )
+    call.audit_is_recorded()
     if placed.verdict in ("UNKNOWN", "CANCELLED"):
         raise _unknown(auction_id)
     if placed.verdict == "NOT_INVITED":

@@ -13,12 +13,17 @@ from gridloom.edge.caller import Caller
 
 
 async def record_audit(db: Database, call: Call, status: int) -> None:
-    """Record a change that is about to be committed; the edge calls this for every audited operation.
+    """Record a change that is about to be committed; the edge calls this for every audited operation."""
+    await insert_entry(db, entry_of(call, status))
+
+
+def entry_of(call: Call, status: int) -> NewEntry:
+    """What is recorded of a call.
 
     What was sent is not kept, since it may hold secrets: only what the handler put into `call.audit_details`.
     """
     actor = actor_of(call.known_caller) if call.known_caller is not None else ANONYMOUS
-    await insert_entry(db, _entry(call, actor, status, call.audit_details or None))
+    return _entry(call, actor, status, call.audit_details or None)
 
 
 async def record_refusal(

@@ -10,14 +10,14 @@ from gridloom.audit.model import NOBODY, Actor, Entry, Filter, NewEntry
 from gridloom.database.pool import Database, Pool
 from gridloom.kernel.ids import uuid7
 
+ENTRY = """audit_log (
+  organisation_id, id, subject_organisation_id, actor_id, actor_kind, actor_name, action, method, resource, status,
+  address, request_id, details)"""
+"""Where an entry goes, for a statement that writes it along with what it tells of; `entry_row` has its values."""
 
-async def insert_entry(db: Database, entry: NewEntry) -> None:
-    await db.execute(
-        """
-        insert into audit_log (organisation_id, id, subject_organisation_id, actor_id, actor_kind, actor_name, action,
-                               method, resource, status, address, request_id, details)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-        """,
+
+def entry_row(entry: NewEntry) -> tuple[object, ...]:
+    return (
         entry.actor.organisation_id,
         uuid7(),
         entry.subject_organisation_id,
@@ -31,6 +31,13 @@ async def insert_entry(db: Database, entry: NewEntry) -> None:
         entry.address,
         entry.request_id,
         entry.details,
+    )
+
+
+async def insert_entry(db: Database, entry: NewEntry) -> None:
+    await db.execute(
+        f"insert into {ENTRY} values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",  # noqa: S608
+        *entry_row(entry),
     )
 
 

@@ -1,7 +1,8 @@
-"""An event as its readers see it."""
+"""An event as it is recorded, and as its readers see it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
@@ -19,6 +20,18 @@ class Event(View):
     organisation_id: Annotated[UUID, Meta(description="Whom it happened to")]
     subject: Annotated[str, Meta(description="What it is about, as the path of the resource without the leading slash")]
     data: Annotated[dict[str, Any], Meta(description="What the type says of it; see the types of events")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEvent:
+    """An event that is about to be recorded; see `record_event` for what its fields mean."""
+
+    type: str
+    organisation_id: UUID
+    subject: str
+    permission: str
+    asset_key: int | None
+    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from gridloom.database.after_commit import after_commit
 from gridloom.events import store
+from gridloom.events.model import NewEvent
 from gridloom.events.types import EVENT_TYPES, is_as_declared
-from gridloom.kernel.ids import uuid7
 
 if TYPE_CHECKING:
     from gridloom.database.pool import Database
@@ -33,12 +33,37 @@ async def record_event(
     it happened to; `permission` is what a reader's user must hold; `asset_key` lets the organisations that hold a
     grant with that permission on the asset read it as well.
     """
-    assert type in EVENT_TYPES, f"{type} is not in events/types.py"
-    assert is_as_declared(type, data), f"events/types.py declares other fields for {type} than {sorted(data)}"
-    event_id = uuid7()
-    await store.put_in_outbox(db, event_id, type, organisation_id, subject, permission, asset_key, data)
-    after_commit(db, _tell)
+    event = NewEvent(
+        type=type,
+        organisation_id=organisation_id,
+        subject=subject,
+        permission=permission,
+        asset_key=asset_key,
+        data=data,
+    )
+    [event_id] = await record_events(db, [event])
     return event_id
+
+
+async def record_events(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
+    """Many at once, in this order."""
+    for event in events:
+        check_declared(event)
+    ids = await store.put_in_outbox(db, events)
+    was_recorded(db)
+    return ids
+
+
+def check_declared(event: NewEvent) -> None:
+    assert event.type in EVENT_TYPES, f"{event.type} is not in events/types.py"
+    assert is_as_declared(event.type, event.data), (
+        f"events/types.py declares other fields for {event.type} than {sorted(event.data)}"
+    )
+
+
+def was_recorded(db: Database) -> None:
+    """Have what was put into the outbox in this transaction taken on once it commits."""
+    after_commit(db, _tell)
 
 
 def tell_when_recorded(callback: Callable[[], None]) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 import msgspec
 
 from gridloom.edge import to_json
 from gridloom.events.framing import frame
-from gridloom.events.model import Event, SequencedEvent
+from gridloom.events.model import Event, NewEvent, SequencedEvent
 from gridloom.events.types import OPERATOR_TYPES
+from gridloom.kernel.ids import uuid7
 
 if TYPE_CHECKING:
     import asyncpg
@@ -23,23 +24,41 @@ CHANNEL = "gridloom_event"
 """Says `<organisation>:<last sequence>` for each order that grew, or `*` for too many to list."""
 
 
-async def put_in_outbox(
-    db: Database,
-    event_id: UUID,
-    type: str,
-    organisation_id: UUID,
-    subject: str,
-    permission: str,
-    asset_key: int | None,
-    data: Mapping[str, Any],
-) -> None:
-    await db.execute(
-        """
-        insert into event_outbox (event_id, type, time, organisation_id, subject, permission, asset_key, data)
-        values ($1, $2, platform_now(), $3, $4, $5, $6, $7::text::jsonb)
-        """,
-        event_id, type, organisation_id, subject, permission, asset_key, to_json(data).decode(),
-    )  # fmt: skip
+OUTBOX = "event_outbox (event_id, type, organisation_id, subject, permission, asset_key, data, time)"
+"""Where an event goes, for a statement that writes it along with its cause; `outbox_row` has all values but `time`."""
+
+
+def outbox_row(event: NewEvent) -> tuple[object, ...]:
+    return (
+        uuid7(),
+        event.type,
+        event.organisation_id,
+        event.subject,
+        event.permission,
+        event.asset_key,
+        to_json(event.data).decode(),
+    )
+
+
+async def put_in_outbox(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
+    rows = [outbox_row(event) for event in events]
+    if len(rows) == 1:  # by far the most
+        await db.execute(
+            f"insert into {OUTBOX} values ($1, $2, $3, $4, $5, $6, $7::text::jsonb, platform_now())",  # noqa: S608
+            *rows[0],
+        )
+    elif rows:
+        await db.execute(
+            f"""
+            insert into {OUTBOX}
+            select id, type, organisation_id, subject, permission, asset_key, data::jsonb, platform_now()
+            from unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::int[], $7::text[])
+              with ordinality as told (id, type, organisation_id, subject, permission, asset_key, data, place)
+            order by place
+            """,  # noqa: S608
+            *(list(column) for column in zip(*rows, strict=True)),
+        )
+    return [cast(UUID, row[0]) for row in rows]
 
 
 async def outbox_is_empty(db: Database) -> bool:

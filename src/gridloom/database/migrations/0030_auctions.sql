@@ -108,9 +108,13 @@ begin
   end if;
   -- A moment before the end stays before the end when it is rounded to milliseconds.
   placed_at := date_trunc('milliseconds', placed_at);
-  update auction_order o set last_position = place where o.auction_id = asked_auction;
   update auction_participant p set bids_made = bids_made + 1
     where p.auction_id = asked_auction and p.organisation_id = bidder returning p.bids_made into sequence;
+  if not found then  -- uninvited while it waited for the lock
+    verdict := 'NOT_INVITED';
+    return;
+  end if;
+  update auction_order o set last_position = place where o.auction_id = asked_auction;
   insert into auction_bid (auction_id, position, id, organisation_id, sequence, price_eur, placed_at, placed_by)
   values (asked_auction, place, bid, bidder, sequence, price, placed_at, author);
 end $$;
