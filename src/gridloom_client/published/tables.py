@@ -10,9 +10,6 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from openpyxl import load_workbook
-from openpyxl.utils.exceptions import InvalidFileException
-
 from gridloom_client.published.prices import PublishedFileError
 
 MISSING = frozenset({"", "-", "n/a", "n.a.", "n/e"})
@@ -89,6 +86,10 @@ def read_rows(path: Path, needed: str) -> Iterator[Row]:
 
 
 def _xlsx_lines(path: Path) -> Iterator[list[Any]]:
+    # Loaded when first needed: it takes as long as all the rest of the command.
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+
     try:
         workbook = load_workbook(path, read_only=True, data_only=True)
     except (InvalidFileException, zipfile.BadZipFile, KeyError, OSError) as fault:
