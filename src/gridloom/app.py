@@ -56,14 +56,9 @@ from gridloom.virtual_assets import routes as virtual_assets
 from gridloom.webhooks import routes as webhooks
 
 ROOMS: tuple[ModuleType, ...] = (
-    documentation,
-    health,
     auth_routes,
     api_key_routes,
     organisation_routes,
-    audit_routes,
-    events,
-    webhooks,
     physical_assets,
     physical_schedule,
     metadata,
@@ -71,6 +66,10 @@ ROOMS: tuple[ModuleType, ...] = (
     asset_health,
     grants,
     fleets,
+    unavailability,
+    exchange_notifications,
+    logbook,
+    ancillary,
     monitoring_routes,
     virtual_assets,
     virtual_asset_blocks,
@@ -80,10 +79,11 @@ ROOMS: tuple[ModuleType, ...] = (
     settlements,
     revenue,
     reference_prices,
-    ancillary,
-    unavailability,
-    exchange_notifications,
-    logbook,
+    events,
+    webhooks,
+    audit_routes,
+    health,
+    documentation,
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
