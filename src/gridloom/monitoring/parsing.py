@@ -56,14 +56,14 @@ class _Column(msgspec.Struct, forbid_unknown_fields=True):
     value: list[float]
 
 
-class _Row(msgspec.Struct, forbid_unknown_fields=True):
+class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     signal: str
     time: str
     value: float
     quality: Literal["GOOD", "UNCERTAIN", "BAD"] | UnsetType = UNSET
 
 
-class _AssetRow(_Row, forbid_unknown_fields=True, kw_only=True):
+class _AssetRow(_Row, forbid_unknown_fields=True, kw_only=True, gc=False):
     physical_asset_id: str = msgspec.field(name="physicalAssetID")
 
 
@@ -186,7 +186,7 @@ def _rows(body: bytes, *, many: bool, lines: bool) -> Columns:
     check_count(len(rows))
     if not rows:
         return _table_columns([], [], np.empty(0), [], [] if many else None, np.empty(0, np.uint8))
-    signals, times, values, qualities, *assets = zip(*map(attrgetter(*fields), rows), strict=True)
+    signals, times, values, qualities, *assets = (list(map(attrgetter(name), rows)) for name in fields)
     graded = qualities if any(map(_is_set, set(qualities))) else None
     return _table_columns(signals, times, np.array(values), graded, assets[0] if many else None, None)
 
