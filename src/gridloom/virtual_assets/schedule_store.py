@@ -74,22 +74,6 @@ def _lay(target: Floats, first: int, piece_first: int, piece: Floats) -> None:
         target[start - first : end - first] = piece[start - piece_first : end - piece_first]
 
 
-async def write_days(db: Database, key: int, lane: int, days: Ints, power_kw: Floats) -> None:
-    """Set a lane's days: a row of 96 powers for each."""
-    await db.execute(
-        """
-        insert into virtual_schedule (asset_key, lane, day, power_kw)
-        select $1, $2, d.day, ($4::float8[])[(d.place - 1) * 96 + 1 : d.place * 96]
-        from unnest($3::int[]) with ordinality d(day, place)
-        on conflict (asset_key, day, lane) do update set power_kw = excluded.power_kw
-        """,
-        key,
-        lane,
-        days.tolist(),
-        power_kw.ravel().tolist(),
-    )
-
-
 # --- energy by days ------------------------------------------------------------------------------------------------
 
 
@@ -114,35 +98,6 @@ async def read_summaries(db: Database, asset: VirtualAsset) -> DaySummaries:
     return DaySummaries(*(column[offset : offset + len(days)] for column in columns))
 
 
-async def write_summaries(db: Database, asset: VirtualAsset, summaries: DaySummaries, days: Iterable[int]) -> None:
-    """Write the rows in which these days lie."""
-    spans = sorted({day // DAYS_PER_SPAN for day in days})
-    if not spans:
-        return
-    place = spans[0] * DAYS_PER_SPAN - asset.first_day
-    columns = np.zeros((4, (spans[-1] - spans[0] + 1) * DAYS_PER_SPAN))
-    start, end = max(0, place), min(len(summaries.change_kwh), place + columns.shape[1])
-    for column, values in zip(
-        columns,
-        (summaries.change_kwh, summaries.lowest_kwh, summaries.highest_kwh, summaries.exported_kwh),
-        strict=True,
-    ):
-        column[start - place : end - place] = values[start:end]
-    await db.execute(
-        """insert into virtual_energy (asset_key, span, change_kwh, lowest_kwh, highest_kwh, exported_kwh)
-           select $1, s.span, ($4::float8[])[s.low : s.low + 31], ($5::float8[])[s.low : s.low + 31],
-                  ($6::float8[])[s.low : s.low + 31], ($7::float8[])[s.low : s.low + 31]
-           from (select span, (span - $2) * 32 + 1 as low from unnest($3::int[]) span) s
-           on conflict (asset_key, span) do update
-             set change_kwh = excluded.change_kwh, lowest_kwh = excluded.lowest_kwh,
-                 highest_kwh = excluded.highest_kwh, exported_kwh = excluded.exported_kwh""",
-        asset.key,
-        spans[0],
-        spans,
-        *(column.tolist() for column in columns),
-    )
-
-
 # --- versions ------------------------------------------------------------------------------------------------------
 
 
@@ -160,59 +115,118 @@ class LaneChange:
         return self.periods[starts].tolist(), lengths.tolist()
 
 
-async def add_version(
+# Days, the summaries of their spans, what was set and the version that set it, in one round trip.
+_WRITE_VERSION = """
+with next as (
+  update virtual_asset set version = version + 1, end_kwh = $2 where asset_key = $1 returning version
+), day as (
+  insert into virtual_schedule (asset_key, lane, day, power_kw)
+  select $1, d.lane, d.day, ($9::float8[])[(d.place - 1) * 96 + 1 : d.place * 96]
+  from unnest($7::int[], $8::int[]) with ordinality d(lane, day, place)
+  on conflict (asset_key, day, lane) do update set power_kw = excluded.power_kw
+), span as (
+  insert into virtual_energy (asset_key, span, change_kwh, lowest_kwh, highest_kwh, exported_kwh)
+  select $1, s.span, ($11::float8[])[s.low : s.low + 31], ($12::float8[])[s.low : s.low + 31],
+         ($13::float8[])[s.low : s.low + 31], ($14::float8[])[s.low : s.low + 31]
+  from (select span, (span - ($10::int[])[1]) * 32 + 1 as low from unnest($10::int[]) span) s
+  on conflict (asset_key, span) do update
+    set change_kwh = excluded.change_kwh, lowest_kwh = excluded.lowest_kwh,
+        highest_kwh = excluded.highest_kwh, exported_kwh = excluded.exported_kwh
+), change as (
+  insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
+  select $1, next.version, c.lane, c.first_period, c.end_period,
+         ($20::int[])[c.run_low : c.run_high], ($21::int[])[c.run_low : c.run_high],
+         ($22::float8[])[c.power_low : c.power_low + c.power_count - 1]
+  from next, unnest($15::int[], $16::int[], $17::int[], $18::int[], $19::int[], $23::int[], $24::int[])
+    c(lane, first_period, end_period, run_low, run_high, power_low, power_count)
+)
+insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
+select $1, version, $3, platform_now(), $4, $5, $6 from next
+returning version, accepted_at
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DayRows:
+    """Lanes' powers on some days, as they are to be written: for each lane a row of 96 powers for each day."""
+
+    days: Ints
+    lanes_kw: Mapping[int, Floats]
+
+    def columns(self) -> tuple[list[int], list[int], list[float]]:
+        """The lane and day of each row, and all powers one after the other."""
+        lanes = np.repeat(np.fromiter(self.lanes_kw, np.int64), len(self.days)).tolist()
+        days = np.tile(self.days, len(self.lanes_kw)).tolist()
+        powers_kw = [power for rows_kw in self.lanes_kw.values() for power in rows_kw.ravel().tolist()]
+        return lanes, days, powers_kw
+
+
+async def write_version(
     db: Database,
     asset: VirtualAsset,
     kind: VersionKind,
     author: Author,
+    block_id: BlockID | None,
     *,
+    rows: DayRows,
+    summaries: DaySummaries,
+    changes: Mapping[int, LaneChange],
     end_kwh: float,
-    block_id: BlockID | None = None,
-    changes: Mapping[int, LaneChange] | None = None,
 ) -> tuple[int, datetime]:
-    """Note the next version and what it set on each lane; its number and the moment it was accepted."""
-    changed = [(lane, change) for lane, change in (changes or {}).items() if len(change.periods)]
-    first, others = (changed[0], changed[1:]) if changed else (None, [])
+    """Write the days, their summaries and the next version; its number and the moment it was accepted."""
     row = await db.fetchrow(
-        """
-        with next as (
-          update virtual_asset set version = version + 1, end_kwh = $2 where asset_key = $1 returning version
-        ), change as (
-          insert into schedule_change
-            (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
-          select $1, version, $7::smallint, $8::int, $9::int, $10::int[], $11::int[], $12::float8[]
-          from next where $7::smallint is not null
-        )
-        insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
-        select $1, version, $3, platform_now(), $4, $5, $6 from next
-        returning version, accepted_at
-        """,
+        _WRITE_VERSION,
         asset.key,
         end_kwh,
         kind.value,
         author.kind,
         author.id,
         block_id,
-        *((None,) * 6 if first is None else _change_row(*first)),
+        *rows.columns(),
+        *_span_columns(asset, summaries, rows.days),
+        *_change_columns(changes),
     )
     assert row is not None
-    version: int = row["version"]
-    for lane, change in others:
-        await db.execute(
-            """insert into schedule_change
-                 (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
-               values ($1, $2, $3, $4, $5, $6, $7, $8)""",
-            asset.key,
-            version,
-            *_change_row(lane, change),
-        )
-    return version, row["accepted_at"]
+    return row["version"], row["accepted_at"]
 
 
-def _change_row(lane: int, change: LaneChange) -> tuple[int, int, int, list[int], list[int], list[float]]:
-    run_first, run_length = change.runs()
-    first, last = int(change.periods[0]), int(change.periods[-1])
-    return lane, first, last + 1, run_first, run_length, change.power_kw.tolist()
+def _span_columns(
+    asset: VirtualAsset, summaries: DaySummaries, days: Ints
+) -> tuple[list[int], *tuple[list[float], ...]]:
+    """The spans in which these days lie, and the four columns from the first to the last of them."""
+    spans = np.unique(days // DAYS_PER_SPAN).tolist()
+    columns = np.zeros((4, (spans[-1] - spans[0] + 1) * DAYS_PER_SPAN if spans else 0))
+    if spans:
+        place = spans[0] * DAYS_PER_SPAN - asset.first_day
+        start, end = max(0, place), min(len(summaries.change_kwh), place + columns.shape[1])
+        for column, values in zip(
+            columns,
+            (summaries.change_kwh, summaries.lowest_kwh, summaries.highest_kwh, summaries.exported_kwh),
+            strict=True,
+        ):
+            column[start - place : end - place] = values[start:end]
+    return spans, *(column.tolist() for column in columns)
+
+
+def _change_columns(changes: Mapping[int, LaneChange]) -> tuple[Sequence[float], ...]:
+    """What was set on each lane, as columns: its periods' runs and powers are places in the lists behind."""
+    lanes, firsts, ends, run_lows, run_highs, power_lows, power_counts = ([] for _ in range(7))
+    run_firsts: list[int] = []
+    run_lengths: list[int] = []
+    powers_kw: list[float] = []
+    for lane, change in changes.items():
+        starts, lengths = change.runs()
+        lanes.append(lane)
+        firsts.append(int(change.periods[0]))
+        ends.append(int(change.periods[-1]) + 1)
+        run_lows.append(len(run_firsts) + 1)
+        power_lows.append(len(powers_kw) + 1)
+        power_counts.append(len(change.periods))
+        run_firsts += starts
+        run_lengths += lengths
+        powers_kw += change.power_kw.tolist()
+        run_highs.append(len(run_firsts))
+    return lanes, firsts, ends, run_lows, run_highs, run_firsts, run_lengths, powers_kw, power_lows, power_counts
 
 
 async def add_first_version(db: Database, asset: VirtualAsset, author: Author, block_id: BlockID) -> None:

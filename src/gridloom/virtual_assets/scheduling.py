@@ -27,7 +27,7 @@ from gridloom.virtual_assets.rules import (
     energy_out_of_bounds,
     first_open_period,
 )
-from gridloom.virtual_assets.schedule_store import LaneChange
+from gridloom.virtual_assets.schedule_store import DayRows, LaneChange
 from gridloom.virtual_assets.telling import tell_updated
 from gridloom.virtual_assets.trajectory import (
     DaySummaries,
@@ -188,15 +188,14 @@ async def write_change(
     changes: Mapping[int, LaneChange],
 ) -> tuple[int, datetime]:
     """Write the touched days, their summaries and the version; its number and when it was accepted."""
-    for lane, rows_kw in draft.lanes_kw.items():
-        await schedule_store.write_days(db, asset.key, lane, draft.days, rows_kw)
-    await schedule_store.write_summaries(db, asset, draft.after, draft.days.tolist())
-    return await schedule_store.add_version(
+    return await schedule_store.write_version(
         db,
         asset,
         kind,
         author,
-        end_kwh=draft.end_kwh(asset),
-        block_id=block.id if block else None,
+        block.id if block else None,
+        rows=DayRows(draft.days, draft.lanes_kw),
+        summaries=draft.after,
         changes=changes,
+        end_kwh=draft.end_kwh(asset),
     )

@@ -35,7 +35,11 @@ _ASSET = """
          v.rated_charge_power_kw, v.rated_discharge_power_kw, v.energy_capacity_kwh, v.charge_efficiency,
          v.discharge_efficiency, v.daily_cycle_limit, v.annual_cycle_limit, v.ramp_rate_kw_s, v.gate_closure_s,
          v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
-         v.first_misfit, v.judged_until
+         v.first_misfit, v.judged_until,
+         (select json_agg(json_build_array(
+                   b.physical_asset_key, p.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh) order by b.position)
+          from virtual_backing b join asset p on p.key = b.physical_asset_key
+          where b.asset_key = v.asset_key) as promises
   from virtual_asset v join asset a on a.key = v.asset_key
 """
 
@@ -47,7 +51,7 @@ async def platform_now(db: Database) -> datetime:
 
 async def read_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> VirtualAsset | None:
     row = await db.fetchrow(_ASSET + "where a.id = $1 and v.organisation_id = $2", asset_id, organisation_id)
-    return None if row is None else (await _with_backing(db, [row]))[0]
+    return None if row is None else _asset(row)
 
 
 async def lock_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> VirtualAsset | None:
@@ -55,12 +59,12 @@ async def lock_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> Vir
     row = await db.fetchrow(
         _ASSET + "where a.id = $1 and v.organisation_id = $2 for no key update of v", asset_id, organisation_id
     )
-    return None if row is None else (await _with_backing(db, [row]))[0]
+    return None if row is None else _asset(row)
 
 
 async def lock_asset_by_key(db: Database, key: int) -> VirtualAsset | None:
     row = await db.fetchrow(_ASSET + "where v.asset_key = $1 for no key update of v", key)
-    return None if row is None else (await _with_backing(db, [row]))[0]
+    return None if row is None else _asset(row)
 
 
 async def read_assets(
@@ -84,15 +88,11 @@ async def read_assets(
         after,
         limit,
     )
-    return await _with_backing(db, rows)
+    return [_asset(row) for row in rows]
 
 
-async def _with_backing(db: Database, rows: Sequence[asyncpg.Record]) -> list[VirtualAsset]:
-    promises = await _read_promises(db, [row["key"] for row in rows])
-    return [_asset(row, tuple(promises[row["key"]])) for row in rows]
-
-
-def _asset(row: asyncpg.Record, promises: tuple[Promise, ...]) -> VirtualAsset:
+def _asset(row: asyncpg.Record) -> VirtualAsset:
+    promises = tuple(Promise(key, PhysicalAssetID(UUID(id)), *map(float, rest)) for key, id, *rest in row["promises"])
     terms = AssetTerms(
         name=row["name"],
         window=Window(row["start_at"], row["end_at"]),
@@ -322,28 +322,6 @@ async def replace_blocks(db: Database, key: int, version: int, before: Iterable[
 
 
 # --- backing -------------------------------------------------------------------------------------------------------
-
-
-async def _read_promises(db: Database, keys: Sequence[int]) -> dict[int, list[Promise]]:
-    """What stands behind each of these virtual assets."""
-    promises: dict[int, list[Promise]] = {key: [] for key in keys}
-    for row in await db.fetch(
-        """select b.asset_key, b.physical_asset_key, a.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh
-           from virtual_backing b join asset a on a.key = b.physical_asset_key
-           where b.asset_key = any($1::int[]) order by b.asset_key, b.position""",
-        list(keys),
-    ):
-        promises[row["asset_key"]].append(
-            Promise(
-                row["physical_asset_key"],
-                PhysicalAssetID(row["id"]),
-                row["share"],
-                row["charge_kw"],
-                row["discharge_kw"],
-                row["energy_kwh"],
-            )
-        )
-    return promises
 
 
 async def _insert_promises(db: Database, key: int, promises: Sequence[Promise]) -> None:
