@@ -216,7 +216,7 @@ async def read_assets_backed_by(db: Database, physical_asset_key: int, window: W
         window.start,
         window.end,
     )
-    return await _with_backing(db, rows)
+    return [_asset(row) for row in rows]
 
 
 # --- blocks --------------------------------------------------------------------------------------------------------
