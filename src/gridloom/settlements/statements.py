@@ -90,20 +90,21 @@ LOCK_ASSETS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """How the facts of a source add up: the place in the day, and one exact sum a measure."""
+    """How the facts of a source add up: by which column, its place in the day, and one exact sum a measure."""
 
     table: str
+    by: str
     place: str
     sums: tuple[str, ...]
 
 
-_PERIOD_PLACE: Final = "(extract(epoch from f.period)::bigint - asked.start_s) / 900"
-_BLOCK_PLACE: Final = "(substring(f.product from '_([0-9]{2})_')::int / 4)"
+_PERIOD: Final = ("f.period", "(date_part('epoch', f.period)::bigint - asked.start_s) / 900")
+_BLOCK: Final = ("substring(f.product from '_([0-9]{2})_')", "substring(f.product from '_([0-9]{2})_')::int / 4")
 
 _SUMMARIES: Final = {
     Source.WHOLESALE: _Summary(
         "wholesale_trade",
-        _PERIOD_PLACE,
+        *_PERIOD,
         (
             "coalesce(sum(f.volume_mwh) filter (where f.side = 'BUY'), 0)",
             "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.side = 'BUY'), 0)",
@@ -111,10 +112,10 @@ _SUMMARIES: Final = {
             "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.side = 'SELL'), 0)",
         ),
     ),
-    Source.NET_OFF: _Summary("net_off", _PERIOD_PLACE, ("sum(f.volume_mwh)",)),
+    Source.NET_OFF: _Summary("net_off", *_PERIOD, ("sum(f.volume_mwh)",)),
     Source.FCR: _Summary(
         "fcr_award",
-        _BLOCK_PLACE,
+        *_BLOCK,
         (
             "sum(f.capacity_mw * f.price_eur_mw_h * f.delivery_h)",
             "sum(f.capacity_mw * f.delivery_h)",
@@ -123,11 +124,11 @@ _SUMMARIES: Final = {
         ),
     ),
     Source.AFRR_CAPACITY: _Summary(
-        "afrr_capacity_award", _BLOCK_PLACE, ("sum(f.capacity_mw * f.price_eur_mw_h * f.delivery_h)",)
+        "afrr_capacity_award", *_BLOCK, ("sum(f.capacity_mw * f.price_eur_mw_h * f.delivery_h)",)
     ),
     Source.AFRR_ENERGY: _Summary(
         "afrr_activation",
-        _PERIOD_PLACE,
+        *_PERIOD,
         (
             "coalesce(sum(f.volume_mwh) filter (where f.direction = 'POS'), 0)",
             "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.direction = 'POS'), 0)",
@@ -142,7 +143,8 @@ _SUMMARIES: Final = {
 def summary_statement(source: Source, *, as_of: bool = False) -> str:
     """The sums of asset-days from their facts: for each one the places and measures as fixed-width binary records.
 
-    Parameters: arrays of asset keys, days, and the days' starts and ends in seconds since 1970; then the moment as of
+    Lateral, so that each asset-day is one walk along the index however large the table is and whatever the planner
+    believes of ranges. Parameters: arrays of asset keys, days, and the days' starts and ends in seconds since 1970; then the moment as of
     which. Summed as numeric, rounded to a double once.
     """
     summary = _SUMMARIES[source]
@@ -157,15 +159,18 @@ def summary_statement(source: Source, *, as_of: bool = False) -> str:
     sums = ", ".join(f"({term})::float8 as m{n}" for n, term in enumerate(summary.sums))
     record = " || ".join(["int4send(place::int)", *(f"float8send(m{n})" for n in range(len(summary.sums)))])
     return f"""
-        select number::int - 1 as number, string_agg({record}, ''::bytea) as records
-        from (
-          select asked.number, {summary.place} as place, {sums}
-          from unnest($1::int[], $2::date[], $3::bigint[], $4::bigint[]) with ordinality
-            as asked(asset_key, day, start_s, end_s, number)
-          join {table} f on f.asset_key = asked.asset_key and {within}
-          group by asked.number, 2
-        ) summed
-        group by number
+        select asked.number::int - 1 as number, found.records
+        from unnest($1::int[], $2::date[], $3::bigint[], $4::bigint[]) with ordinality
+          as asked(asset_key, day, start_s, end_s, number)
+        cross join lateral (
+          select string_agg({record}, ''::bytea) as records
+          from (
+            select {summary.place} as place, {sums}
+            from {table} f where f.asset_key = asked.asset_key and {within}
+            group by {summary.by}
+          ) summed
+        ) found
+        where found.records is not null
     """
 
 
