@@ -29,6 +29,8 @@ KEPT_TABLES = (
 async def take_turn(db: Database) -> None:
     """Until the transaction ends nobody else moves the clock or resets the platform."""
     await db.execute("select pg_advisory_xact_lock($1)", _TURN)
+    # This transaction does nothing but hold the turn while years may pass in others.
+    await db.execute("set local idle_in_transaction_session_timeout = 0")
 
 
 async def read_now(db: Database) -> datetime:
