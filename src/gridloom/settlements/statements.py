@@ -144,8 +144,8 @@ def summary_statement(source: Source, *, as_of: bool = False) -> str:
     """The sums of asset-days from their facts: for each one the places and measures as fixed-width binary records.
 
     Lateral, so that each asset-day is one walk along the index however large the table is and whatever the planner
-    believes of ranges. Parameters: arrays of asset keys, days, and the days' starts and ends in seconds since 1970; then the moment as of
-    which. Summed as numeric, rounded to a double once.
+    believes of ranges. Parameters: arrays of asset keys, days, and the days' starts and ends in seconds since 1970;
+    then the moment as of which. Summed as numeric, rounded to a double once.
     """
     summary = _SUMMARIES[source]
     table = summary.table
