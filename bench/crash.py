@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,8 +50,9 @@ class Report:
 class Writers:
     """Threads that write as fast as they are answered."""
 
-    def __init__(self, port: int, token: str, count: int, *, retries: bool = True) -> None:
-        self.port, self.token, self.retries = port, token, retries
+    def __init__(self, port: int, sign_in: Callable[[], str], count: int, *, retries: bool = True) -> None:
+        self.port, self.sign_in, self.retries = port, sign_in, retries
+        self.token = sign_in()
         self.is_over = threading.Event()
         self.outcome = Outcome()
         self.guard = threading.Lock()
@@ -119,6 +121,9 @@ class Writers:
                 self.outcome.acknowledged[name] = json.loads(body)["id"]
                 self.outcome.repeated += answer.headers.get("Idempotency-Replayed") == "true"
                 return True
+            if answer.status == 401:  # a long run outlives its token
+                self.token = self.sign_in()
+                return False
             if answer.status in (409, 503):  # the first attempt is still running; the database is just coming back
                 return False
             self.outcome.refused.append(f"{answer.status} {body[:300]!r}")
@@ -195,7 +200,7 @@ def _run(address: str, port: int, supervisor: int, rounds: int) -> int:
         assert token is not None
         return token
 
-    writers = Writers(port, sign_in(), count=8)
+    writers = Writers(port, sign_in, count=8)
     writers.start()
     chance = random.Random()
     for number in range(1, rounds + 1):

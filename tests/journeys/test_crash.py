@@ -23,7 +23,7 @@ class TestKilledWorker:
     def test_loses_no_acknowledged_write_and_doubles_none(self) -> None:
         with a_service() as service:
             service.start()
-            writers = Writers(service.port, service.operator_token(), count=8)
+            writers = Writers(service.port, service.operator_token, count=8)
             writers.start()
             chance = random.Random(20)
             for _ in range(ROUNDS):
@@ -45,7 +45,7 @@ class TestShutdown:
             outcomes = []
             for _ in range(2):
                 service.start()
-                writers = Writers(service.port, service.operator_token(), count=8, retries=False)
+                writers = Writers(service.port, service.operator_token, count=8, retries=False)
                 writers.start()
                 time.sleep(1)
                 stopping = threading.Thread(target=service.stop)
