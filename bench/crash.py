@@ -19,6 +19,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from typing import Any
@@ -26,6 +27,7 @@ from typing import Any
 import psutil
 
 from bench.harness import PASSWORD, USERNAME, Client, await_answer, free_port
+from gridloom.database.embedded import end_with_parent
 
 WORKERS = 2
 AT_WORK_S = 0.5
@@ -177,7 +179,8 @@ def main(rounds: int) -> int:
             "GRIDLOOM_LOG_LEVEL": "warning",
         }
         command = [sys.executable, "-m", "gridloom.cli", "serve"]
-        with Popen(command, env={**os.environ, **environment}, stdout=DEVNULL) as service:
+        end = partial(end_with_parent, os.getpid(), signal.SIGTERM)
+        with Popen(command, env={**os.environ, **environment}, stdout=DEVNULL, preexec_fn=end) as service:
             try:
                 await_answer(address, "/health/ready", service)
                 return _run(address, port, service.pid, rounds)
@@ -188,7 +191,8 @@ def main(rounds: int) -> int:
 def _workers_at_work(supervisor: int) -> list[psutil.Process]:
     """Both workers, once each has had a moment to start: killing one that never worked shows nothing."""
     while True:
-        workers = [child for child in psutil.Process(supervisor).children() if child.name() != "postgres"]
+        children = psutil.Process(supervisor).children()
+        workers = [one for one in children if one.name() != "postgres" and one.status() != psutil.STATUS_ZOMBIE]
         if len(workers) == WORKERS and all(time.time() - worker.create_time() > AT_WORK_S for worker in workers):
             return workers
         time.sleep(0.02)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,7 +25,7 @@ from typing import Any
 import psutil
 
 from bench.load import NUMBER, Load, Measured, Plan, Request
-from gridloom.database.embedded import dsn_of_running
+from gridloom.database.embedded import dsn_of_running, end_with_parent
 
 RESULTS = Path(__file__).parent / "results"
 USERNAME, PASSWORD = "bench-operator", "a long bench password 7"
@@ -286,7 +287,8 @@ def running(bench: str, options: Options, *, has_ceiling: bool) -> Iterator[Harn
 
 @contextmanager
 def _process(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL)
+    end = partial(end_with_parent, os.getpid(), signal.SIGTERM)  # whoever kills the bench leaves nothing behind
+    process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, preexec_fn=end)
     try:
         yield process
     finally:
