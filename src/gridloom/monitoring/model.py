@@ -20,6 +20,8 @@ HOUR_US: Final = 60 * MINUTE_US
 
 EARLIEST_US: Final = 946_684_800 * SECOND_US
 """2000-01-01: anything before is a clock that was never set, or seconds taken for milliseconds."""
+LATEST_US: Final = 4_102_444_800 * SECOND_US
+"""2100-01-01: nothing is stored that late, whatever a sandbox's clock says."""
 TOLERATED_AHEAD_US: Final = 24 * HOUR_US
 """How far a point may lie ahead of the platform's clock."""
 

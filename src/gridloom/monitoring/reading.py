@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from gridloom.database.pool import Database
 from gridloom.monitoring import codec, segments, store
-from gridloom.monitoring.market_days import DAY_US, date_of, day_number, day_start
+from gridloom.monitoring.market_days import DAY_US, date_of, day_number, day_start, number_of
 from gridloom.monitoring.model import EMPTY, Series
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 
@@ -60,7 +60,15 @@ async def read_in_steps(
         yield start_us, stop_us, found
         spanned = max(1.0, (stop_us - start_us) / DAY_US)
         days = min(_days_at_once(max(typical, int(len(found) / spanned))), 4 * days)
-        start_us = stop_us
+        start_us = stop_us if len(found) else await after_silence(db, asset_key, signal_id, stop_us, end_us)
+
+
+async def after_silence(db: Database, asset_key: int, signal_id: int, from_us: int, end_us: int) -> int:
+    """Where the signal may speak again, so that nobody walks through years without points day by day."""
+    if from_us >= end_us:
+        return end_us
+    day = await store.next_day(db, asset_key, signal_id, date_of(day_number(from_us)))
+    return end_us if day is None else max(from_us, day_start(number_of(day)))
 
 
 def _days_at_once(points_a_day: int) -> int:

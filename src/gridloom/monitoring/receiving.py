@@ -12,7 +12,16 @@ from gridloom.database.pool import Database, Pool
 from gridloom.edge import Call
 from gridloom.monitoring import metrics, store
 from gridloom.monitoring.ingest import REFUSED_HERE, Stored, ingest
-from gridloom.monitoring.model import REASONS, SECOND_US, TOLERATED_AHEAD_US, Reason, Received, Refusals, microseconds
+from gridloom.monitoring.model import (
+    LATEST_US,
+    REASONS,
+    SECOND_US,
+    TOLERATED_AHEAD_US,
+    Reason,
+    Received,
+    Refusals,
+    microseconds,
+)
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.parsing import parse
 from gridloom.monitoring.views import Refusal
@@ -48,7 +57,7 @@ async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) 
     metrics.BODY_BYTES.labels(call.content_type).inc(len(body))
 
     async def read(now_us: int) -> Received:
-        latest_us = now_us + TOLERATED_AHEAD_US
+        latest_us = min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
         if len(body) <= HEAVY_BYTES:
             return parse(body, call.content_type, many=many, latest_us=latest_us)
         # Unpacked, a long body takes several times its size: one at a time.

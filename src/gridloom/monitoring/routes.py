@@ -29,7 +29,7 @@ from gridloom.monitoring.aggregation import Aggregation
 from gridloom.monitoring.columns import TooManyPoints
 from gridloom.monitoring.dictionaries import Dictionaries, ids_of_asset
 from gridloom.monitoring.latest import point_of, unpack
-from gridloom.monitoring.model import STANDARD_SIGNALS, instant_of, microseconds, signal_type
+from gridloom.monitoring.model import EARLIEST_US, LATEST_US, STANDARD_SIGNALS, instant_of, microseconds, signal_type
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.receiving import Reception, receive, refusals_of, write
 from gridloom.monitoring.stream import TelemetryHub, place_of, stream_points
@@ -49,7 +49,6 @@ from gridloom.monitoring.views import (
     SpanQuery,
     Written,
 )
-from gridloom.physical_assets.window_query import checked_window
 
 TAG = "Asset monitoring"
 READ = "Read:monitoring"
@@ -188,7 +187,7 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
     window = await _window(call, query.start, query.end)
-    start_us, end_us = microseconds(window.start), microseconds(window.end)
+    start_us, end_us = _times_of(window)
     if query.aggregation is Aggregation.TIME_WEIGHTED_AVG:
         # Values hold on, but not into a time that has not come.
         end_us = max(start_us, min(end_us, microseconds(await store.platform_now(call.db))))
@@ -246,7 +245,7 @@ async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) 
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
     window = await _window(call, query.start, query.end)
     chosen = await _chosen(call, physical_asset_id, reach.key, query.datapoints)
-    data = await sum_signals(call.db, reach.key, chosen, window)
+    data = await sum_signals(call.db, reach.key, chosen, *_times_of(window))
     return DetailedSum(start=window.start, end=window.end, data=data)
 
 
@@ -275,12 +274,23 @@ async def follow_datapoints(call: Call, physical_asset_id: UUID, query: Selectio
 
 
 async def _window(call: Call, start: datetime | None, end: datetime | None) -> Window:
-    """The 24 hours up to now where nothing else is asked for."""
+    """The 24 hours up to now where nothing else is asked for. As long as one likes: answers are made while they are
+    sent."""
     if end is None:
         end = await store.platform_now(call.db)
     if start is None:
         start = end - _DAY
-    return checked_window(start, end, "query:start", "query:end")
+    if start >= end:
+        raise BadRequest(
+            "The window ends before it starts.", errors=[FieldError("query:end", "is not after the start")]
+        )
+    return Window(start, end)
+
+
+def _times_of(window: Window) -> tuple[int, int]:
+    """The window in microseconds, as far as there can be points in it."""
+    start_us = min(max(microseconds(window.start), EARLIEST_US), LATEST_US)
+    return start_us, min(max(microseconds(window.end), start_us), LATEST_US)
 
 
 async def _chosen(call: Call, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None) -> dict[str, int | None]:

@@ -14,7 +14,7 @@ from gridloom.monitoring.aggregation import Aggregation, Summary, aggregate, sum
 from gridloom.monitoring.market_days import date_of, day_number, day_start, day_starts, number_of
 from gridloom.monitoring.model import EMPTY, Series
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
-from gridloom.monitoring.reading import assemble
+from gridloom.monitoring.reading import after_silence, assemble
 
 _DAYS_AT_ONCE = 400
 
@@ -59,7 +59,8 @@ async def _spans(
         packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
         series = await off_loop(packed_bytes > HEAVY_BYTES // 4, assemble, hot, cold, {wanted_id})
         yield summaries, series.get(wanted_id, EMPTY), start_us, stop_us
-        start_us = stop_us
+        is_silent = not summaries and wanted_id not in series
+        start_us = await after_silence(db, asset_key, wanted_id, stop_us, end_us) if is_silent else stop_us
 
 
 def _value(summary: store.DaySummary, aggregation: Aggregation) -> float:

@@ -8,10 +8,9 @@ import numpy as np
 from msgspec import UNSET
 
 from gridloom.database.pool import Database
-from gridloom.kernel.window import Window
 from gridloom.monitoring import store
 from gridloom.monitoring.aggregation import HOLD, NO_ENERGY, Energy, Summary, energy, summarise
-from gridloom.monitoring.model import is_power, microseconds, signal_type
+from gridloom.monitoring.model import instant_of, is_power, microseconds, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.reading import read_in_steps
 from gridloom.monitoring.summaries import total
@@ -20,14 +19,13 @@ from gridloom.physical_assets.store import read_parameters_at
 
 
 async def sum_signals(
-    db: Database, asset_key: int, signals: Mapping[str, int | None], window: Window
+    db: Database, asset_key: int, signals: Mapping[str, int | None], start_us: int, end_us: int
 ) -> dict[str, SignalSum]:
-    start_us, end_us = microseconds(window.start), microseconds(window.end)
     capacity_kwh, now_us = 0.0, 0
     if any(is_power(name) for name in signals):
         # The last sample holds, but not into a time that has not come.
         now_us = microseconds(await store.platform_now(db))
-        parameters = await read_parameters_at(db, asset_key, window.start)
+        parameters = await read_parameters_at(db, asset_key, instant_of(start_us))
         capacity_kwh = parameters.energy_capacity if parameters is not None else 0.0
     sums: dict[str, SignalSum] = {}
     for name, signal_id in signals.items():

@@ -113,6 +113,20 @@ async def summaries_between(
     return hot, cold, summaries
 
 
+async def next_day(db: Database, asset_key: int, signal_id: int, from_day: date) -> date | None:
+    """The first day from the given one on that may hold points of the signal; None if there is none."""
+    found: date | None = await db.fetchval(
+        """
+        select least(
+          (select day from telemetry_chunk
+           where asset_key = $1 and signal_id = $2 and day >= $3 order by day limit 1),
+          (select day from telemetry_segment where asset_key = $1 and day >= $3 order by day limit 1))
+        """,
+        asset_key, signal_id, from_day,
+    )  # fmt: skip
+    return found
+
+
 async def typical_points_a_day(db: Database, asset_key: int, signal_id: int) -> int:
     """What a day of the signal held when it was last folded; 0 where no day was."""
     points = await db.fetchval(
