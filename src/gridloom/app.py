@@ -51,6 +51,7 @@ from gridloom.unavailability import routes as unavailability
 from gridloom.virtual_assets import block_routes as virtual_asset_blocks
 from gridloom.virtual_assets import conflicts as _conflicts  # noqa: F401 — finds what no longer fits
 from gridloom.virtual_assets import course_routes as virtual_asset_course
+from gridloom.virtual_assets import portfolio_routes as portfolios
 from gridloom.virtual_assets import revalidation as _revalidation  # noqa: F401 — declares jobs
 from gridloom.virtual_assets import routes as virtual_assets
 from gridloom.webhooks import routes as webhooks
@@ -74,6 +75,7 @@ ROOMS: tuple[ModuleType, ...] = (
     virtual_assets,
     virtual_asset_blocks,
     virtual_asset_course,
+    portfolios,
     auctions,
     auction_results,
     settlements,

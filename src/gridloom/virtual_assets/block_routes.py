@@ -17,6 +17,7 @@ from gridloom.virtual_assets.availability import Availability, load_available
 from gridloom.virtual_assets.blocks import NothingToJoin, NoWholesalePower
 from gridloom.virtual_assets.carving import ScheduleInTheWay, carve_block, give_back_block
 from gridloom.virtual_assets.grid import Floats, days_of, period_number
+from gridloom.virtual_assets.history_store import read_lane_as_of, version_at
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.routes import ASSETS, TAG, author_of, etag_of, known_asset
 from gridloom.virtual_assets.rules import (
@@ -30,7 +31,7 @@ from gridloom.virtual_assets.rules import (
     check_window,
     read_points,
 )
-from gridloom.virtual_assets.schedule_store import lane_power_kw, read_day_range, read_lane_as_of, version_at
+from gridloom.virtual_assets.schedule_store import lane_power_kw, read_day_range
 from gridloom.virtual_assets.scheduling import put_schedule
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, streamed_block, table
 from gridloom.virtual_assets.views import (

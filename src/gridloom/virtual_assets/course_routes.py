@@ -12,14 +12,14 @@ from gridloom.database.pool import Database, snapshot
 from gridloom.edge import JSON, Call, Content, Page, Stream, operation
 from gridloom.edge.tabular import points_json
 from gridloom.edge.wire import parameter_refused
-from gridloom.virtual_assets import schedule_store, store
+from gridloom.virtual_assets import history_store, store
 from gridloom.virtual_assets.availability import load_available
 from gridloom.virtual_assets.block_routes import TABLES
 from gridloom.virtual_assets.grid import Floats, period_number, period_start
+from gridloom.virtual_assets.history_store import StoredChange
 from gridloom.virtual_assets.model import Block, ScheduleVersion, VirtualAsset
 from gridloom.virtual_assets.operational import CATEGORIES, Circumstances, operational_series
 from gridloom.virtual_assets.routes import ASSETS, TAG, known_asset
-from gridloom.virtual_assets.schedule_store import StoredChange
 from gridloom.virtual_assets.standing import load_course
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, streamed_data, streamed_points, table
 from gridloom.virtual_assets.views import period_times
@@ -159,7 +159,7 @@ async def list_adjustments(
         end = max(end, start + timedelta(minutes=15))
     if query.end is not None and query.start is None:
         start = min(start, end - timedelta(minutes=15))
-    found = await schedule_store.read_adjustments(
+    found = await history_store.read_adjustments(
         call.db, asset.key, *periods_between(start, end), after=query.after(int), limit=query.limit + 1
     )
     page = query.page(found, lambda adjustment: adjustment.period)
@@ -189,10 +189,10 @@ async def list_schedule_history(
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         if query.version is not None:
-            found = await schedule_store.read_versions(db, asset.key, below=below, limit=1)
+            found = await history_store.read_versions(db, asset.key, below=below, limit=1)
             alone = [version for version in found if version.version == query.version]
             return Page(await _version_views(db, asset, alone, listed_periods=None))
-        found = await schedule_store.read_versions(
+        found = await history_store.read_versions(
             db, asset.key, below=below, limit=query.limit + 1, start=query.start, end=query.end
         )
         page = query.page(found, lambda version: version.version)
@@ -204,7 +204,7 @@ async def _version_views(
 ) -> list[VersionView]:
     numbers = [version.version for version in versions]
     changes: dict[int, list[StoredChange]] = {number: [] for number in numbers}
-    for change in await schedule_store.read_changes(db, asset.key, numbers, listed_periods):
+    for change in await history_store.read_changes(db, asset.key, numbers, listed_periods):
         changes[change.version].append(change)
     blocks = await store.read_blocks_by_version(db, asset.key, numbers)
     return [

@@ -16,7 +16,7 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.jobs import JobRun, job
 from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED, concerned_by_changes
-from gridloom.virtual_assets import gates, schedule_store, store
+from gridloom.virtual_assets import gates, history_store, store
 from gridloom.virtual_assets.cutting import Cut, Standing, cut_to_fit, first_misfit
 from gridloom.virtual_assets.grid import Floats
 from gridloom.virtual_assets.model import PLATFORM, Adjustment, VersionKind, VirtualAsset
@@ -89,5 +89,5 @@ async def _write_cuts(
 ) -> None:
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.ADJUSTMENT, PLATFORM, None, changes)
-    await schedule_store.write_adjustments(db, asset.key, version, adjustments)
+    await history_store.write_adjustments(db, asset.key, version, adjustments)
     await tell_adjusted(db, asset, adjustments)

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from msgspec import UNSET
-
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import Answer, Call, Caller, Page, operation
 from gridloom.identity.reach import asset_reach, organisation_reach
-from gridloom.kernel.ids import PhysicalAssetID, PortfolioID, uuid7
-from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound, Problem
+from gridloom.kernel.ids import PhysicalAssetID, PortfolioID
+from gridloom.kernel.problem import Forbidden, NotFound, Problem
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets import store
+from gridloom.virtual_assets import portfolio_store, store
 from gridloom.virtual_assets.allocation import BackingAssetInactive, CapacityTaken, UnknownBackingAsset, allocate
-from gridloom.virtual_assets.model import AssetTerms, Author, BackingShare, Portfolio, VirtualAsset
+from gridloom.virtual_assets.model import AssetTerms, Author, BackingShare, VirtualAsset
 from gridloom.virtual_assets.rules import SharesNotWhole, check_shares, check_window
 from gridloom.virtual_assets.trajectory import Efficiency
-from gridloom.virtual_assets.views import asset_views, portfolio_view
+from gridloom.virtual_assets.views import asset_views
 from gridloom.virtual_assets.wire import (
-    NewPortfolio,
     NewVirtualAsset,
-    PortfolioChange,
-    PortfoliosQuery,
-    PortfolioView,
     VirtualAssetsQuery,
     VirtualAssetView,
 )
 
 TAG = "Virtual assets"
 ASSETS = "/organisations/{organisationID}/virtual-assets"
-PORTFOLIOS = "/organisations/{organisationID}/portfolios"
 
 
 class UnknownPortfolio(Problem):
@@ -38,13 +31,6 @@ class UnknownPortfolio(Problem):
 
     status = 422
     title = "The organisation has no such portfolio"
-
-
-class UnknownVirtualAsset(Problem):
-    """A portfolio holds virtual assets of its own organisation only. The detail lists the ids at fault."""
-
-    status = 422
-    title = "The organisation has no such virtual asset"
 
 
 def author_of(call: Call) -> Author:
@@ -94,7 +80,10 @@ async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtu
     if not call.caller.is_operator:
         raise Forbidden("Only the platform's operator allocates virtual assets.")
     terms = _terms(body)
-    if body.portfolio_id is not None and await store.read_portfolio(call.db, owner, body.portfolio_id) is None:
+    if (
+        body.portfolio_id is not None
+        and await portfolio_store.read_portfolio(call.db, owner, body.portfolio_id) is None
+    ):
         raise UnknownPortfolio(f"The organisation has no portfolio {body.portfolio_id}.")
     for share in terms.backing:
         try:
@@ -139,89 +128,3 @@ async def get_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         (view,) = await asset_views(db, [asset], await store.platform_now(db))
     return Answer(view, etag=etag_of(asset))
-
-
-# --- portfolios ----------------------------------------------------------------------------------------------------
-
-
-@operation("GET", PORTFOLIOS, summary="List portfolios", tag=TAG, access="Read:virtual-assets")
-async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQuery) -> Page[PortfolioView]:
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
-    found = await store.read_portfolios(call.db, owner, after=query.after(UUID), limit=query.limit + 1)
-    page = query.page(found, lambda portfolio: portfolio.id)
-    return Page([portfolio_view(portfolio) for portfolio in page.items], page.next_cursor)
-
-
-@operation(
-    "POST",
-    PORTFOLIOS,
-    summary="Make a portfolio",
-    tag=TAG,
-    access="Update:schedules",
-    status=201,
-    problems=(UnknownVirtualAsset,),
-)
-async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio) -> Answer[PortfolioView]:
-    """A group of the organisation's virtual assets. An asset that is in another portfolio moves over."""
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
-    portfolio_id = PortfolioID(uuid7())
-    await store.insert_portfolio(call.db, portfolio_id, owner, body.name)
-    if body.virtual_asset_ids is not UNSET:
-        await _fill(call, portfolio_id, owner, body.virtual_asset_ids)
-    portfolio = await _known_portfolio(call, owner, portfolio_id)
-    return Answer(
-        portfolio_view(portfolio), headers={"Location": f"{call.path}/{portfolio_id}"}, etag=_portfolio_etag(portfolio)
-    )
-
-
-@operation("GET", PORTFOLIOS + "/{portfolioID}", summary="Read a portfolio", tag=TAG, access="Read:virtual-assets")
-async def get_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) -> Answer[PortfolioView]:
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
-    portfolio = await _known_portfolio(call, owner, portfolio_id)
-    return Answer(portfolio_view(portfolio), etag=_portfolio_etag(portfolio))
-
-
-@operation(
-    "PATCH",
-    PORTFOLIOS + "/{portfolioID}",
-    summary="Rename or refill a portfolio",
-    tag=TAG,
-    access="Update:schedules",
-    problems=(UnknownVirtualAsset,),
-)
-async def update_portfolio(
-    call: Call, organisation_id: UUID, portfolio_id: UUID, body: PortfolioChange
-) -> Answer[PortfolioView]:
-    """A list of assets replaces the one before; those left out are in no portfolio then."""
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
-    portfolio = await _known_portfolio(call, owner, portfolio_id, lock=True)
-    call.check_if_match(_portfolio_etag(portfolio))
-    if body.name is UNSET and body.virtual_asset_ids is UNSET:
-        raise BadRequest("There is nothing to change.", [FieldError("", "Expected name or virtualAssetIDs.")])
-    if body.virtual_asset_ids is not UNSET:
-        await _fill(call, portfolio_id, owner, body.virtual_asset_ids)
-    await store.update_portfolio(call.db, portfolio_id, owner, portfolio.name if body.name is UNSET else body.name)
-    changed = await _known_portfolio(call, owner, portfolio_id)
-    return Answer(portfolio_view(changed), etag=_portfolio_etag(changed))
-
-
-async def _known_portfolio(call: Call, owner: UUID, portfolio_id: UUID, *, lock: bool = False) -> Portfolio:
-    portfolio = await store.read_portfolio(call.db, owner, portfolio_id, lock=lock)
-    if portfolio is None:
-        raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
-    return portfolio
-
-
-async def _fill(call: Call, portfolio_id: UUID, owner: UUID, asset_ids: list[UUID]) -> None:
-    strangers = await store.set_portfolio_assets(call.db, portfolio_id, owner, asset_ids)
-    if strangers:
-        listed = ", ".join(str(stranger) for stranger in strangers[:20])
-        raise UnknownVirtualAsset(
-            f"Not virtual assets of the organisation: {listed}.",
-            [FieldError(f"/virtualAssetIDs/{asset_ids.index(stranger)}", "unknown") for stranger in strangers[:20]],
-        )
-
-
-def _portfolio_etag(portfolio: Portfolio) -> str:
-    """An asset can move to another portfolio without this one being changed, so its assets count as well."""
-    return f"{portfolio.version}-{hash(portfolio.virtual_asset_ids) & 0xFFFFFFFF:08x}"
