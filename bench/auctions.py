@@ -49,24 +49,35 @@ class Scene:
     def __init__(self, harness: Harness, bidders: int) -> None:
         self.harness = harness
         self.bidders = [harness.new_organisation(f"Bidder-{number}") for number in range(bidders)]
-        self.battery = harness.operator.post(
+        self.operator = harness.operator
+        self.battery = self.new_battery(1e6)
+
+    def new_battery(self, power_kw: float) -> str:
+        identifier: str = self.operator.post(
             "/physical-assets",
             {
                 "name": "Bench",
                 "organisationID": self.bidders[0].id,
                 "deliveryZone": "TenneT",
                 "parameters": {
-                    "ratedChargePower": 1e6,
-                    "ratedDischargePower": 1e6,
-                    "energyCapacity": 2e6,
+                    "ratedChargePower": power_kw,
+                    "ratedDischargePower": power_kw,
+                    "energyCapacity": 2 * power_kw,
                     "chargeEfficiency": 0.9,
                     "dischargeEfficiency": 0.9,
                 },
             },
         )["id"]
+        return identifier
 
-    def auctions(self, count: int, open_for: timedelta = timedelta(hours=1)) -> list[str]:
-        operator, now = self.harness.operator, datetime.now(UTC)
+    def auctions(
+        self,
+        count: int,
+        open_for: timedelta = timedelta(hours=1),
+        battery: str | None = None,
+        hurdle_eur: int | None = None,
+    ) -> list[str]:
+        now = datetime.now(UTC)
         tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
         terms = {
             "start": now.isoformat(),
@@ -81,10 +92,11 @@ class Scene:
                 "chargeEfficiency": 0.9,
                 "dischargeEfficiency": 0.9,
             },
-            "backing": [{"physicalAssetID": self.battery, "share": 1}],
+            "hurdlePrice": hurdle_eur,
+            "backing": [{"physicalAssetID": battery or self.battery, "share": 1}],
             "participants": [bidder.id for bidder in self.bidders],
         }
-        return [operator.post("/auctions", terms)["id"] for _ in range(count)]
+        return [self.operator.post("/auctions", terms)["id"] for _ in range(count)]
 
     def bids(self, auctions: list[str]) -> list[Request]:
         """Every bidder in every auction, the auctions in turn."""

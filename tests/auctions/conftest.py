@@ -94,6 +94,17 @@ async def bid(trader: OrganisationUnderTest, auction: str, price: float | str) -
     return await trader.trader.post(f"/auctions/{auction}/bids", json={"price": price})
 
 
+async def make_market(edge: Edge, stack: AsyncExitStack, traders: int) -> Market:
+    people = await stack.enter_async_context(People(edge))
+    return Market(
+        edge,
+        people,
+        (await people.operator()).client,
+        await people.new_organisation("Owner"),
+        [await people.new_organisation(f"Trader {number}") for number in range(traders)],
+    )
+
+
 @pytest.fixture
 async def new_market(
     fresh_app: Callable[[], Awaitable[Edge]],
@@ -101,15 +112,7 @@ async def new_market(
     async with AsyncExitStack() as stack:
 
         async def make(traders: int = 3) -> Market:
-            edge = await fresh_app()
-            people = await stack.enter_async_context(People(edge))
-            return Market(
-                edge,
-                people,
-                (await people.operator()).client,
-                await people.new_organisation("Owner"),
-                [await people.new_organisation(f"Trader {number}") for number in range(traders)],
-            )
+            return await make_market(await fresh_app(), stack, traders)
 
         yield make
 

@@ -37,10 +37,16 @@ async def call_off(db: Database, auction_id: UUID) -> None:
 
 @job(OPENING)
 async def open_auction(run: JobRun) -> None:
-    """Tell the participants; the auction itself is open by the clock alone."""
+    """Tell the participants; the auction itself is open by the clock alone.
+
+    An operator's change that began just before the opening is waited for: it may have moved it.
+    """
     auction_id = UUID(run.key)
-    auction = await store.read_auction(run.db, auction_id)
+    auction = await store.read_settled(run.db, auction_id)
     if auction is None or auction.state is not AuctionState.SCHEDULED:
+        return
+    if await store.platform_now(run.db) < auction.open.start:
+        await enqueue(run.db, OPENING, key=run.key, due=auction.open.start, clock="platform")
         return
     data = {"auctionID": auction_id, "start": auction.open.start, "end": auction.open.end}
     participants = await store.read_participants(run.db, auction_id)
@@ -61,7 +67,11 @@ async def clear(db: Connection, auction_id: UUID) -> None:
         return
     auction = await store.read_auction(db, auction_id)
     assert auction is not None
-    if auction.state is not AuctionState.SCHEDULED or await store.platform_now(db) < auction.open.end:
+    if auction.state is not AuctionState.SCHEDULED:
+        return
+    if await store.platform_now(db) < auction.open.end:
+        # Moved by the operator, or the machine's clock was set back: what closes later is cleared later.
+        await enqueue(db, CLEARING, key=str(auction_id), due=auction.open.end, clock="platform")
         return
     standing = await bid_store.read_standing_bids(db, auction_id)
     winner = winning_bid(standing, auction.hurdle_price_eur)

@@ -276,6 +276,7 @@ async def reach_auction(db: Database, caller: Caller, auction_id: UUID) -> Seen:
 
 async def _locked(call: Call, auction_id: UUID) -> Seen:
     await store.lock(call.db, auction_id)
+    await store.lock_terms(call.db, auction_id)
     return await reach_auction(call.db, call.caller, auction_id)
 
 

@@ -161,6 +161,17 @@ async def lock(db: Database, auction_id: UUID) -> bool:
     return row is not None
 
 
+async def lock_terms(db: Database, auction_id: UUID) -> None:
+    """Hold off `read_settled` too, until the transaction that changes the terms ends; after `lock`."""
+    await db.execute("select from auction where id = $1 for no key update", auction_id)
+
+
+async def read_settled(db: Database, auction_id: UUID) -> Auction | None:
+    """The auction after any change of its terms that is under way, and before the next one. Bids do not wait for it."""
+    row = await db.fetchrow(f"select {_AUCTION} from auction a where a.id = $1 for share", auction_id)  # noqa: S608
+    return None if row is None else _auction(row)
+
+
 async def read_auction(db: Database, auction_id: UUID) -> Auction | None:
     row = await db.fetchrow(f"select {_AUCTION} from auction a where a.id = $1", auction_id)  # noqa: S608
     return None if row is None else _auction(row)

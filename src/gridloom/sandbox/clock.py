@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 from gridloom.database.after_commit import transaction
 from gridloom.database.pool import Database, Pool
 from gridloom.jobs.stepping import run_due_platform_jobs
-from gridloom.kernel.problem import Problem
+from gridloom.kernel.problem import Problem, Unavailable
 from gridloom.sandbox import store
+
+LONGEST_WAIT_S, LOOK_EVERY_S = 30.0, 0.05
 
 
 class ClockMovesForward(Problem):
@@ -20,18 +23,26 @@ class ClockMovesForward(Problem):
 
 async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -> datetime:
     """Bring the clock to a moment; one caller at a time. Answers the moment at which it stands then."""
-    async with transaction(pool) as turn:
-        await store.take_turn(turn)
-        now = await store.read_now(turn)
-        target = to if to is not None else now + (by or timedelta())
-        if target < now:
-            raise ClockMovesForward(f"It is {now.astimezone(UTC).isoformat(timespec='seconds')} already.")
+    for _ in range(round(LONGEST_WAIT_S / LOOK_EVERY_S)):
+        # Who waits holds no connection: the one whose turn it is needs them, and so does everyone else.
+        async with transaction(pool) as turn:
+            if await store.has_turn(turn):
+                return await _move(pool, turn, to, by)
+        await asyncio.sleep(LOOK_EVERY_S)
+    raise Unavailable("Somebody else is moving the clock. Nothing was changed; try again.")
 
-        async def set_clock(moment: datetime) -> None:
-            await store.set_clock(pool, moment)
 
-        await run_due_platform_jobs(pool, target, set_clock)
-        return await store.read_now(turn)
+async def _move(pool: Pool, turn: Database, to: datetime | None, by: timedelta | None) -> datetime:
+    now = await store.read_now(turn)
+    target = to if to is not None else now + (by or timedelta())
+    if target < now:
+        raise ClockMovesForward(f"It is {now.astimezone(UTC).isoformat(timespec='seconds')} already.")
+
+    async def set_clock(moment: datetime) -> None:
+        await store.set_clock(pool, moment)
+
+    await run_due_platform_jobs(pool, target, set_clock)
+    return await store.read_now(turn)
 
 
 async def read_now(db: Database) -> datetime:

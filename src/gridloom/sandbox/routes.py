@@ -51,7 +51,9 @@ async def move_clock(call: Call, body: ClockChange) -> ClockView:
     if span is not None and not timedelta() <= span <= FARTHEST:
         raise _malformed("/advance", "is a span of 0 to 3660 days")
     moment = None if isinstance(body.now, UnsetType) else body.now
-    return _shown(await clock.move_clock(call.pool, to=moment, by=span))
+    stands_at = await clock.move_clock(call.pool, to=moment, by=span)
+    await call.begin()  # for the audit log alone: what happened on the way committed step by step
+    return _shown(stands_at)
 
 
 @operation(

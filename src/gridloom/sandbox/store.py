@@ -33,6 +33,13 @@ async def take_turn(db: Database) -> None:
     await db.execute("set local idle_in_transaction_session_timeout = 0")
 
 
+async def has_turn(db: Database) -> bool:
+    """Take the turn if nobody has it. The transaction may then stay idle for as long as what is due takes to happen."""
+    await db.execute("set local idle_in_transaction_session_timeout = 0")
+    took: bool = await db.fetchval("select pg_try_advisory_xact_lock($1)", _TURN)
+    return took
+
+
 async def read_now(db: Database) -> datetime:
     now: datetime = await db.fetchval("select platform_now()")
     return now
