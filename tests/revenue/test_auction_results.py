@@ -1,0 +1,47 @@
+"""A cleared auction shows in the revenue of its virtual asset by itself."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from tests.auctions.conftest import Market, bid, market, new_market
+
+__all__ = ["market", "new_market"]
+
+
+class TestAuctionResult:
+    async def test_is_spread_over_the_delivery_window_without_anybody_recording_it(self, market: Market) -> None:
+        battery = await market.battery()
+        terms = await market.terms(battery, hurdlePrice=100)
+        auction = (await market.operator.post("/auctions", json=terms)).json()["id"]
+        winner, other = market.traders[:2]
+        await bid(winner, auction, "960.00")
+        await bid(other, auction, "500.00")
+        before = await market.now()
+        await market.advance("PT2H")
+        virtual = (await winner.trader.get(f"/auctions/{auction}")).json()["virtualAssetID"]
+        window = {"start": terms["item"]["start"], "end": terms["item"]["end"]}
+        path = f"/revenue-reporting/virtual-assets/{virtual}/data-points"
+        names = "revenue_vba,revenue_total_revenue,hurdle_price_vba,revenue_normalised_vba"
+
+        answer = await winner.viewer.get(path, params={**window, "resolution": "hourly", "datapoints": names})
+        data = answer.json()["data"]
+        assert len(data["revenue_vba"]) == 48
+        assert [point["value"] for point in data["revenue_vba"]] == pytest.approx([20] * 48)
+        assert data["revenue_total_revenue"] == data["revenue_vba"]
+        assert [point["value"] for point in data["hurdle_price_vba"]] == pytest.approx([100] * 48)
+        assert sum(point["value"] for point in data["revenue_normalised_vba"]) == pytest.approx(960 / 4)
+
+        bucket = await winner.viewer.get(f"/revenue-reporting/{virtual}/virtual-battery-auction", params=window)
+        assert bucket.json()["revenue"] == pytest.approx(960)
+        known = await winner.viewer.get(path, params={**window, "as-of": before.isoformat(), "datapoints": names})
+        assert {point["value"] for point in known.json()["data"]["revenue_vba"]} == {0.0}
+        assert datetime.fromisoformat(known.json()["data"]["revenue_vba"][0]["time"]) == datetime.fromisoformat(
+            window["start"]
+        )
+
+        backed = f"/revenue-reporting/physical-assets/{battery}/data-points"
+        owned = await market.owner.viewer.get(backed, params={**window, "resolution": "daily", "datapoints": names})
+        assert sum(point["value"] for point in owned.json()["data"]["revenue_vba"]) == pytest.approx(960)
+        assert (await other.viewer.get(path, params=window)).status_code == 403
