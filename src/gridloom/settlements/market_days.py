@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.kernel.market_time import market_day_window
+from gridloom.kernel.market_time import MARKET_ZONE
 from gridloom.settlements.measures import BLOCKS_A_DAY
 
 IntArray: TypeAlias = NDArray[np.int64]
@@ -24,11 +24,9 @@ BLOCK_S: Final = 4 * HOUR_S
 @cache
 def day_edges_s() -> IntArray:
     """The start of every market day from the first to the one after the last, in seconds since 1970."""
-    days = (LAST_DAY - FIRST_DAY).days + 2
-    return np.array(
-        [int(market_day_window(FIRST_DAY + timedelta(number)).start.timestamp()) for number in range(days)],
-        dtype=np.int64,
-    )
+    first, last = FIRST_DAY.toordinal(), LAST_DAY.toordinal() + 1
+    midnights = (datetime.combine(date.fromordinal(day), time(0), MARKET_ZONE) for day in range(first, last + 1))
+    return np.fromiter((midnight.timestamp() for midnight in midnights), dtype=np.int64, count=last + 1 - first)
 
 
 def number_of_day(day: date) -> int:
