@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from gridloom.kernel.ids import BlockID
 from gridloom.virtual_assets.blocks import (
@@ -15,6 +16,7 @@ from gridloom.virtual_assets.blocks import (
     first_overcommitment,
     give_back,
 )
+from gridloom.virtual_assets.carving import _squeezed
 from gridloom.virtual_assets.model import Block, Market
 
 WHOLE = Block(BlockID(UUID(int=1)), 0, 0, 100, Market.WHOLESALE, 1000.0, 800.0)
@@ -105,6 +107,36 @@ class TestCarving:
             np.testing.assert_allclose(discharge_kw, 800.0)
             assert no_lane_doubled(blocks)
         assert all(block.market is Market.WHOLESALE for block in blocks)
+
+
+class TestSplitting:
+    @given(
+        hnp.arrays(np.float64, 100, elements=st.floats(-1000, 800)),
+        st.lists(st.tuples(st.integers(0, 99), st.integers(1, 100), st.floats(0, 1000), st.floats(1, 800)), max_size=5),
+    )
+    def test_into_wholesale_blocks_changes_no_trajectory(self, power_kw, requests):
+        blocks: tuple[Block, ...] = (WHOLE,)
+        lanes_kw = {0: power_kw}
+        for first, length, charge, discharge in requests:
+            try:
+                carving = carve(blocks, first, min(100, first + length), Market.WHOLESALE, charge, discharge)
+            except NoWholesalePower:
+                continue
+            for lane, change in _squeezed(carving, days_of_lanes(lanes_kw)).items():
+                lanes_kw[lane] = lanes_kw.get(lane, np.zeros(100)).copy()
+                lanes_kw[lane][change.periods] = change.power_kw
+            blocks = carving.blocks
+            np.testing.assert_allclose(sum(lanes_kw.values()), power_kw, atol=1e-9)
+            for block in blocks:
+                part_kw = lanes_kw.get(block.lane, np.zeros(100))[block.first : block.end]
+                assert (part_kw <= block.discharge_kw + 1e-9).all()
+                assert (part_kw >= -block.charge_kw - 1e-9).all()
+
+
+def days_of_lanes(lanes_kw):
+    """Lanes over the periods 0 to 99 as the store gives them."""
+    days = {lane: np.concatenate([power_kw, np.zeros(92)]).reshape(2, 96) for lane, power_kw in lanes_kw.items()}
+    return {day: {lane: rows[day] for lane, rows in days.items()} for day in (0, 1)}
 
 
 class TestGivingBack:

@@ -50,8 +50,18 @@ class TestRacingWriters:
                 answer = await battery.put([power] * length, offset, url=f"{battery.url}/blocks/{block}")
                 statuses[answer.status_code] = statuses.get(answer.status_code, 0) + 1
 
+        async def watch():
+            """What is read meanwhile is one moment of the asset, never a mixture of two."""
+            while True:
+                energies = await battery.energies()
+                assert -slack <= min(energies) <= max(energies) <= 2000 + slack
+                await asyncio.sleep(0.05)
+
         for _ in range(ROUNDS):
+            watcher = asyncio.create_task(watch())
             await asyncio.gather(*(write(WRITES_EACH) for _ in range(WRITERS)))
+            assert not watcher.done(), watcher
+            watcher.cancel()
             energy_kwh, _ = await energies_in_the_database(battery)
             assert energy_kwh.min() >= -slack
             assert energy_kwh.max() <= 2000 + slack

@@ -1,7 +1,8 @@
 """When capacity is lost after a schedule was accepted, gate closure cuts what no longer fits and nothing else."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -145,6 +146,23 @@ class TestLostPower:
         await advance(battery.edge, battery.end)
         assert [period for period, *_ in await adjustments(battery)] == [3]
         assert (await powers(battery))[:9] == [500, 500, 500, 0, 500, 500, 500, 0, 0]
+
+
+class TestTheRunner:
+    async def test_closes_the_gate_by_itself_when_its_time_has_come(self, make):
+        """Nobody moves the clock here: the gate closes ten seconds from now."""
+        now = datetime.now(UTC)
+        start = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+        seconds = int((start - now).total_seconds()) - 10
+        battery = await make(start=wire(start), end=wire(start + timedelta(days=1)), dispatchGateClosureSeconds=seconds)
+        assert (await battery.put([800.0])).status_code == 200
+        await lose(battery, 0, 4, power=700)
+        for _ in range(120):
+            if found := await adjustments(battery):
+                break
+            await asyncio.sleep(0.25)
+        assert found == [(0, 800, 300, "AVAILABILITY")]
+        assert datetime.now(UTC) >= start - timedelta(seconds=seconds)
 
 
 class TestLostEnergy:

@@ -77,7 +77,7 @@ async def read_assets(
     """The organisation's assets whose life overlaps the window, in the order of their ids."""
     rows = await db.fetch(
         _ASSET
-        + """where v.organisation_id = $1 and ($2::timestamptz is null or v.end_at > $2)
+        + """where a.organisation_id = $1 and a.kind = 'VIRTUAL' and ($2::timestamptz is null or v.end_at > $2)
                and ($3::timestamptz is null or v.start_at < $3) and ($4::uuid is null or a.id > $4)
              order by a.id limit $5""",
         organisation_id,
