@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -167,6 +168,43 @@ class TestReport:
         exact = reference.categories_in(facts, (start, end), dict(enumerate(power)))["revenue_total_revenue"]
         assert exact is not None
         assert sums["revenue_total_revenue"][0] == pytest.approx(float(exact), abs=CENT)
+
+    @SLOW
+    @given(scene=scenes(), shares=st.lists(st.sampled_from([0.125, 0.25, 0.5, 1.0]), min_size=3, max_size=3))
+    async def test_of_a_physical_asset_is_its_share_in_every_fact(
+        self, world: World, scene: Any, shares: list[float]
+    ) -> None:
+        start, end, facts, power = scene
+        ids = [await world.virtual_asset(float(mw)) for mw in power]
+        physical = await world.physical_asset(12)
+        for n, id in enumerate(ids):
+            await world.back(id, physical, shares[n])
+        await world.record_facts(facts, ids)
+        key = await world.key_of(physical)
+        subject = Subject("p", await store.read_backed(world.pool, [key]), (key,))
+        parts = [shared(fact, Fraction(shares[fact.asset])) for fact in facts]
+        for resolution in ("hourly", "daily"):
+            found = await report(world, subject, start, end, resolution)
+            for name, low, high in reference.buckets_of(start, end, resolution):
+                expected = reference.categories_in(
+                    parts, (low, high), {n: mw * Fraction(shares[n]) for n, mw in enumerate(power)}
+                )
+                for category, value in expected.items():
+                    if "normalised" not in category:
+                        assert agree(found[category][name], value), (resolution, category, name, value)
+                total = found["revenue_total_revenue"][name]
+                assert found["revenue_normalised_total"][name] == pytest.approx((total or 0.0) / 12)
+
+
+def shared(fact: reference.Fact, share: Fraction) -> reference.Fact:
+    """The same fact for a part of the asset: prices and hours stay, a toll goes with the rated power."""
+    if isinstance(fact, Trade | AFRREnergy | NetOff):
+        return replace(fact, volume=fact.volume * share)
+    if isinstance(fact, FCR | AFRRCapacity):
+        return replace(fact, capacity=fact.capacity * share)
+    if isinstance(fact, Auction):
+        return replace(fact, price=fact.price * share)
+    return fact
 
 
 class TestBlock:

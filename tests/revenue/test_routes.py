@@ -177,6 +177,17 @@ class TestDataPoints:
         if "revenue_luck" in change.get("datapoints", ""):
             assert "revenue_luck" in answer.json()["detail"]
 
+    async def test_of_nothing_are_zero_or_null(self, scene: Scene) -> None:
+        portfolio, fleet = await scene.world.portfolio(), await scene.world.fleet()
+        for path in (f"portfolios/{portfolio}", f"fleets/{fleet}"):
+            for resolution, count in (("daily", 1), ("hourly", 23), ("raw", 0)):
+                answer = await scene.owner.admin.get(
+                    f"/revenue-reporting/{path}/data-points", params={**WINDOW, "resolution": resolution}
+                )
+                data = answer.json()["data"]
+                assert [point["value"] for point in data["revenue_total_revenue"]] == [0.0] * count
+                assert [point["value"] for point in data["revenue_normalised_total"]] == [None] * count
+
     async def test_need_a_window(self, scene: Scene) -> None:
         assert (await scene.owner.admin.get(scene.paths[0])).status_code == 400
 
