@@ -109,6 +109,24 @@ class TestEveryFormat:
             decode_rows(FCR_AWARDS, write([AWARD] * 4), media_type)
 
 
+class TestCrowd:
+    @pytest.mark.parametrize(
+        ("media_type", "body"),
+        [(JSON, b"[" + b'{"assetID":1},' * 9 + b"{}]"), (NDJSON, b"{}\n" * 9), (CSV, b"a\n" * 9)],
+    )
+    def test_is_refused_before_it_is_unfolded(
+        self, monkeypatch: pytest.MonkeyPatch, media_type: str, body: bytes
+    ) -> None:
+        monkeypatch.setattr(decoding, "MOST_ROWS", 3)
+        with pytest.raises(PayloadTooLarge):
+            decode_rows(FCR_AWARDS, body, media_type)
+
+    def test_of_scraps_is_refused_by_the_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(decoding, "MOST_ROWS", 3)
+        errors = refusal(FCR_AWARDS, b"[" + b"{}," * 50 + b"{}]").errors
+        assert [error.pointer for error in errors] == ["/0/deliveryDay"]
+
+
 class TestCSV:
     def test_may_start_with_a_byte_order_mark_and_hold_empty_lines(self) -> None:
         assert len(decode_rows(FCR_AWARDS, b"\xef\xbb\xbf" + as_csv([AWARD]) + b"\r\n\r\n", CSV)) == 1

@@ -81,7 +81,7 @@ class TestTrade:
         assert pointers(WHOLESALE_TRADES, [trade(price=0.1 + 0.2), trade(price=1.005)]) == ["/0/price", "/1/price"]
 
     def test_names_an_asset_by_a_uuid(self) -> None:
-        assert pointers(WHOLESALE_TRADES, [trade(asset_id="x"), trade(asset_id="0" * 36)]) == [
+        assert pointers(WHOLESALE_TRADES, [trade(asset_id="x"), trade(asset_id="-0" * 18)]) == [
             "/0/assetID",
             "/1/assetID",
         ]

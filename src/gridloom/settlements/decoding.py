@@ -23,6 +23,7 @@ from gridloom.settlements.model import FactKind, Row
 
 MOST_ROWS: Final = 100_000
 MOST_ERRORS: Final = 100
+MOST_FIELDS: Final = 10
 MOST_DECODED_BYTES: Final = 512 * 1024 * 1024
 BULK_FORMATS: Final = (JSON, NDJSON, CSV, PARQUET)
 
@@ -41,6 +42,13 @@ def refuse_rows(errors: Sequence[FieldError], total: int) -> BadRequest:
     more = f" and {total - len(errors)} more" if total > len(errors) else ""
     first = errors[0]
     return BadRequest(f"Nothing was recorded. {first.pointer}: {first.detail}{more}", errors=errors)
+
+
+def _refuse_crowd(body: bytes, mark: bytes) -> None:
+    """Before anything is unfolded: a body with far more marks than rows are taken would only cost memory."""
+    marks = body.count(mark)
+    if marks > 2 * MOST_ROWS:
+        _refuse_too_many(marks)
 
 
 def _refuse_too_many(count: int) -> None:
@@ -62,8 +70,12 @@ def _row_decoder(row: type[Row]) -> msgspec.json.Decoder[Any]:
 
 
 def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
+    _refuse_crowd(body, b'"assetID"')
     try:
         return _array_decoder(row).decode(body)  # type: ignore[no-any-return]
+    except msgspec.ValidationError as fault:
+        if body.count(b",") > MOST_FIELDS * MOST_ROWS:
+            raise refused(str(fault)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
@@ -77,6 +89,7 @@ def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
 
 
 def _read_ndjson(row: type[Row], body: bytes) -> Sequence[Row]:
+    _refuse_crowd(body, b"\n")
     try:
         return _row_decoder(row).decode_lines(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -89,6 +102,7 @@ def _read_ndjson(row: type[Row], body: bytes) -> Sequence[Row]:
 
 
 def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
+    _refuse_crowd(body, b"\n")
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:

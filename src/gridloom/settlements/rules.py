@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -47,6 +48,9 @@ _BLOCK_OF: Final = {
     for direction in ("NEGPOS", "POS", "NEG")
     for block in range(BLOCKS_A_DAY)
 }
+
+
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class UnknownSettledAsset(Problem):
@@ -159,10 +163,7 @@ def _asset_ids(rows: Sequence[Row], faults: Faults) -> list[UUID | None]:
     texts = [row.asset_id for row in rows]
     parsed: dict[str, UUID | None] = {}
     for text in set(texts):
-        try:
-            parsed[text] = UUID(text) if len(text) == 36 else None
-        except ValueError:
-            parsed[text] = None
+        parsed[text] = UUID(text) if _UUID.fullmatch(text) else None
     if None in parsed.values():
         wrong = [position for position, text in enumerate(texts) if parsed[text] is None]
         faults.add(wrong, "assetID", "is not a UUID")
