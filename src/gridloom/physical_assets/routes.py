@@ -134,8 +134,11 @@ async def read_parameters(call: Call, physical_asset_id: UUID, query: Parameters
     access=UPDATE,
     problems=(InconsistentParameters,),
 )
-async def put_parameters(call: Call, physical_asset_id: UUID, body: NewParametersVersion) -> Answer[Parameters]:
-    """Holds from `validFrom` (now, when left out) until a version with a later one. Nothing recorded before is changed.
+async def put_parameters(
+    call: Call, physical_asset_id: UUID, body: NewParametersVersion, query: ParametersQuery
+) -> Answer[Parameters]:
+    """Holds from `validFrom` (or `at`; now, when both are left out) until a version with a later one. Nothing recorded
+    before is changed.
 
     `If-Match` takes the ETag of the latest version. What was offered or scheduled and no longer fits shows in the
     asset's health.
@@ -144,7 +147,7 @@ async def put_parameters(call: Call, physical_asset_id: UUID, body: NewParameter
     check_parameters(body)
     await store.lock_asset(call.db, reach.key)
     call.check_if_match(str(await store.latest_parameters_version(call.db, reach.key)))
-    valid_from = await store.platform_now(call.db) if body.valid_from is UNSET else body.valid_from
+    valid_from = body.valid_from or query.at or await store.platform_now(call.db)
     added = await store.insert_parameters(call.db, reach.key, valid_from, body, call.caller.id)
     await announce_change(call.db, reach.key)
     return Answer(added, etag=str(added.version))

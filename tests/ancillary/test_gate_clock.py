@@ -1,0 +1,51 @@
+"""Gates close by the platform's clock, to the moment, whatever the machine's own clock says."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from gridloom.ancillary.gates import GATES
+from gridloom.ancillary.products import product_key
+from gridloom.kernel.market_time import market_day_of
+from tests.assets import register_asset
+from tests.people import People
+
+BIDS = {
+    "NEGPOS_00_04": {"capacityPrice": 1, "offeredCapacity": 1000},
+    "POS_00_04": {"capacityPrice": 1, "offeredCapacity": 1000, "energyPrice": 1},
+    "NEG_001": {"capacityPrice": 0, "offeredCapacity": 1000, "energyPrice": 1},
+}
+
+
+async def set_clock(edge, moment: datetime) -> None:
+    await edge.pool.execute("update sandbox_clock set ahead = $1::timestamptz - clock_timestamp()", moment)
+
+
+@pytest.mark.parametrize("product", BIDS)
+async def test_a_bid_just_in_time_stands_and_one_just_too_late_is_refused(fresh_app, product):
+    edge = await fresh_app()
+    async with People(edge) as people:
+        await people.operator()
+        owner = await people.new_organisation()
+        asset = await register_asset(owner)
+        now = await edge.pool.fetchval("select platform_now()")
+        day = market_day_of(now) + timedelta(days=10)
+        closure = GATES.closure(product_key(day, product))
+        body = [{"deliveryDay": day.isoformat(), "product": product, "bids": [BIDS[product]]}]
+        await set_clock(edge, closure - timedelta(seconds=30))
+        early = await owner.trader.post(asset.path("/ancillary/bids"), json=body)
+        assert early.status_code == 201, early.text
+        await set_clock(edge, closure)
+        late = await owner.trader.post(asset.path("/ancillary/bids"), json=body)
+        assert late.status_code == 422
+        assert late.json()["type"] == "/docs/problems/product-gate-closed"
+        bid_id = early.json()[0]["bids"][0]["id"]
+        withdrawn = await owner.trader.delete(asset.path(f"/ancillary/bids/{bid_id}"))
+        assert withdrawn.status_code == 422
+        # The result comes after the gate and is welcome then.
+        result = {"bidID": bid_id, "accepted": True, "acceptedCapacity": 1000}
+        recorded = await owner.trader.post(
+            asset.path("/ancillary/results"),
+            json=[{"deliveryDay": day.isoformat(), "product": product, "results": [result]}],
+        )
+        assert recorded.status_code == 201
