@@ -3,12 +3,12 @@
 from datetime import datetime, timedelta
 
 import pytest
+from tests.assets import register_asset
+from tests.people import People
 
 from gridloom.ancillary.gates import GATES
 from gridloom.ancillary.products import product_key
 from gridloom.kernel.market_time import market_day_of
-from tests.assets import register_asset
-from tests.people import People
 
 BIDS = {
     "NEGPOS_00_04": {"capacityPrice": 1, "offeredCapacity": 1000},
