@@ -34,6 +34,7 @@ from gridloom.virtual_assets.rules import (
 from gridloom.virtual_assets.schedule_store import lane_power_kw, read_day_range
 from gridloom.virtual_assets.scheduling import put_schedule
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, streamed_block, table
+from gridloom.virtual_assets.turns import turn
 from gridloom.virtual_assets.views import (
     CAPACITY_COLUMNS,
     block_view,
@@ -92,6 +93,7 @@ async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID,
     tag=TAG,
     access="Update:schedules",
     status=201,
+    defers_transaction=True,
     problems=(NoWholesalePower, ScheduleInTheWay, GateClosed, BlockOutsideAsset),
 )
 async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewBlock) -> Answer[BlockView]:
@@ -101,18 +103,19 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
     takes over what of their schedules no longer fits beside it; for the other markets a schedule in the way is 409.
     """
     check_window(body.start, body.end)
-    asset = await _locked_asset(call, organisation_id, virtual_asset_id)
     span = period_number(body.start), period_number(body.end)
-    check_new_block(asset, span, body.rated_charge_power, body.rated_discharge_power)
-    block, version = await carve_block(
-        call.db,
-        asset,
-        span,
-        body.market,
-        (body.rated_charge_power, body.rated_discharge_power),
-        author_of(call),
-        await store.platform_now(call.db),
-    )
+    async with turn(virtual_asset_id):
+        asset = await _locked_asset(call, organisation_id, virtual_asset_id)
+        check_new_block(asset, span, body.rated_charge_power, body.rated_discharge_power)
+        block, version = await carve_block(
+            call.db,
+            asset,
+            span,
+            body.market,
+            (body.rated_charge_power, body.rated_discharge_power),
+            author_of(call),
+            await store.platform_now(call.db),
+        )
     first, end = asset.clip(block.first, min(block.end, block.first + ANSWERED_PERIODS))
     power_kw, available = await _course_of(call.db, asset, block, first, end)
     return Answer(
@@ -154,6 +157,7 @@ async def get_block(
     tag=TAG,
     access="Update:schedules",
     body_limit_bytes=BULK_BODY_LIMIT,
+    defers_transaction=True,
     problems=(GateClosed, BlockWithoutSchedule, PowerBeyondAvailable, EnergyOutOfBounds),
 )
 async def schedule_block(
@@ -164,13 +168,14 @@ async def schedule_block(
     An end state away from the target is accepted and reported as `imbalance`. The answer shows the periods from the
     first to the last one given, at most a week of them, or the window asked for with `start` and `end`.
     """
-    asset = await _locked_asset(call, organisation_id, virtual_asset_id)
-    block, now = await store.read_block_and_now(call.db, asset.key, block_id)
-    if block is None:
-        raise NotFound(f"The virtual asset has no block {block_id}.")
-    call.check_if_match(etag_of(asset))
-    points = await asyncio.to_thread(_points, body, block) if len(body.schedule) > 2000 else _points(body, block)
-    accepted = await put_schedule(call.db, asset, block, points, author_of(call), now)
+    async with turn(virtual_asset_id):
+        asset = await _locked_asset(call, organisation_id, virtual_asset_id)
+        block, now = await store.read_block_and_now(call.db, asset.key, block_id)
+        if block is None:
+            raise NotFound(f"The virtual asset has no block {block_id}.")
+        call.check_if_match(etag_of(asset))
+        points = await asyncio.to_thread(_points, body, block) if len(body.schedule) > 2000 else _points(body, block)
+        accepted = await put_schedule(call.db, asset, block, points, author_of(call), now)
     call.audit_details.update(version=accepted.version, periods=len(points.periods))
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
@@ -194,6 +199,7 @@ def _points(body: NewSchedule, block: Block) -> Points:
     summary="Give a block back",
     tag=TAG,
     access="Update:schedules",
+    defers_transaction=True,
     problems=(GateClosed, NothingToJoin),
 )
 async def delete_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID) -> None:
@@ -201,18 +207,20 @@ async def delete_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
 
     A wholesale block hands its schedule over with its power; the asset's power never changes.
     """
-    asset = await _locked_asset(call, organisation_id, virtual_asset_id)
-    block = await _known_block(call.db, asset, block_id)
-    call.check_if_match(etag_of(asset))
-    await give_back_block(call.db, asset, block, author_of(call), await store.platform_now(call.db))
+    async with turn(virtual_asset_id):
+        asset = await _locked_asset(call, organisation_id, virtual_asset_id)
+        block = await _known_block(call.db, asset, block_id)
+        call.check_if_match(etag_of(asset))
+        await give_back_block(call.db, asset, block, author_of(call), await store.platform_now(call.db))
 
 
 # --- what they share -----------------------------------------------------------------------------------------------
 
 
 async def _locked_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
-    asset = await store.lock_asset(call.db, owner, virtual_asset_id)
+    db = await call.begin()
+    owner = await organisation_reach(db, call.caller, organisation_id)
+    asset = await store.lock_asset(db, owner, virtual_asset_id)
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
     return asset
