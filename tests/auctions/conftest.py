@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import httpx2
 import pytest
+from tests.conftest import migrated_database, running
 from tests.people import OrganisationUnderTest, People
 
 from gridloom.edge.dispatch import Edge
+from gridloom.settings import Settings
 
 HOUR = timedelta(hours=1)
 
@@ -124,6 +126,10 @@ async def still_market(app: Edge, people: People, operator: httpx2.AsyncClient) 
     return Market(app, people, operator, await people.new_organisation("Owner"), traders)
 
 
-@pytest.fixture
-async def market(new_market: Callable[..., Awaitable[Market]]) -> Market:
-    return await new_market()
+@pytest.fixture(scope="module")
+async def market(settings: Settings) -> AsyncIterator[Market]:
+    """One for all tests of a module: they move its clock forward and look at auctions of their own."""
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(migrated_database())
+        edge = await stack.enter_async_context(running(replace(settings, database_url=url)))
+        yield await make_market(edge, stack, traders=3)

@@ -67,7 +67,7 @@ class TestTheOrderOfBids:
                 if answer.status_code == 409:
                     return
                 assert answer.status_code == 201
-                assert answer.json()["timestamp"] < wire(closing)
+                assert datetime.fromisoformat(answer.json()["timestamp"]) < closing
                 acknowledged.append((price, answer.json()["id"]))
 
         await asyncio.gather(*(rain(index % 3) for index in range(6)))
@@ -109,14 +109,16 @@ class TestTheOrderOfBids:
                 assert (placed.status_code, early.status_code) == (201, 409)
                 assert abs(datetime.fromisoformat(placed.json()["timestamp"]) - now) < timedelta(minutes=2)
                 listed = (await client.get("/auctions?status=RUNNING")).json()
-                assert [item["id"] for item in listed] == [running_one]
+                assert running_one in [item["id"] for item in listed]
+                assert upcoming not in [item["id"] for item in listed]
 
         await asyncio.gather(ask(-300), ask(300))
 
 
 class TestClearing:
-    async def test_happens_once_however_many_try(self, market: Market):
+    async def test_happens_once_however_many_try(self, new_market: Callable[..., Awaitable[Market]]):
         """Eight runners race for each of a dozen closed auctions while connections die under them."""
+        market = await new_market()
         pool = market.edge.pool
         batteries = [await market.battery() for _ in range(12)]
         auctions = [UUID(await market.auction(battery)) for battery in batteries]
