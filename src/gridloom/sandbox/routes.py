@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import cast
 
 from msgspec import UNSET, UnsetType
 
+from gridloom.database.pool import Connection
 from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, View, operation
 from gridloom.identity.permissions import Permission
 from gridloom.identity.store.announcements import announce, organisation_subject
@@ -69,7 +71,8 @@ async def reset_sandbox(call: Call) -> None:
     if not call.caller.is_operator:
         raise Forbidden("Only the operator can reset the sandbox.")
     await store.take_turn(call.db)
-    for organisation_id in await store.clear_away(call.db, call.caller.organisation_id):
+    gone = await store.clear_away(cast(Connection, call.db), call.caller.organisation_id)
+    for organisation_id in gone:
         await announce(call.db, organisation_subject(organisation_id))
 
 

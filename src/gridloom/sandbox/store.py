@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from uuid import UUID
 
-from gridloom.database.pool import Database
+import asyncpg
+
+from gridloom.database.pool import Connection, Database
 
 _TURN = 7_108_090
+HOLD_ATTEMPTS = 100
 
 # What a reset leaves: the schema, the environment, the operator's own people and their sign-ins, the keys that sign
 # tokens, and the audit log, which nothing can remove.
@@ -52,7 +56,7 @@ async def set_clock(db: Database, moment: datetime) -> None:
     )
 
 
-async def clear_away(db: Database, operator_id: UUID) -> list[UUID]:
+async def clear_away(db: Connection, operator_id: UUID) -> list[UUID]:
     """Remove everything but what is kept, and put the clock back to the real time; the organisations that are gone."""
     tables = await db.fetch(
         """
@@ -64,11 +68,13 @@ async def clear_away(db: Database, operator_id: UUID) -> list[UUID]:
         """,
         list(KEPT_TABLES),
     )
+    names = ", ".join(row["name"] for row in tables)
+    await _hold_all(db, names)
     # Append-only tables refuse to be emptied: here, and only here, in one transaction of a sandbox, they may be.
     guarded = [row["name"] for row in tables if row["has_triggers"]]
     for name in guarded:
         await db.execute(f"alter table {name} disable trigger user")
-    await db.execute(f"truncate {', '.join(row['name'] for row in tables)} restart identity")
+    await db.execute(f"truncate {names} restart identity")
     for name in guarded:
         await db.execute(f"alter table {name} enable trigger user")
     await db.execute("delete from job where every is null")
@@ -77,3 +83,19 @@ async def clear_away(db: Database, operator_id: UUID) -> list[UUID]:
     await db.execute("update sandbox_clock set ahead = interval '0'")
     await db.execute("update job set due = least(due, clock_timestamp()), not_before = null where every is not null")
     return [row["id"] for row in gone]
+
+
+async def _hold_all(db: Connection, names: str) -> None:
+    """Lock these tables, all or none: whoever holds some of them and waits for others gets on while we wait for all."""
+    for attempt in range(1, HOLD_ATTEMPTS + 1):
+        try:
+            async with db.transaction():
+                await db.execute("set local lock_timeout = '100ms'")
+                await db.execute(f"lock table {names} in access exclusive mode")
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+            if attempt == HOLD_ATTEMPTS:
+                raise
+            await asyncio.sleep(0.05)
+        else:
+            await db.execute("set local lock_timeout to default")
+            return
