@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from gridloom.database.pool import Database
@@ -14,7 +14,7 @@ from gridloom.events.outbox import record_event
 from gridloom.settlements import store
 from gridloom.settlements.measures import KEPT_SOURCES, Source
 from gridloom.settlements.model import Counts, FactKind, Row, Touched
-from gridloom.settlements.rules import batch_of, columns_of
+from gridloom.settlements.rules import NamedAssets, batch_of, columns_of
 from gridloom.settlements.sheets import FloatArray, day_sums, encode_sheet
 
 DAYS_AT_ONCE: Final = 4_000
@@ -33,10 +33,10 @@ async def record_settlements(db: Database, kind: FactKind, rows: Sequence[Row], 
     return await record_columns(db, kind, columns, by=by)
 
 
-async def record_columns(db: Database, kind: FactKind, columns: dict[str, object], *, by: UUID) -> Recorded:
+async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], *, by: UUID) -> Recorded:
     """The same for rows that are checked already (see `rules.columns_of`)."""
-    ids: list[UUID] = columns["asset_id"]  # type: ignore[assignment]
-    keys = await store.asset_keys(db, list(set(ids)))
+    named: NamedAssets = columns["asset_id"]
+    keys = await store.asset_keys(db, named.ids)
     batch = await asyncio.to_thread(batch_of, kind, columns, keys)
     await store.lock_assets(db, batch.asset_keys)
     touched = await store.merge(db, batch, by)

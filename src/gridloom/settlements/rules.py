@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -32,6 +33,9 @@ from gridloom.settlements.model import (
     FactKind,
     Row,
 )
+
+UNKNOWN: Final = 0
+"""No asset's key: identity columns count from 1."""
 
 SCALE: Final = 100_000_000
 """Decimals travel as whole hundred-millionths."""
@@ -91,7 +95,7 @@ class Faults:
 def columns_of(kind: FactKind, rows: Sequence[Row]) -> dict[str, Any]:
     """The rows as columns named as in the table, asset ids under `asset_id`; a 400 or 422 names every faulty row."""
     faults = Faults()
-    columns: dict[str, Any] = {"asset_id": _asset_ids(rows, faults)}
+    columns: dict[str, Any] = {"asset_id": _assets(rows, faults)}
     for column in kind.columns[1:]:
         cells = [getattr(row, column.field) for row in rows]
         columns[column.name] = _READ[column.form](column, _wire(kind, column), cells, faults)
@@ -110,20 +114,23 @@ def columns_of(kind: FactKind, rows: Sequence[Row]) -> dict[str, Any]:
 def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, int]) -> Batch:
     """One row per natural key, as if the rows had come one after the other: the last one counts."""
     columns = dict(columns)
-    ids: list[UUID] = columns.pop("asset_id")
-    unknown = [position for position, id in enumerate(ids) if id not in asset_keys]
-    if unknown:
+    assets: NamedAssets = columns.pop("asset_id")
+    known = np.array([asset_keys.get(id, UNKNOWN) for id in assets.ids])
+    rows = len(assets.numbers)
+    columns["asset_key"] = known[assets.numbers]
+    unknown = np.flatnonzero(columns["asset_key"] == UNKNOWN)
+    if len(unknown):
         faults = Faults()
         faults.add(unknown, "assetID", "names no asset")
+        first = assets.ids[int(assets.numbers[unknown[0]])]
         raise UnknownSettledAsset(
-            f"Nothing was recorded: {len(unknown)} rows name an unknown asset, the first {ids[unknown[0]]}.",
+            f"Nothing was recorded: {len(unknown)} rows name an unknown asset, the first {first}.",
             errors=faults.errors,
         )
-    columns["asset_key"] = [asset_keys[id] for id in ids]
+    keys = tuple(sorted(known.tolist()))
+    if len(set(_tuples(kind.key, columns))) == rows:
+        return Batch(kind, columns, rows, 0, 0, keys)
     last = {key: position for position, key in enumerate(_tuples(kind.key, columns))}
-    keys = tuple(sorted(set(columns["asset_key"])))
-    if len(last) == len(ids):
-        return Batch(kind, columns, len(ids), 0, 0, keys)
     values = list(_tuples(kind.values, columns))
     repeated = superseded = 0
     for position, key in enumerate(_tuples(kind.key, columns)):
@@ -135,7 +142,7 @@ def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, 
             superseded += 1
     kept = np.array(sorted(last.values()))
     columns = {name: _taken(cells, kept) for name, cells in columns.items()}
-    return Batch(kind, columns, len(ids), repeated, superseded, keys)
+    return Batch(kind, columns, rows, repeated, superseded, keys)
 
 
 def _tuples(which: Sequence[Column], columns: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
@@ -159,15 +166,27 @@ def _taken(cells: Any, kept: NDArray[np.intp]) -> Any:
 # --- reading columns -----------------------------------------------------------------------------------------------
 
 
-def _asset_ids(rows: Sequence[Row], faults: Faults) -> list[UUID | None]:
+@dataclass(frozen=True, slots=True)
+class NamedAssets:
+    """The assets that rows name: each once, and for each row which of them."""
+
+    ids: tuple[UUID, ...]
+    numbers: NDArray[np.int64]
+
+
+def _assets(rows: Sequence[Row], faults: Faults) -> NamedAssets:
     texts = [row.asset_id for row in rows]
-    parsed: dict[str, UUID | None] = {}
-    for text in set(texts):
-        parsed[text] = UUID(text) if _UUID.fullmatch(text) else None
-    if None in parsed.values():
-        wrong = [position for position, text in enumerate(texts) if parsed[text] is None]
-        faults.add(wrong, "assetID", "is not a UUID")
-    return [parsed[text] for text in texts]
+    distinct = list(dict.fromkeys(texts))
+    wrong = {text for text in distinct if _UUID.fullmatch(text) is None}
+    if wrong:
+        faults.add([position for position, text in enumerate(texts) if text in wrong], "assetID", "is not a UUID")
+        return NamedAssets((), np.zeros(0, dtype=np.int64))
+    # Two spellings of one UUID are one asset.
+    ids = {text: UUID(text) for text in distinct}
+    number_of = {id: number for number, id in enumerate(dict.fromkeys(ids.values()))}
+    numbers = {text: number_of[id] for text, id in ids.items()}
+    count = len(texts)
+    return NamedAssets(tuple(number_of), np.fromiter(map(numbers.__getitem__, texts), dtype=np.int64, count=count))
 
 
 def _wire(kind: FactKind, column: Column) -> str:

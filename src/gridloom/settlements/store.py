@@ -60,8 +60,9 @@ async def merge(db: Database, batch: Batch, by: UUID) -> list[Touched]:
     content = await asyncio.to_thread(_staged, batch)
     await db.execute(stage_statement(batch.kind))
     await db.copy_to_table(staging_table(batch.kind), schema_name="pg_temp", source=_Pieces(content), format="binary")
-    # What is looked up by key is mostly in memory; at the usual price PostgreSQL would rather read whole tables.
-    await db.execute("set local random_page_cost = 1.1")
+    # A batch fits into memory, and so does most of what is looked up by key; at the usual price PostgreSQL would rather
+    # read whole tables.
+    await db.execute("set local work_mem = '64MB'; set local random_page_cost = 1.1")
     rows = await db.fetch(merge_statement(batch.kind), by)
     await db.execute(f"drop table pg_temp.{staging_table(batch.kind)}")
     return [Touched(*row) for row in rows]
