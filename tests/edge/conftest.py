@@ -103,6 +103,11 @@ async def change_toy(call: Call, toy_id: UUID, body: NewToy) -> Answer[dict[str,
     return Answer({}, etag="v2")
 
 
+@operation("DELETE", "/toys/{toyID}", summary="Break a toy", tag="Toys", access=SIGNED_IN)
+async def break_toy(call: Call, toy_id: UUID) -> None:
+    await call.db.execute("delete from toy where id = $1", toy_id)
+
+
 @operation("POST", "/conflicts", summary="Fail twice, then work", tag="Toys", access=SIGNED_IN)
 async def fail_twice(call: Call) -> dict[str, int]:
     attempts = call.resources[Attempts]

@@ -184,6 +184,14 @@ class TestAnAnswer:
         assert (await client.patch(path, json=body, headers={"If-Match": '"v0", "v1"'})).headers["etag"] == '"v2"'
         assert (await client.patch(path, json=body, headers={"If-Match": "*"})).status_code == 200
 
+    async def test_to_a_condition_on_what_has_no_etag_is_412_and_nothing_happens(self, client: httpx2.AsyncClient):
+        toy = (await client.post("/toys", json={"name": "kept"})).json()
+        path = f"/toys/{toy['id']}"
+        assert (await client.delete(path, headers={"If-Match": '"v1"'})).status_code == 412
+        assert toy["id"] in [kept["id"] for kept in (await client.get("/toys", params={"limit": 1000})).json()]
+        assert (await client.delete(path, headers={"If-Match": "*"})).status_code == 204
+        assert toy["id"] not in [kept["id"] for kept in (await client.get("/toys", params={"limit": 1000})).json()]
+
     async def test_may_be_a_stream_of_events(self, client: httpx2.AsyncClient):
         response = await client.get("/ticks")
         assert response.headers["content-type"] == "text/event-stream"

@@ -46,6 +46,7 @@ class Call:
     __slots__ = (
         "_audit",
         "_caller",
+        "_condition_is_judged",
         "_connection",
         "_is_audited",
         "_transaction",
@@ -100,6 +101,7 @@ class Call:
         self.retry: Retry | None = None
         self._audit = audit
         self._is_audited = False
+        self._condition_is_judged = False
         self._caller: Caller | None = None
         self._verify: Callable[[], Awaitable[Caller]] | None = None
         self._connection: Any = None
@@ -191,6 +193,7 @@ class Call:
 
     def check_if_match(self, etag: str, *, required: bool = False) -> None:
         """Refuse a change made against another version of the resource than the present one."""
+        self._condition_is_judged = True
         wanted = self.header("if-match")
         if wanted is None:
             if required:
@@ -199,6 +202,13 @@ class Call:
         tags = [tag.strip() for tag in wanted.split(",")]
         if "*" not in tags and quoted(etag) not in tags:
             raise PreconditionFailed(f"The resource has changed: its ETag is {quoted(etag)} now.")
+
+    def refuse_unjudged_condition(self) -> None:
+        """A resource without an ETag matches no tag, so a change of it on that condition does not happen."""
+        wanted = self.header("if-match")
+        if self._condition_is_judged or self.operation.method == "POST" or wanted is None or wanted.strip() == "*":
+            return
+        raise PreconditionFailed("The resource carries no ETag, so none can match.")
 
 
 def quoted(etag: str) -> str:

@@ -247,6 +247,7 @@ class Edge:
                     await call.begin()
                 outcome = self._reply(call, await operation.handler(call, **arguments))
                 if call.in_transaction:
+                    call.refuse_unjudged_condition()
                     await call.record_audit(outcome.status)
                     if call.retry is not None:
                         await call.retry.finish(call.db, StoredAnswer(outcome.status, outcome.headers, outcome.body))
