@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.auctions.conftest import Market, bid, wire
 
+from gridloom.edge.paging import encode_cursor
+
 
 class TestAnAuction:
     async def test_runs_from_not_started_to_won_and_lost(self, market: Market):
@@ -120,6 +122,15 @@ class TestAnAuction:
         assert (await second.trader.get("/auctions")).json() == []
         assert [item["id"] for item in (await first.trader.get("/auctions")).json()] == [auction]
         assert (await second.trader.get(f"/auctions/{uuid.uuid4()}")).status_code == 404
+
+    async def test_answers_a_cursor_that_nobody_gave_out(self, market: Market):
+        auction = await market.auction()
+        trader = market.traders[0].trader
+        for place, status in ((2**31, 200), (2**63, 400)):
+            answer = await trader.get(f"/auctions/{auction}/bids", params={"cursor": encode_cursor(place)})
+            assert answer.status_code == status, answer.text
+        far = ("9999-12-31T23:59:59-12:00", uuid.uuid4())
+        assert (await trader.get("/auctions", params={"cursor": encode_cursor(far)})).status_code == 400
 
     async def test_can_be_listed_by_status(self, still_market: Market):
         market = still_market

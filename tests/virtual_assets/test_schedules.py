@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.virtual_assets.conftest import QUARTER, wire
 
+from gridloom.edge.paging import encode_cursor
+
 
 def problem(answer, status, kind):
     assert answer.status_code == status, answer.text
@@ -210,6 +212,15 @@ class TestHistory:
         assert [point["power"] for point in change["schedule"]] == [-100, -200]
         assert change["schedule"][0]["time"] == battery.asset["start"]
         assert versions[0]["acceptedAt"] >= versions[1]["acceptedAt"]
+
+    async def test_answers_a_cursor_that_nobody_gave_out(self, make_battery):
+        battery = await make_battery()
+        for path in ("schedule-history", "adjustments"):
+            for place in (2**31, -(2**31) - 1, 2**62):
+                answer = await battery.client.get(f"{battery.url}/{path}", params={"cursor": encode_cursor(place)})
+                assert answer.status_code == 200, answer.text
+            answer = await battery.client.get(f"{battery.url}/{path}", params={"cursor": encode_cursor(2**63)})
+            assert answer.status_code == 400
 
     async def test_answers_the_schedule_as_it_stood_at_any_moment(self, make_battery):
         battery = await make_battery()

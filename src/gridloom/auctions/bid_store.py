@@ -81,7 +81,7 @@ async def read_own_bids(
     rows = await db.fetch(
         f"""
         select {_BID} from auction_bid b
-        where b.auction_id = $1 and b.organisation_id = $2 and ($3::int is null or b.sequence < $3)
+        where b.auction_id = $1 and b.organisation_id = $2 and ($3::bigint is null or b.sequence < $3)
         order by b.position desc limit $4
         """,  # noqa: S608
         auction_id,

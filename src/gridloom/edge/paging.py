@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -12,12 +14,13 @@ import msgspec
 from msgspec import Meta
 
 from gridloom.edge.answers import Page
-from gridloom.edge.wire import QueryParameters, parameter_refused
+from gridloom.edge.wire import QueryParameters, accept_day, accept_instant, parameter_refused
 
 T = TypeVar("T")
 K = TypeVar("K")
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="The most items to answer")]
+LARGEST_PLACE = 2**63 - 1
 Cursor = Annotated[str, Meta(min_length=1, max_length=2000, description="Where to go on, from the Link header")]
 
 
@@ -50,9 +53,32 @@ def decode_cursor(cursor: str, place: type[K]) -> K:
         raw = base64.b64decode(padded, altchars=b"-_", validate=True)
         if b"\\u0000" in raw:
             raise ValueError
-        return msgspec.json.decode(raw, type=place)
-    except (binascii.Error, UnicodeError, ValueError, msgspec.MsgspecError):
+        decoded = msgspec.json.decode(raw, type=place)
+        _refuse_out_of_bounds(decoded)
+    except (binascii.Error, UnicodeError, RecursionError, ValueError, msgspec.MsgspecError):
         raise parameter_refused("query", "cursor", "is not one that this service gave out") from None
+    return decoded
+
+
+def _refuse_out_of_bounds(place: Any) -> None:
+    """Anybody can write a cursor: what no column can hold would fail in the database instead of here."""
+    if isinstance(place, msgspec.Struct):
+        place = msgspec.structs.astuple(place)
+    if isinstance(place, tuple | list):
+        for part in place:
+            _refuse_out_of_bounds(part)
+    elif isinstance(place, datetime):
+        if place.tzinfo is None:
+            raise ValueError
+        accept_instant(place)
+    elif isinstance(place, date):
+        accept_day(place)
+    elif isinstance(place, int | Decimal) and not _is_storable(place):
+        raise ValueError
+
+
+def _is_storable(number: int | Decimal) -> bool:
+    return Decimal(number).is_finite() and -LARGEST_PLACE <= number <= LARGEST_PLACE
 
 
 def next_link(target: str, cursor: str) -> str:

@@ -35,7 +35,7 @@ async def read_versions(
     """The newest first."""
     rows = await db.fetch(
         """select version, kind, accepted_at, author_kind, author_id, block_id from schedule_version
-           where asset_key = $1 and ($2::int is null or version < $2)
+           where asset_key = $1 and ($2::bigint is null or version < $2)
              and ($4::timestamptz is null or accepted_at >= $4) and ($5::timestamptz is null or accepted_at < $5)
            order by version desc limit $3""",
         key,
@@ -122,7 +122,7 @@ async def read_adjustments(
 ) -> list[Adjustment]:
     rows = await db.fetch(
         """select period, accepted_kw, adjusted_kw, reason from schedule_adjustment
-           where asset_key = $1 and period >= $2 and period < $3 and ($4::int is null or period > $4)
+           where asset_key = $1 and period >= $2 and period < $3 and ($4::bigint is null or period > $4)
            order by period limit $5""",
         key,
         first,

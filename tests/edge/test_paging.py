@@ -1,0 +1,48 @@
+"""Cursors that nobody gave out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from gridloom.edge.paging import decode_cursor, encode_cursor
+from gridloom.kernel.problem import BadRequest
+
+
+class Place(msgspec.Struct, array_like=True):
+    moment: datetime
+    number: int
+
+
+class TestACursor:
+    @pytest.mark.parametrize(
+        ("kind", "place"),
+        [
+            (int, 2**63),
+            (int, -(2**63)),
+            (tuple[Decimal, int], ("1e999", 1)),
+            (tuple[Decimal, int], ("NaN", 1)),
+            (tuple[datetime, UUID], ("9999-12-31T23:59:59.999999-12:00", UUID(int=1))),
+            (tuple[datetime, UUID], ("0001-01-01T00:00:00+12:00", UUID(int=1))),
+            (tuple[datetime, UUID], ("2026-01-01T00:00:00", UUID(int=1))),
+            (Place, ["2026-01-01T00:00:00Z", 2**64]),
+            (str, "a\0b"),
+        ],
+    )
+    def test_that_holds_what_no_column_can_is_refused(self, kind: Any, place: Any) -> None:
+        with pytest.raises(BadRequest) as refusal:
+            decode_cursor(encode_cursor(place), kind)
+        assert refusal.value.errors[0].pointer == "query:cursor"
+
+    def test_holds_any_place_that_was_given_out(self) -> None:
+        for kind, place in (
+            (int, 2**40),
+            (tuple[Decimal, int], (Decimal("10000000.00"), 7)),
+            (tuple[datetime, UUID], (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=5))),
+        ):
+            assert decode_cursor(encode_cursor(place), kind) == place  # type: ignore[arg-type]
