@@ -292,3 +292,29 @@ class TestTooMuch:
         monkeypatch.setattr(arrow_limits, "MOST_UNPACKED_BYTES", 2 << 20)
         with pytest.raises(PayloadTooLarge):
             read(body, ARROW)
+
+    @pytest.mark.parametrize(
+        ("body", "media_type"),
+        [
+            (b"[" + b",".join([b"{}"] * 2_100_000) + b"]", JSON),
+            (b"[" + b"0," * 6_100_000 + b"0]", JSON),
+            (b"{}\n" * 2_100_000, NDJSON),
+            (b"0\n" * 8_100_000, NDJSON),
+            (b"{" + b",".join(b'"s%d":{}' % number for number in range(100_001)) + b"}", JSON),
+        ],
+    )
+    def test_is_not_even_unpacked(self, body: bytes, media_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        for unpacking in ("json_rows._loose_rows", "json_columns._loose_pieces"):
+            monkeypatch.delattr(f"gridloom.monitoring.{unpacking}")
+        with pytest.raises(TooManyPoints):
+            read(body, media_type)
+
+    def test_is_a_table_of_more_columns_than_an_asset_has_signals(self) -> None:
+        doubled = ",".join(f"a{number // 2}" for number in range(200_000)).encode()
+        for body in (doubled, b"," * 20_000_000, doubled[:300_000].rpartition(b",")[0] + b"\n"):
+            with pytest.raises(BadRequest, match="4096"):
+                read(body, CSV)
+        names = [f"a{number // 2}" for number in range(20_000)]
+        table = pa.Table.from_arrays([pa.array([1.0])] * len(names), names=names)
+        with pytest.raises(BadRequest, match="4096"):
+            read(arrow_stream(table), ARROW)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -125,6 +126,21 @@ class TestCrowd:
         monkeypatch.setattr(decoding, "MOST_ROWS", 3)
         errors = refusal(FCR_AWARDS, b"[" + b"{}," * 50 + b"{}]").errors
         assert [error.pointer for error in errors] == ["/0/deliveryDay"]
+
+
+class TestATableOfFarTooMuch:
+    @pytest.mark.parametrize("body", [b"a," * 20_000_000, b"a," * 4_000 + b"a\n", b"a\r" * 2_000_000])
+    def test_is_refused_before_its_names_are_compared(self, body: bytes) -> None:
+        began = time.process_time()
+        with pytest.raises((BadRequest, PayloadTooLarge)):
+            decode_rows(WHOLESALE_TRADES, body, CSV)
+        assert time.process_time() - began < 2
+
+    def test_is_a_parquet_file_of_thousands_of_columns(self) -> None:
+        sink = io.BytesIO()
+        pq.write_table(pa.table({f"c{number}": [1] for number in range(2_000)}), sink)
+        with pytest.raises(BadRequest, match="2000 columns"):
+            decode_rows(WHOLESALE_TRADES, sink.getvalue(), PARQUET)
 
 
 class TestCSV:

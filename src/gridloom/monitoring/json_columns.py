@@ -11,8 +11,11 @@ import pyarrow as pa
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.monitoring import timestamps
 from gridloom.monitoring.codec import Times, Values
-from gridloom.monitoring.columns import Columns, Faults, check_count
+from gridloom.monitoring.columns import Columns, Faults, TooManyPoints, check_count
 from gridloom.monitoring.json_faults import check_keys, escaped, loose_numbers, loose_times, mapping, read, unreadable
+
+MOST_SERIES = 100_000
+"""Each costs some work of its own, however few points it has."""
 
 
 class _Column(msgspec.Struct, forbid_unknown_fields=True):
@@ -26,6 +29,8 @@ _texts_decoder = msgspec.json.Decoder(list[str])
 
 
 def from_columns(body: bytes, *, many: bool) -> Columns:
+    if len(body) > MOST_SERIES and body.count(b"{") > MOST_SERIES:
+        raise TooManyPoints(f"JSON in columns carries at most {MOST_SERIES:,} series; rows and Arrow carry more.")
     try:
         assets = _asset_columns_decoder.decode(body) if many else {"": _columns_decoder.decode(body)}
         known: dict[bytes, tuple[Times, Faults]] = {}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from gridloom.monitoring import json_columns, json_rows, tables
-from gridloom.monitoring.columns import check_count, settle
-from gridloom.monitoring.model import Received
+from gridloom.monitoring.columns import TooManyPoints, check_count, settle
+from gridloom.monitoring.model import MOST_POINTS, Received
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
@@ -20,6 +20,8 @@ MEDIA_TYPES: Final = (JSON, NDJSON, CSV, ARROW)
 
 def parse(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received:
     """`many` bodies name the asset of each point; no point may lie after `latest_us`."""
+    if media_type in (JSON, NDJSON):
+        _refuse_implausible(body)
     if media_type == CSV:
         columns = tables.from_csv(body, many=many)
     elif media_type == ARROW:
@@ -32,3 +34,11 @@ def parse(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Receiv
         columns = json_columns.from_columns(body, many=many)
     check_count(len(columns))
     return settle(columns, latest_us)
+
+
+def _refuse_implausible(body: bytes) -> None:
+    """Unpacked, `{}` takes thirty times the room that it takes in a body: what holds far more things than the points
+    allowed could need is not unpacked at all."""
+    for sign, most in ((b"{", 2 * MOST_POINTS), (b",", 6 * MOST_POINTS), (b"\n", 8 * MOST_POINTS)):
+        if len(body) > most and body.count(sign) > most:
+            raise TooManyPoints(f"The request holds far more than {MOST_POINTS:,} points.")

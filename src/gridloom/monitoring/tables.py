@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from gridloom.monitoring.model import MOST_SIGNALS, Reason
 
 ASSET = "physicalAssetID"
 MOST_CELLS_A_POINT = 4
+MOST_COLUMNS = MOST_SIGNALS + 2
+LONGEST_HEADER_BYTES = 100 * MOST_COLUMNS
 _LONG = {"signal", "time", "value"}
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 _FACTORS = {"s": 1_000_000, "ms": 1000, "us": 1}
@@ -25,7 +28,10 @@ _FACTORS = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 def from_csv(body: bytes, *, many: bool) -> Columns:
     body = body.removeprefix(b"\xef\xbb\xbf")
-    header_line, _, _ = body.partition(b"\n")
+    end = body.find(b"\n", 0, LONGEST_HEADER_BYTES)
+    if end < 0 and len(body) > LONGEST_HEADER_BYTES:
+        raise BadRequest(f"The first line of the CSV names at most {MOST_SIGNALS} columns.")
+    header_line = body if end < 0 else body[:end]
     try:
         header = next(csv.reader([header_line.decode().strip()]), [])
     except (UnicodeDecodeError, csv.Error) as error:
@@ -65,9 +71,11 @@ def from_arrow(body: bytes, *, many: bool) -> Columns:
 
 
 def _check_header(names: list[str], *, many: bool) -> None:
+    if len(names) > MOST_COLUMNS:
+        raise BadRequest(f"A table holds at most {MOST_SIGNALS} signals.")
     found = set(names)
     if len(found) != len(names):
-        twice = sorted(name for name in found if names.count(name) > 1)
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
         raise BadRequest(
             "Every column has its own name.", [FieldError(f"/{name}", "stands there twice") for name in twice]
         )
@@ -82,8 +90,6 @@ def _check_header(names: list[str], *, many: bool) -> None:
             errors = [FieldError(f"/{name}", "is missing") for name in missing]
             errors += [FieldError(f"/{name}", "is not known beside signal, time and value") for name in unknown]
             raise BadRequest("The columns are not those of points.", errors)
-    elif len(names) > MOST_SIGNALS + 2:
-        raise BadRequest(f"A table holds at most {MOST_SIGNALS} signals.")
 
 
 def _from_table(table: pa.Table, *, many: bool) -> Columns:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
+from itertools import islice
 from typing import Any, Final, get_type_hints
 from uuid import UUID
 
@@ -24,6 +25,8 @@ from gridloom.settlements.model import FactKind, Row
 MOST_ROWS: Final = 100_000
 MOST_ERRORS: Final = 100
 MOST_FIELDS: Final = 10
+MOST_COLUMNS: Final = 100
+LONGEST_HEADER: Final = 10_000
 MOST_DECODED_BYTES: Final = 512 * 1024 * 1024
 BULK_FORMATS: Final = (JSON, NDJSON, CSV, PARQUET)
 
@@ -109,9 +112,11 @@ def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
         raise BadRequest("The body is not CSV in UTF-8.", errors=[FieldError("", "not UTF-8")]) from None
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
+        if not {"\n", "\r"} & set(text[:LONGEST_HEADER]) and len(text) > LONGEST_HEADER:
+            raise csv.Error("its first line is too long")
         names = next(lines, [])
         _check_names(row, names)
-        cells = [line for line in lines if line]
+        cells = list(islice((line for line in lines if line), MOST_ROWS + 1))
     except csv.Error as fault:
         raise BadRequest(f"The body is not CSV: {fault}.", errors=[FieldError("", str(fault))]) from None
     _refuse_too_many(len(cells))
@@ -180,6 +185,8 @@ def _plain(cell: Any) -> Any:
 
 def _check_names(row: type[Row], names: Sequence[str]) -> None:
     known = {field.encode_name: field.required for field in msgspec.structs.fields(row)}
+    if len(names) > MOST_COLUMNS:
+        raise BadRequest(f"A row has up to {len(known)} fields, and this table {len(names)} columns.")
     errors = [FieldError(f"/0/{escape(name)}", "is not a field of this request") for name in names if name not in known]
     errors += [FieldError(f"/0/{name}", "is missing") for name, needed in known.items() if needed and name not in names]
     errors += [FieldError(f"/0/{escape(name)}", "is given twice") for name in {n for n in names if names.count(n) > 1}]
