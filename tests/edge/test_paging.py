@@ -45,4 +45,4 @@ class TestACursor:
             (tuple[Decimal, int], (Decimal("10000000.00"), 7)),
             (tuple[datetime, UUID], (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=5))),
         ):
-            assert decode_cursor(encode_cursor(place), kind) == place  # type: ignore[arg-type]
+            assert decode_cursor(encode_cursor(place), kind) == place
