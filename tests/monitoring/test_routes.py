@@ -125,6 +125,8 @@ class TestWriting:
         assert answer.status_code == 403
         unknown = await owner.engineer.post("/monitoring/datapoints", json={asset: column, str(uuid4()): column})
         assert unknown.status_code == 404
+        refused = [{"physicalAssetID": str(uuid4()), "signal": "x", "time": "never", "value": 1}]
+        assert (await owner.engineer.post("/monitoring/datapoints", json=refused)).status_code == 404
         assert (await read(owner, asset, start=DAY[0], end=DAY[1]))["data"] == {}
 
     async def test_may_be_repeated_safely_with_a_key(self, owner: Any, asset: str) -> None:

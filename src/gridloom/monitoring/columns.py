@@ -97,13 +97,13 @@ def settle(columns: Columns, latest_us: int) -> Received:
         asset_codes = asset_codes[good] if asset_codes is not None else None
     points: dict[UUID | None, Points] = {}
     if not len(times):
-        return Received(points, len(columns), refusals)
+        return Received(points, len(columns), refusals, assets)
     if asset_codes is None:
         points[None] = Points(columns.names, codes, times, values)
-        return Received(points, len(columns), refusals)
+        return Received(points, len(columns), refusals, assets)
     for asset_code, chosen in _grouped(asset_codes):
         points[assets[asset_code]] = Points(columns.names, codes[chosen], times[chosen], values[chosen])
-    return Received(points, len(columns), refusals)
+    return Received(points, len(columns), refusals, assets)
 
 
 def _count(columns: Columns, refusals: Refusals) -> None:

@@ -148,6 +148,8 @@ class Received:
     points: dict[UUID | None, Points]
     count: int
     refusals: Refusals
+    assets: Sequence[UUID] = ()
+    """Every asset that the body names, also those of which no point is left."""
 
 
 @dataclass(frozen=True, slots=True)

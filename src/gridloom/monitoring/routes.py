@@ -149,8 +149,7 @@ async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
     reception = call.resources[Reception]
     received = await receive(call, body, reception, many=True)
     keys: dict[UUID | None, int] = {}
-    for asset_id in received.points:
-        assert asset_id is not None
+    for asset_id in received.assets:
         keys[asset_id] = (await asset_reach(call.pool, call.caller, asset_id, CREATE)).key
     db = await call.begin()
     stored = await write(db, received, keys, reception.now_us)
