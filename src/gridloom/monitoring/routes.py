@@ -32,7 +32,7 @@ from gridloom.monitoring.latest import point_of, unpack
 from gridloom.monitoring.model import EARLIEST_US, LATEST_US, STANDARD_SIGNALS, instant_of, microseconds, signal_type
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.receiving import Reception, receive, refusals_of, write
-from gridloom.monitoring.stream import TelemetryHub, place_of, stream_points
+from gridloom.monitoring.stream import MOST_STREAMS, TelemetryHub, place_of, stream_points
 from gridloom.monitoring.summing import sum_signals
 from gridloom.monitoring.views import (
     MANY_ASSETS_BODY,
@@ -255,6 +255,7 @@ async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) 
     tag=TAG,
     access=READ,
     produces=(EVENT_STREAM,),
+    problems=(TooManyRequests,),
 )
 async def follow_datapoints(call: Call, physical_asset_id: UUID, query: SelectionQuery) -> EventStream:
     """First an event `latest` with the last point of each signal, then an event `datapoints` with the columns of
@@ -269,6 +270,8 @@ async def follow_datapoints(call: Call, physical_asset_id: UUID, query: Selectio
     wanted = frozenset(query.datapoints) if query.datapoints is not None else None
     place = None if asked is None else place_of(asked)
     hub = call.resources[TelemetryHub]
+    if hub.streams >= MOST_STREAMS:
+        raise TooManyRequests(f"There are {MOST_STREAMS} open streams here; try another replica.", retry_after_s=30)
     return EventStream(stream_points(call, hub, physical_asset_id, reach.key, wanted, place))
 
 

@@ -32,6 +32,8 @@ HEARTBEAT_S = 15.0
 WATCHED_FOR = timedelta(seconds=90)
 RETRY_MS = 2000
 AT_ONCE = 64
+MOST_STREAMS = 2000
+"""Open streams of one process."""
 _ID = re.compile(r"(\d{1,18})-(\d{4}-\d\d-\d\d)")
 _FIRST_DAY = date(1970, 1, 1)
 
@@ -51,6 +53,10 @@ class TelemetryHub:
         for key in keys:
             for event in self._waiting.get(key, ()):
                 event.set()
+
+    @property
+    def streams(self) -> int:
+        return sum(map(len, self._waiting.values()))
 
     @contextmanager
     def follow(self, asset_key: int) -> Iterator[asyncio.Event]:
