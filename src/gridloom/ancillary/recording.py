@@ -15,6 +15,7 @@ from gridloom.ancillary.rules import BidNotStanding, ContradictsResult, UnknownB
 from gridloom.ancillary.store import StoredBid
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
+from gridloom.kernel.instant import written
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
@@ -138,7 +139,7 @@ def _check_standing(one: _Given, bid: StoredBid, before: StoredResult | None) ->
         detail = f"The bid {bid.id} is {bid.status}."
         raise BidNotStanding(detail, errors=[FieldError(f"{one.pointer}/bidID", detail)])
     if before is not None and not one.is_correction:
-        detail = f"The bid {bid.id} has another result for {one.key}, recorded at {before.recorded_at.isoformat()}."
+        detail = f"The bid {bid.id} has another result for {one.key}, recorded at {written(before.recorded_at)}."
         raise ContradictsResult(detail, errors=[FieldError(one.pointer, detail)])
 
 

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from gridloom.ancillary.model import MOST_KEYS, BidStatus, NewBid, NewResult
 from gridloom.ancillary.products import Market, ProductKey, parse_product_key, product_key
+from gridloom.kernel.instant import written
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, FCR, AvailabilitySeries
 
@@ -147,7 +148,7 @@ def check_gate(key: ProductKey, closure: datetime, now: datetime, pointer: str =
     """The closing instant itself is already too late."""
     if now < closure:
         return
-    detail = f"{key} closed at {closure.isoformat()}; it is {now.isoformat(timespec='milliseconds')}."
+    detail = f"{key} closed at {written(closure)}; it is {written(now)}."
     raise ProductGateClosed(detail, errors=[FieldError(f"{pointer}/deliveryDay", detail)] if pointer else [])
 
 

@@ -45,6 +45,7 @@ from gridloom.edge import Answer, Call, Caller, Page, Paging, operation
 from gridloom.events.model import NewEvent
 from gridloom.identity.permissions import Permission
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.instant import written
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
 from gridloom.kernel.window import Window
 
@@ -341,4 +342,4 @@ def _not_invited(auction_id: UUID) -> Forbidden:
 
 def _moment(moment: datetime | None) -> str:
     assert moment is not None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return written(moment)

@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from gridloom.auctions.model import Auction, AuctionState, AuctionStatus, BackingShare, Bid, BidFate, Item, Outcome
+from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
@@ -50,11 +51,11 @@ def check_terms(opening: Window, item: Item, backing: Sequence[BackingShare], no
     for name, moment in (("start", item.delivery.start), ("end", item.delivery.end)):
         if not is_period_start(moment):
             raise BadRequest(
-                f"The delivery window is made of quarter-hours, and {moment.isoformat()} is not on one.",
+                f"The delivery window is made of quarter-hours, and {written(moment)} is not on one.",
                 errors=[FieldError(f"/item/{name}", "is not on a 15-minute boundary")],
             )
     if opening.end <= now:
-        raise unfit("/end", f"the auction would be over already: it is {now.isoformat(timespec='seconds')}")
+        raise unfit("/end", f"the auction would be over already: it is {written(now)}")
     if item.delivery.start < opening.end:
         raise unfit("/item/start", "delivery would begin before the auction closes")
     seen: set[object] = set()

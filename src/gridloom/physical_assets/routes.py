@@ -11,6 +11,7 @@ from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.reach import asset_reach, organisation_reach
 from gridloom.identity.store.grants import insert_asset, put_grant
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.instant import written
 from gridloom.kernel.problem import FieldError, NotFound
 from gridloom.physical_assets import store
 from gridloom.physical_assets.availability.changes import announce_change
@@ -122,7 +123,7 @@ async def read_parameters(call: Call, physical_asset_id: UUID, query: Parameters
         return Answer((await store.read_asset(call.db, reach.key)).asset.parameters, etag=str(latest))
     found = await store.read_parameters_at(call.db, reach.key, query.at)
     if found is None:
-        raise NotFound(f"No parameters of the asset were in force at {query.at.isoformat()}.")
+        raise NotFound(f"No parameters of the asset were in force at {written(query.at)}.")
     return Answer(found, etag=str(latest))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from gridloom.database.after_commit import transaction
 from gridloom.database.pool import Database, Pool
 from gridloom.jobs.stepping import run_due_platform_jobs
+from gridloom.kernel.instant import written
 from gridloom.kernel.problem import Problem, Unavailable
 from gridloom.sandbox import store
 
@@ -36,7 +37,7 @@ async def _move(pool: Pool, turn: Database, to: datetime | None, by: timedelta |
     now = await store.read_now(turn)
     target = to if to is not None else now + (by or timedelta())
     if target < now:
-        raise ClockMovesForward(f"It is {now.astimezone(UTC).isoformat(timespec='seconds')} already.")
+        raise ClockMovesForward(f"It is {written(now)} already.")
 
     async def set_clock(moment: datetime) -> None:
         await store.set_clock(pool, moment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from gridloom.kernel.instant import written
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import Rating, greatest_rating
@@ -68,6 +69,6 @@ def in_words(body: NewUnavailability) -> str:
     volume = body.volume
     return (
         f"{volume.power_capacity.charge:g} kW of charging, {volume.power_capacity.discharge:g} kW of discharging and "
-        f"{volume.energy_capacity:g} kWh are missing from {body.start.isoformat()} to {body.end.isoformat()}."
+        f"{volume.energy_capacity:g} kWh are missing from {written(body.start)} to {written(body.end)}."
         + (f"\n{body.description}" if body.description else "")
     )

@@ -8,6 +8,7 @@ from uuid import UUID
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID, uuid7
+from gridloom.kernel.instant import written
 from gridloom.kernel.problem import Problem
 from gridloom.physical_assets.availability.series import AvailabilitySeries, availability
 from gridloom.physical_assets.availability.store import load_circumstances
@@ -146,8 +147,8 @@ def _told(physical: PhysicalTerms, asked: Capacity, shortage: Shortage) -> dict[
 
     return {
         "physicalAssetID": str(physical.id),
-        "start": shortage.start.isoformat().replace("+00:00", "Z"),
-        "end": shortage.end.isoformat().replace("+00:00", "Z"),
+        "start": written(shortage.start),
+        "end": written(shortage.end),
         "asked": wire(asked),
         "available": wire(shortage.available),
         "promised": wire(shortage.promised),

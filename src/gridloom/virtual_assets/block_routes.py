@@ -11,6 +11,7 @@ import numpy as np
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import ARROW, BULK_BODY_LIMIT, CSV, JSON, PARQUET, Answer, Call, Page, Stream, operation
 from gridloom.identity.reach import organisation_reach
+from gridloom.kernel.instant import written
 from gridloom.kernel.problem import NotFound
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.availability import Availability, load_available
@@ -239,7 +240,7 @@ async def _version_as_of(db: Database, asset: VirtualAsset, moment: datetime | N
         return None
     version = await version_at(db, asset.key, moment)
     if version is None:
-        raise NotFound(f"The virtual asset was not there yet at {moment.isoformat().replace('+00:00', 'Z')}.")
+        raise NotFound(f"The virtual asset was not there yet at {written(moment)}.")
     return version
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from gridloom.kernel.ids import BlockID, uuid7
+from gridloom.kernel.instant import written
 from gridloom.kernel.problem import Problem
 from gridloom.virtual_assets.grid import period_start
 from gridloom.virtual_assets.model import Block, Market
@@ -114,7 +115,7 @@ def carve(
         if missing_charge_kw > POWER_TOLERANCE_KW or missing_discharge_kw > POWER_TOLERANCE_KW:
             held = [host for host in hosts if host.overlaps(cut, cut_end)]
             raise NoWholesalePower(
-                f"From {period_start(cut).isoformat().replace('+00:00', 'Z')} on, WHOLESALE blocks hold "
+                f"From {written(period_start(cut))} on, WHOLESALE blocks hold "
                 f"{sum(host.charge_kw for host in held):g} kW of charging and "
                 f"{sum(host.discharge_kw for host in held):g} kW of discharging power, "
                 f"and {charge_kw:g} and {discharge_kw:g} kW are asked for."

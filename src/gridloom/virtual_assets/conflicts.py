@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.kernel.instant import written
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries
 from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_conflicts
@@ -83,7 +84,7 @@ def _conflict(
         power=float(power_kw[worst]),
         available=float(limit_kw[worst]),
         detail=(
-            f"The block's schedule asks for {power_kw[worst]:g} kW at {period_start(offset + worst).isoformat()}, "
+            f"The block's schedule asks for {power_kw[worst]:g} kW at {written(period_start(offset + worst))}, "
             f"where {limit_kw[worst]:g} kW are available."
         ),
     )

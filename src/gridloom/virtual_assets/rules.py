@@ -10,6 +10,7 @@ from uuid import UUID
 
 import numpy as np
 
+from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.virtual_assets.grid import Floats, Ints, period_number_from, period_numbers, period_start
@@ -136,7 +137,7 @@ class Points:
 
 
 def wire_time(period: int) -> str:
-    return period_start(period).isoformat().replace("+00:00", "Z")
+    return written(period_start(period))
 
 
 def read_points(times: Sequence[datetime], power_kw: Floats, block: Block) -> Points:

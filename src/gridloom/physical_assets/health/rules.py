@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from gridloom.kernel.instant import written
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, AvailabilitySeries
 from gridloom.physical_assets.conflicts import Conflict
 from gridloom.physical_assets.health.model import CheckName, HealthCheck, HealthStatus
@@ -46,7 +47,7 @@ def check_telemetry(latest: LatestTelemetry | None, now: datetime) -> HealthChec
             name=CheckName.TELEMETRY, status=HealthStatus.UNKNOWN, detail="Nothing has ever been measured."
         )
     if now - latest.time > STALE_AFTER:
-        detail = f"The last measurement is from {latest.time.isoformat()}, more than 15 minutes ago."
+        detail = f"The last measurement is from {written(latest.time)}, more than 15 minutes ago."
         return HealthCheck(name=CheckName.TELEMETRY, status=HealthStatus.UNKNOWN, detail=detail)
     return HealthCheck(name=CheckName.TELEMETRY, status=HealthStatus.OK, detail="Measurements are fresh.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gridloom.database.pool import Database
+from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import PERIOD
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries
@@ -41,7 +42,7 @@ def _conflict(stretch: list[Excess]) -> Conflict:
         power=worst.power_kw,
         available=worst.available_kw,
         detail=(
-            f"The schedule asks for {worst.power_kw:g} kW at {worst.period.isoformat()}, "
+            f"The schedule asks for {worst.power_kw:g} kW at {written(worst.period)}, "
             f"where {worst.available_kw:g} kW are available."
         ),
     )

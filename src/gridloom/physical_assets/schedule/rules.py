@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import PERIOD, is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
@@ -34,11 +35,11 @@ def scheduled_window(points: Sequence[NewSchedulePoint], asked: Window | None) -
     for position, point in enumerate(points):
         pointer = f"/schedule/{position}/time"
         if not is_period_start(point.time):
-            _refuse(pointer, f"{point.time.isoformat()} is not the start of a 15-minute period.")
+            _refuse(pointer, f"{written(point.time)} is not the start of a 15-minute period.")
         if point.time in seen:
-            _refuse(pointer, f"{point.time.isoformat()} is given twice.")
+            _refuse(pointer, f"{written(point.time)} is given twice.")
         if asked is not None and point.time not in asked:
-            _refuse(pointer, f"{point.time.isoformat()} is outside the window of the query.")
+            _refuse(pointer, f"{written(point.time)} is outside the window of the query.")
         seen.add(point.time)
     first, last = min(seen), max(seen)
     if last - first > LONGEST:
@@ -63,12 +64,10 @@ def check_available(points: Sequence[NewSchedulePoint], series: AvailabilitySeri
     point, row = points[position], rows[position]
     able = row[DISCHARGE] if point.power > 0 else row[CHARGE]
     verb = "export" if point.power > 0 else "import"
-    detail = (
-        f"In the period from {point.time.isoformat()} the asset can {verb} {able:g} kW, not {abs(point.power):g} kW."
-    )
+    detail = f"In the period from {written(point.time)} the asset can {verb} {able:g} kW, not {abs(point.power):g} kW."
     raise PowerNotAvailable(
         detail,
         errors=[FieldError(f"/schedule/{position}/power", detail)],
-        period=point.time.isoformat().replace("+00:00", "Z"),
+        period=written(point.time),
         available=float(able),
     )

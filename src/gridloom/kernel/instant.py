@@ -1,0 +1,12 @@
+"""How a moment is written, in answers and in sentences alike."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def written(moment: datetime) -> str:
+    """RFC 3339 in UTC with `Z`: whole seconds, or milliseconds where there are any."""
+    utc = moment.astimezone(UTC)
+    precision = "milliseconds" if utc.microsecond >= 1000 else "seconds"
+    return utc.isoformat(timespec=precision).replace("+00:00", "Z")
