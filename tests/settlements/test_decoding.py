@@ -19,6 +19,7 @@ from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.settlements import decoding
 from gridloom.settlements.decoding import decode_rows
 from gridloom.settlements.model import FCR_AWARDS, WHOLESALE_TRADES, FactKind
+from gridloom.settlements.rules import read_columns
 
 ASSET = "0198f0a4-5b6c-7d8e-9f00-112233445566"
 TRADE = {
@@ -85,6 +86,14 @@ class TestEveryFormat:
         rows = [AWARD, {**AWARD, "capacity": -1}, AWARD, {**AWARD, "deliveryDay": "2026-02-30"}]
         pointers = [error.pointer for error in refusal(FCR_AWARDS, write(rows), media_type).errors]
         assert pointers == ["/1/capacity", "/3/deliveryDay"]
+
+    @pytest.mark.parametrize(("media_type", "write"), FORMATS)
+    def test_names_rows_that_break_a_rule_beside_those_that_cannot_be_read(self, media_type: str, write: Any) -> None:
+        off_grid, unread = {**TRADE, "time": "2026-03-29T00:07:00Z"}, {**TRADE, "side": "HOLD"}
+        rows = [TRADE, off_grid, unread, TRADE, {**TRADE, "price": 1.005}]
+        with pytest.raises(BadRequest) as caught:
+            read_columns(WHOLESALE_TRADES, write(rows), media_type)
+        assert [error.pointer for error in caught.value.errors] == ["/1/time", "/2/side", "/4/price"]
 
     @pytest.mark.parametrize(("media_type", "write"), FORMATS)
     def test_refuses_what_is_not_a_field(self, media_type: str, write: Any) -> None:

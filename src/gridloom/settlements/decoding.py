@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -31,8 +31,27 @@ MOST_DECODED_BYTES: Final = 512 * 1024 * 1024
 BULK_FORMATS: Final = (JSON, NDJSON, CSV, PARQUET)
 
 
+class FaultyRows(Exception):
+    """Rows that cannot be read, up to a hundred of them with their fault, beside those that can."""
+
+    def __init__(self, errors: Sequence[FieldError], total: int, sound: Mapping[int, Row]) -> None:
+        super().__init__(errors, total)
+        self.errors = errors
+        self.total = total
+        self.sound = sound
+        """The other rows by their place in the request."""
+
+
 def decode_rows(kind: FactKind, body: bytes, media_type: str) -> Sequence[Row]:
-    """The rows of a bulk request; all its faults, up to a hundred, in one refusal."""
+    """The rows of a bulk request; every row that cannot be read, up to a hundred, in one refusal."""
+    try:
+        return read_rows(kind, body, media_type)
+    except FaultyRows as faulty:
+        raise refuse_rows(faulty.errors, faulty.total) from None
+
+
+def read_rows(kind: FactKind, body: bytes, media_type: str) -> Sequence[Row]:
+    """The same for a caller who goes on to judge the rows that can be read."""
     rows = _READERS[media_type](kind.row, body)
     if not rows:
         raise BadRequest("At least one row is needed and none was sent.", errors=[FieldError("", "no rows")])
@@ -202,19 +221,19 @@ def _convert(row: type[Row], record: dict[str, Any]) -> Row:
 
 
 def _each(parts: Iterable[Any], read: Callable[[Any], Row]) -> Sequence[Row]:
-    rows: list[Row] = []
+    rows: dict[int, Row] = {}
     errors: list[FieldError] = []
     faults = 0
     for position, part in enumerate(parts):
         try:
-            rows.append(read(part))
+            rows[position] = read(part)
         except (ValueError, UnicodeDecodeError, RecursionError) as fault:
             faults += 1
             if len(errors) < MOST_ERRORS:
                 errors.append(_located(position, fault))
     if errors:
-        raise refuse_rows(errors, faults)
-    return rows
+        raise FaultyRows(errors, faults, rows)
+    return list(rows.values())
 
 
 def _located(position: int, fault: Exception) -> FieldError:

@@ -15,7 +15,7 @@ from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.problem import NotFound, Problem
 from gridloom.settlements import store
-from gridloom.settlements.decoding import BULK_FORMATS, MOST_ROWS, decode_rows
+from gridloom.settlements.decoding import BULK_FORMATS, MOST_ROWS
 from gridloom.settlements.model import (
     AFRR_ACTIVATIONS,
     AFRR_CAPACITY_AWARDS,
@@ -27,7 +27,7 @@ from gridloom.settlements.model import (
     FactKind,
 )
 from gridloom.settlements.recording import record_columns
-from gridloom.settlements.rules import DeliveryBeyondBlock, UnknownSettledAsset, columns_of
+from gridloom.settlements.rules import DeliveryBeyondBlock, UnknownSettledAsset, read_columns
 from gridloom.settlements.views import (
     AFRR_CAPACITY_LISTING,
     AFRR_ENERGY_LISTING,
@@ -73,8 +73,7 @@ def _rows_schema(kind: FactKind) -> dict[str, Any]:
 
 
 async def _record(call: Call, kind: FactKind, body: bytes) -> Counts:
-    rows = await asyncio.to_thread(decode_rows, kind, body, call.content_type)
-    columns = await asyncio.to_thread(columns_of, kind, rows)
+    columns = await asyncio.to_thread(read_columns, kind, body, call.content_type)
     db = await call.begin()
     recorded = await record_columns(db, kind, columns, by=call.caller.id)
     counts = recorded.counts

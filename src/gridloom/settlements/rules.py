@@ -13,7 +13,7 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from gridloom.kernel.problem import FieldError, Problem
-from gridloom.settlements.decoding import MOST_ERRORS, refuse_rows
+from gridloom.settlements.decoding import MOST_ERRORS, FaultyRows, read_rows, refuse_rows
 from gridloom.settlements.market_days import (
     FIRST_DAY,
     HOUR_S,
@@ -78,23 +78,47 @@ class DeliveryBeyondBlock(Problem):
 class Faults:
     """The faults found so far, the first hundred of them with their place."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: Sequence[int] | None = None) -> None:
         self.errors: list[FieldError] = []
         self.total = 0
+        self._places = places
+        """Where each row stood in the request, if others stood between them."""
 
     def add(self, positions: Sequence[int] | NDArray[np.intp], field: str, detail: str) -> None:
         self.total += len(positions)
         for position in positions[: max(0, MOST_ERRORS - len(self.errors))]:
-            self.errors.append(FieldError(f"/{int(position)}/{field}", detail))
+            place = int(position) if self._places is None else self._places[int(position)]
+            self.errors.append(FieldError(f"/{place}/{field}", detail))
 
     def raise_malformed(self) -> None:
         if self.errors:
             raise refuse_rows(self.errors, self.total)
 
 
+def read_columns(kind: FactKind, body: bytes, media_type: str) -> dict[str, Any]:
+    """A bulk body as columns; one refusal names its malformed rows, whether a field's type or a rule tells them."""
+    try:
+        rows = read_rows(kind, body, media_type)
+    except FaultyRows as faulty:
+        faults = Faults(list(faulty.sound))
+        if faulty.sound:
+            _judged(kind, list(faulty.sound.values()), faults)
+        errors = sorted([*faulty.errors, *faults.errors], key=lambda error: int(error.pointer.split("/")[1]))
+        raise refuse_rows(errors[:MOST_ERRORS], faulty.total + faults.total) from None
+    return columns_of(kind, rows)
+
+
 def columns_of(kind: FactKind, rows: Sequence[Row]) -> dict[str, Any]:
     """The rows as columns named as in the table, asset ids under `asset_id`; a 400 or 422 names every faulty row."""
     faults = Faults()
+    columns = _judged(kind, rows, faults)
+    faults.raise_malformed()
+    if kind in (FCR_AWARDS, AFRR_CAPACITY_AWARDS):
+        _settle_delivery_hours(columns)
+    return columns
+
+
+def _judged(kind: FactKind, rows: Sequence[Row], faults: Faults) -> dict[str, Any]:
     columns: dict[str, Any] = {"asset_id": _assets(rows, faults)}
     for column in kind.columns[1:]:
         cells = [getattr(row, column.field) for row in rows]
@@ -105,9 +129,6 @@ def columns_of(kind: FactKind, rows: Sequence[Row]) -> dict[str, Any]:
         faults.add(np.flatnonzero(columns["start_at"] >= columns["end_at"]), "end", "is not after the start")
     if kind in (FCR_AWARDS, AFRR_CAPACITY_AWARDS):
         _check_products(kind, columns, faults)
-    faults.raise_malformed()
-    if kind in (FCR_AWARDS, AFRR_CAPACITY_AWARDS):
-        _settle_delivery_hours(columns)
     return columns
 
 
