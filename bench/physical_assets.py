@@ -1,7 +1,9 @@
 """Bids that wait for their result, unavailabilities, and what they cost as assets and bids grow.
 
-The ceiling of a read is its SELECT. The ceiling of creating an unavailability is its job without the product: the same
-lock and the same four rows (unavailability, logbook, event, audit) in one transaction, unchecked, for anybody.
+The ceiling of a read is its SELECT. The ceiling of creating an unavailability is its job without the product: the
+asset found by its id, the same lock and the same four rows (unavailability, logbook, event, audit) in one transaction,
+unchecked, for anybody. Its events go into a copy of the outbox, so that the product does not spend its own rounds on
+putting them in order.
 """
 
 from __future__ import annotations
@@ -65,11 +67,13 @@ def _bid(row: Any) -> dict[str, Any]:
 
 @CEILING.on("POST", "/unavailability", status=201)
 async def create_unavailability(pool: Any, last: str, body: bytes) -> Any:
-    """`<asset key>` of an asset whose owner is the organisation of the asset."""
-    asked, asset_key = orjson.loads(body), int(last)
+    """`<asset id>`, for anybody."""
+    asked = orjson.loads(body)
     power, unavailability_id = asked["volume"]["powerCapacity"], uuid7()
     start, end = datetime.fromisoformat(asked["start"]), datetime.fromisoformat(asked["end"])
     async with pool.acquire() as connection, connection.transaction():
+        asset = await connection.fetchrow("select key, organisation_id from asset where id = $1", UUID(last))
+        asset_key = asset["key"]
         await connection.execute("select pg_advisory_xact_lock(hashtext('physical_asset'), $1)", asset_key)
         await connection.execute(
             """
@@ -103,13 +107,13 @@ async def create_unavailability(pool: Any, last: str, body: bytes) -> Any:
         )
         await connection.execute(
             """
-            insert into event_outbox (event_id, type, time, organisation_id, subject, permission, asset_key, data)
-            select $2, 'unavailability.created', platform_now(), organisation_id, $3, 'Read:physical-assets', key, $4
-            from asset where key = $1
+            insert into bench_outbox (event_id, type, time, organisation_id, subject, permission, asset_key, data)
+            values ($1, 'unavailability.created', platform_now(), $2, $3, 'Read:physical-assets', $4, $5)
             """,
-            asset_key,
             uuid7(),
-            f"physical-assets/{asset_key}",
+            asset["organisation_id"],
+            f"physical-assets/{last}",
+            asset_key,
             {"unavailabilityID": str(unavailability_id), "start": asked["start"], "end": asked["end"]},
         )
         await connection.execute(
@@ -139,16 +143,13 @@ def run(harness: Harness) -> None:
     )
     took = asyncio.run(_time_lookup(harness, asset_key, keys))
     harness.report("bids-without-result at the database", {"ms": round(took, 2)}, target="< 20 ms", met=took < 20)
-    _compare_creation(harness, owner, asset_id, asset_key)
+    _compare_creation(harness, owner)
     _compare_growth(harness)
 
 
-def _compare_creation(harness: Harness, owner: Organisation, asset_id: str, asset_key: int) -> None:
+def _compare_creation(harness: Harness, owner: Organisation) -> None:
     """On many assets, since changes of one follow each other by design."""
-    assets = [(asset_id, asset_key)]
-    for _ in range(3 if harness.options.quick else 31):
-        other = _register(owner)
-        assets.append((other, asyncio.run(_key_of(harness, other))))
+    assets = [_register(owner) for _ in range(4 if harness.options.quick else 32)]
     body = {
         "description": f"Bench {NUMBER}",
         "type": "MAINTENANCE",
@@ -159,8 +160,8 @@ def _compare_creation(harness: Harness, owner: Organisation, asset_id: str, asse
     token = owner.admin.token
     harness.compare(
         "POST unavailability",
-        [Request("POST", f"/physical-assets/{each}/unavailability", token=token, json=body) for each, _ in assets],
-        [Request("POST", f"/unavailability/{key}", json=body) for _, key in assets],
+        [Request("POST", f"/physical-assets/{each}/unavailability", token=token, json=body) for each in assets],
+        [Request("POST", f"/unavailability/{each}", json=body) for each in assets],
     )
 
 
@@ -203,15 +204,6 @@ def _some_keys(count: int) -> list[str]:
     return sorted(keys)
 
 
-async def _key_of(harness: Harness, asset_id: str) -> int:
-    connection = await asyncpg.connect(harness.database_url)
-    try:
-        key: int = await connection.fetchval("select key from asset where id = $1", UUID(asset_id))
-        return key
-    finally:
-        await connection.close()
-
-
 async def _fill(harness: Harness, asset_id: str, count: int) -> int:
     """Bids of every product day after day, half of them waiting."""
     rows: list[tuple[date, str]] = []
@@ -235,6 +227,7 @@ async def _fill(harness: Harness, asset_id: str, count: int) -> int:
             [row[1] for row in rows],
         )
         await connection.execute("vacuum analyze ancillary_bid")
+        await connection.execute("create table bench_outbox (like event_outbox including all)")
         return key
     finally:
         await connection.close()
