@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 from gridloom.database.pool import Database
 from gridloom.edge import View
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import AvailabilitySeries, load_availability
+from gridloom.physical_assets.availability import AvailabilitySeries, Rating, load_availability
 from gridloom.physical_assets.availability.changes import any_exists, concerned, enqueue_change
 
 MOST_CONFLICTS = 1000
@@ -61,45 +61,55 @@ def finds_conflicts(*, where: str) -> Callable[[ConflictFinder], ConflictFinder]
     return register
 
 
-async def ripple(db: Database, asset_key: int, window: Window) -> list[Conflict]:
-    """To be called after a change of what the asset can do in the window: tell whoever relies on it, and find what no
-    longer fits."""
-    glance = await _glance(db, asset_key, window)
-    if glance.is_relied_on:
-        await enqueue_change(db, asset_key, glance.now)
-    return await _conflicts_ahead(db, asset_key, window, glance)
-
-
-async def find_conflicts(db: Database, asset_key: int, window: Window) -> list[Conflict]:
-    """What is still to come in the window and does not fit what is available then, in order of time."""
-    return await _conflicts_ahead(db, asset_key, window, await _glance(db, asset_key, window))
-
-
 @dataclass(frozen=True, slots=True)
-class _Glance:
+class Glance:
+    """What a change in a window of an asset could touch, seen under the asset's lock before the change is made."""
+
     now: datetime
+    window: Window
     is_promised: bool
     is_relied_on: bool
+    ratings: list[Rating]
 
 
-async def _glance(db: Database, asset_key: int, window: Window) -> _Glance:
-    """Mostly nothing was promised in the window and nobody relies on the asset; one statement says so."""
-    row = await db.fetchrow(
+async def look_ahead(db: Database, asset_key: int, window: Window) -> Glance:
+    """Mostly nothing was promised in the window and nobody relies on the asset; one statement says so, and brings the
+    ratings that hold until the window's end."""
+    rows = await db.fetch(
         f"""
         select date_trunc('milliseconds', platform_now()) as now, {any_exists(_finders.values())} as is_promised,
-               {any_exists(concerned())} as is_relied_on
+               {any_exists(concerned())} as is_relied_on, r.*
         from (select $1::int, $2::timestamptz, $3::timestamptz) as asked
+        left join lateral (
+          select distinct on (valid_from) valid_from, rated_charge_power_kw, rated_discharge_power_kw,
+                 energy_capacity_kwh, fcr_limit_ratio
+          from physical_asset_parameters where asset_key = $1 and valid_from < $3
+          order by valid_from, version desc
+        ) r on true
         """,  # noqa: S608 — glued from what rooms registered, never from a request
         asset_key,
         window.start,
         window.end,
     )
-    assert row is not None
-    return _Glance(row["now"], row["is_promised"], row["is_relied_on"])
+    now, is_promised, is_relied_on, *_ = rows[0]
+    ratings = [Rating(*tuple(row)[3:]) for row in rows if row["valid_from"] is not None]
+    return Glance(now, window, is_promised, is_relied_on, ratings)
 
 
-async def _conflicts_ahead(db: Database, asset_key: int, window: Window, glance: _Glance) -> list[Conflict]:
-    start, end = max(window.start, glance.now), min(window.end, glance.now + LONGEST)
+async def ripple(db: Database, asset_key: int, glance: Glance) -> list[Conflict]:
+    """To be called after the change: tell whoever relies on the asset, and find what no longer fits."""
+    if glance.is_relied_on:
+        await enqueue_change(db, asset_key, glance.now)
+    return await _conflicts_ahead(db, asset_key, glance)
+
+
+async def find_conflicts(db: Database, asset_key: int, window: Window) -> list[Conflict]:
+    """What is still to come in the window and does not fit what is available then, in order of time."""
+    return await _conflicts_ahead(db, asset_key, await look_ahead(db, asset_key, window))
+
+
+async def _conflicts_ahead(db: Database, asset_key: int, glance: Glance) -> list[Conflict]:
+    start, end = max(glance.window.start, glance.now), min(glance.window.end, glance.now + LONGEST)
     if start >= end or not glance.is_promised:
         return []
     ahead = Window(start, end)

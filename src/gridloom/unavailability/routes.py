@@ -15,9 +15,8 @@ from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
-from gridloom.physical_assets.availability import load_ratings
 from gridloom.physical_assets.availability.changes import announce_change
-from gridloom.physical_assets.conflicts import ripple
+from gridloom.physical_assets.conflicts import Glance, look_ahead, ripple
 from gridloom.physical_assets.store import lock_asset
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
@@ -56,12 +55,12 @@ async def create_unavailability(
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
     window = rules.unavailable_window(body)
     await lock_asset(call.db, reach.key)
-    await _check(call, reach.key, window, body)
+    glance = await _look_and_check(call, reach.key, window, body)
     unavailability_id = uuid7()
     await store.insert_unavailability(call.db, reach.key, unavailability_id, body, call.caller.id)
     await _tell(call, reach, physical_asset_id, unavailability_id, "created", body)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
-    changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, body, window)
+    changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, body, glance)
     return Answer(changed, headers=headers, etag="1")
 
 
@@ -119,12 +118,12 @@ async def change_unavailability(
     changes = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     after = structs.replace(before.content, **changes)
     window = rules.unavailable_window(after)
-    await _check(call, reach.key, window, after)
+    glance = await _look_and_check(call, reach.key, window, after)
     version = before.version
     if after != before.content:
         version = await store.update_unavailability(call.db, reach.key, unavailability_id, after)
         await _tell(call, reach, physical_asset_id, unavailability_id, "changed", after)
-    changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, after, window)
+    changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, after, glance)
     return Answer(changed, etag=str(version))
 
 
@@ -153,10 +152,12 @@ async def _known(call: Call, asset_key: int, unavailability_id: UUID) -> store.S
     return stored
 
 
-async def _check(call: Call, asset_key: int, window: Window, content: NewUnavailability) -> None:
+async def _look_and_check(call: Call, asset_key: int, window: Window, content: NewUnavailability) -> Glance:
     known = await store.known_notifications(call.db, asset_key, content.exchange_notification_ids)
     rules.check_notifications(content.exchange_notification_ids, known)
-    rules.check_volume(content.volume, await load_ratings(call.db, asset_key, window.end), window)
+    glance = await look_ahead(call.db, asset_key, window)
+    rules.check_volume(content.volume, glance.ratings, window)
+    return glance
 
 
 async def _tell(
@@ -190,10 +191,10 @@ async def _tell(
 
 
 async def _changed(
-    call: Call, asset_key: int, asset_id: UUID, unavailability_id: UUID, content: NewUnavailability, window: Window
+    call: Call, asset_key: int, asset_id: UUID, unavailability_id: UUID, content: NewUnavailability, glance: Glance
 ) -> ChangedUnavailability:
     """With what it sets off."""
-    conflicts = await ripple(call.db, asset_key, window)
+    conflicts = await ripple(call.db, asset_key, glance)
     return ChangedUnavailability(**_fields(asset_id, unavailability_id, content), conflicts=conflicts)
 
 

@@ -21,7 +21,6 @@ from gridloom.physical_assets.availability.store import (
     Circumstances,
     load_availability,
     load_circumstances,
-    load_ratings,
 )
 
 __all__ = [
@@ -39,5 +38,4 @@ __all__ = [
     "greatest_rating",
     "load_availability",
     "load_circumstances",
-    "load_ratings",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from gridloom.database.pool import Database
 from gridloom.kernel.market_time import PERIOD, floor_to_period
@@ -45,21 +44,6 @@ async def load_circumstances(db: Database, asset_keys: Collection[int], window: 
         else:
             circumstances.outages.append(Outage(row["starts_at"], row["ends_at"], *volumes))
     return found
-
-
-async def load_ratings(db: Database, asset_key: int, before: datetime) -> list[Rating]:
-    """The asset's ratings alone, those that hold from a moment before `before`."""
-    rows = await db.fetch(
-        """
-        select distinct on (valid_from) valid_from, rated_charge_power_kw, rated_discharge_power_kw,
-               energy_capacity_kwh, fcr_limit_ratio
-        from physical_asset_parameters where asset_key = $1 and valid_from < $2
-        order by valid_from, version desc
-        """,
-        asset_key,
-        before,
-    )
-    return [Rating(*row) for row in rows]
 
 
 async def load_availability(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, AvailabilitySeries]:
