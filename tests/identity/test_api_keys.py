@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from tests.people import client_of
 
-from gridloom.identity.permissions import Role
+from gridloom.identity.permissions import ROLE_PERMISSIONS, Role
 from gridloom.identity.tokens import is_api_key, new_api_key
 
 
@@ -93,6 +93,20 @@ class TestAPIKey:
             assert (await machine.get(f"/organisations/{organisation.id}/members")).status_code == 200
             body = {"currentPassword": "x", "newPassword": "a-good-new-password-5"}
             assert (await machine.post("/auth/password", json=body)).status_code == 403
+
+    async def test_for_managing_members_cannot_make_itself_a_member_who_may_more(self, app, organisation):
+        secret = (await make(organisation.admin, ["Manage:organisation"])).json()["secret"]
+        viewer = f"/organisations/{organisation.id}/members/{organisation.people[Role.VIEWER].id}"
+        invitations = f"/organisations/{organisation.id}/invitations"
+        async with client_of(app, secret) as machine:
+            invited = await machine.post(invitations, json={"email": "me@example.org", "role": "ADMIN"})
+            assert invited.status_code == 403
+            assert (await machine.patch(viewer, json={"role": "ADMIN"})).status_code == 403
+        reading = ROLE_PERMISSIONS[Role.VIEWER]
+        secret = (await make(organisation.admin, ["Manage:organisation", *reading])).json()["secret"]
+        async with client_of(app, secret) as machine:
+            invited = await machine.post(invitations, json={"email": "you@example.org", "role": "VIEWER"})
+            assert invited.status_code == 201
 
     async def test_of_a_gateway_does_not_learn_who_the_members_are(self, app, organisation):
         made = (await make(organisation.admin, ["Create:monitoring"])).json()

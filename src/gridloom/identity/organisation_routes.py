@@ -7,11 +7,11 @@ from uuid import UUID
 from msgspec import UNSET
 
 from gridloom.database.after_commit import after_commit
-from gridloom.edge import SIGNED_IN, Answer, Call, Page, Paging, operation
+from gridloom.edge import SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
 from gridloom.identity import views
 from gridloom.identity.mail import Mailer
 from gridloom.identity.model import InvitationStatus, Member, Organisation
-from gridloom.identity.permissions import Role
+from gridloom.identity.permissions import OrganisationKind, Role, in_order, permissions_of
 from gridloom.identity.reach import organisation_reach
 from gridloom.identity.store import invitations, members, organisations
 from gridloom.identity.tokens import INVITATION_LIFETIME, hash_of, new_invitation_token
@@ -91,6 +91,9 @@ async def update_organisation(
 async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitation) -> Answer[views.IssuedInvitation]:
     """Answers the token once, and sends it by e-mail where a mail server is configured. It works for seven days."""
     await organisation_reach(call.db, call.caller, organisation_id)
+    organisation = await organisations.read_organisation(call.db, organisation_id)
+    assert organisation is not None, "organisations are never deleted"
+    _refuse_giving_more_than_held(call.caller, body.role, organisation.kind)
     token = new_invitation_token()
     invitation = await invitations.insert_invitation(
         call.db,
@@ -102,8 +105,6 @@ async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitati
         invited_by=call.caller.id,
     )
     call.audit_details.update(invitationID=str(invitation.id), role=invitation.role)
-    organisation = await organisations.read_organisation(call.db, organisation_id)
-    assert organisation is not None
     mailer = call.resources[Mailer]
     after_commit(call.db, lambda: _send_invitation(mailer, body.email, organisation, token))
     issued = views.IssuedInvitation(
@@ -174,6 +175,7 @@ async def update_member(
     member = await _lock_member(call, organisation_id, user_id)
     call.check_if_match(member.etag)
     if body.role is not UNSET and body.role is not member.role:
+        _refuse_giving_more_than_held(call.caller, body.role, member.organisation_kind)
         await _refuse_losing_last_admin(call, member)
         await members.change_role(call.db, member.id, body.role)
         call.audit_details.update(before={"role": member.role}, after={"role": body.role})
@@ -214,6 +216,13 @@ async def _lock_member(call: Call, organisation_id: UUID, user_id: UUID) -> Memb
     if member is None:
         raise NotFound(f"The organisation has no member {user_id}.")
     return member
+
+
+def _refuse_giving_more_than_held(caller: Caller, role: Role, kind: OrganisationKind) -> None:
+    """A key made for managing members alone could otherwise make itself a member who may do everything."""
+    missing = in_order(permissions_of(role, kind) - caller.permissions)
+    if missing:
+        raise Forbidden(f"{role} may do what you may not: {', '.join(missing)}.")
 
 
 async def _refuse_losing_last_admin(call: Call, member: Member) -> None:
