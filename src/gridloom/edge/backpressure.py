@@ -9,6 +9,8 @@ from gridloom.kernel.problem import TooManyRequests
 MEBIBYTE = 1024 * 1024
 BODIES_AT_ONCE_BYTES = 128 * MEBIBYTE
 RETRY_AFTER_S = 1
+SMALL_BYTES = 64 * 1024
+"""Bodies up to this size are always let in, so that nobody's large ones keep others from logging in or bidding."""
 
 
 class BodyBudget:
@@ -31,18 +33,24 @@ class HeldBody:
         self._budget = budget
         self._bytes = 0
 
-    def reach(self, size_bytes: int) -> None:
-        """Have room for a body of at least this size, or refuse it."""
-        missing = size_bytes - self._bytes
-        if missing <= 0:
-            return
+    def foresee(self, size_bytes: int) -> None:
+        """Refuse a body for which there would be no room now.
+
+        Nothing is set aside: announcing costs the caller nothing, so it may not take anything from others either.
+        """
+        others_bytes = self._budget.held_bytes - self._bytes
         # A single body is always let in, however small the budget is.
-        if self._budget.held_bytes > self._bytes and self._budget.held_bytes + missing > self._budget.most_bytes:
+        if size_bytes > SMALL_BYTES and others_bytes > 0 and others_bytes + size_bytes > self._budget.most_bytes:
             raise TooManyRequests(
                 "Too many large bodies are being worked on. Send this one again in a moment.", RETRY_AFTER_S
             )
-        self._budget.held_bytes += missing
-        self._bytes = size_bytes
+
+    def reach(self, size_bytes: int) -> None:
+        """Have room for what has come of a body so far, or refuse it."""
+        if size_bytes > max(self._bytes, SMALL_BYTES):
+            self.foresee(size_bytes)
+            self._budget.held_bytes += size_bytes - self._bytes
+            self._bytes = size_bytes
 
     def __enter__(self) -> HeldBody:
         return self

@@ -44,6 +44,8 @@ log = structlog.get_logger("gridloom.edge")
 
 ATTEMPTS = 5
 BODY_TIMEOUT_S = 60
+BODY_PAUSE_S = 10
+"""The longest silence in a body: whoever stops sending holds no memory."""
 SLOW_REQUEST_S = 2.0
 
 _SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
@@ -351,19 +353,25 @@ async def _read_body(call: Call, receive: Receive, limit_bytes: int, held: HeldB
     if announced is not None and announced.isdigit():
         if int(announced) > limit_bytes:
             raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
-        held.reach(int(announced))
+        held.foresee(int(announced))
     chunks: list[bytes] = []
     size = 0
-    async with asyncio.timeout(BODY_TIMEOUT_S):
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise BadRequest("The connection closed before the body was complete.")
-            chunk = message.get("body", b"")
-            size += len(chunk)
-            if size > limit_bytes:
-                raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
-            held.reach(size)
-            chunks.append(chunk)
-            if not message.get("more_body", False):
-                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    now = asyncio.get_running_loop().time
+    latest = now() + BODY_TIMEOUT_S
+    try:
+        async with asyncio.timeout(BODY_PAUSE_S) as pause:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise BadRequest("The connection closed before the body was complete.")
+                chunk = message.get("body", b"")
+                size += len(chunk)
+                if size > limit_bytes:
+                    raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
+                held.reach(size)
+                chunks.append(chunk)
+                if not message.get("more_body", False):
+                    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+                pause.reschedule(min(now() + BODY_PAUSE_S, latest))
+    except TimeoutError:
+        raise BadRequest("The body came too slowly.") from None

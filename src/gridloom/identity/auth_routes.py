@@ -21,6 +21,8 @@ from gridloom.kernel.ids import UserID, uuid7
 from gridloom.kernel.problem import Conflict, FieldError, NotFound, Problem, Unauthenticated
 
 TAG = "Authentication"
+PUBLIC_BODY_LIMIT = 16 * 1024
+"""Nobody has to be anybody to send these."""
 
 
 class WrongCredentials(Unauthenticated):
@@ -68,6 +70,7 @@ class WrongCurrentPassword(Problem):
     tag=TAG,
     access=PUBLIC,
     rate_limit="public",
+    body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(WrongCredentials, LoginThrottled, LoginsBusy),
     defers_transaction=True,
     secret_answer=True,
@@ -95,6 +98,7 @@ async def authenticate(call: Call, body: Credentials) -> Answer[views.Tokens]:
     tag=TAG,
     access=PUBLIC,
     rate_limit="public",
+    body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(RefreshRefused,),
     defers_transaction=True,
     secret_answer=True,
@@ -151,6 +155,7 @@ async def read_key_set(call: Call) -> Answer[views.KeySet]:
     tag=TAG,
     access=PUBLIC,
     rate_limit="public",
+    body_limit_bytes=PUBLIC_BODY_LIMIT,
     status=201,
     problems=(NotFound, InvitationSpent, UsernameTaken, PasswordRefused, LoginsBusy),
     defers_transaction=True,
