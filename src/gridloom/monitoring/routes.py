@@ -22,7 +22,7 @@ from gridloom.edge import (
     operation,
 )
 from gridloom.identity.reach import asset_reach
-from gridloom.kernel.problem import BadRequest, FieldError, TooManyRequests
+from gridloom.kernel.problem import BadRequest, FieldError, NotFound, TooManyRequests
 from gridloom.kernel.window import Window
 from gridloom.monitoring import rendering, segments, store
 from gridloom.monitoring.aggregation import Aggregation
@@ -138,7 +138,7 @@ async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> 
     body_schema=MANY_ASSETS_BODY,
     audited=False,
     defers_transaction=True,
-    problems=(TooManyPoints, TooManyRequests),
+    problems=(NotFound, TooManyPoints, TooManyRequests),
 )
 async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
     """As for one asset, with the asset beside each point: columns `{physicalAssetID: {signal: {time[], value[]}}}`,
