@@ -191,10 +191,11 @@ def main(rounds: int) -> int:
 def _workers_at_work(supervisor: int) -> list[psutil.Process]:
     """Both workers, once each has had a moment to start: killing one that never worked shows nothing."""
     while True:
-        children = psutil.Process(supervisor).children()
-        workers = [one for one in children if one.name() != "postgres" and one.status() != psutil.STATUS_ZOMBIE]
-        if len(workers) == WORKERS and all(time.time() - worker.create_time() > AT_WORK_S for worker in workers):
-            return workers
+        with suppress(psutil.NoSuchProcess):
+            children = psutil.Process(supervisor).children()
+            workers = [one for one in children if one.name() != "postgres" and one.status() != psutil.STATUS_ZOMBIE]
+            if len(workers) == WORKERS and all(time.time() - one.create_time() > AT_WORK_S for one in workers):
+                return workers
         time.sleep(0.02)
 
 

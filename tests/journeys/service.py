@@ -84,10 +84,10 @@ class Service:
         return [self.supervisor, *self.supervisor.children(recursive=True)]
 
     def workers(self) -> list[psutil.Process]:
-        return [child for child in self.supervisor.children() if child.name() != "postgres"]
+        return [child for child in self.supervisor.children() if is_alive(child) and name_of(child) != "postgres"]
 
     def postgres(self) -> psutil.Process:
-        return next(child for child in self.supervisor.children() if child.name() == "postgres")
+        return next(child for child in self.supervisor.children() if name_of(child) == "postgres")
 
     def stop(self, sign: signal.Signals = signal.SIGTERM) -> int:
         assert self.process is not None
@@ -133,6 +133,13 @@ def is_alive(process: psutil.Process) -> bool:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def name_of(process: psutil.Process) -> str:
+    try:
+        return str(process.name())
+    except psutil.NoSuchProcess:
+        return ""
 
 
 @contextmanager

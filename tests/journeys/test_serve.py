@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from urllib.request import urlopen
 
 import pytest
-from tests.journeys.service import PASSWORD, Service, a_service, free_port, is_alive, wait_until
+from tests.journeys.service import PASSWORD, Service, a_service, free_port, is_alive, name_of, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("serve")]
 
@@ -116,7 +116,7 @@ class TestCrash:
     def test_of_the_database_is_repaired(self, service: Service) -> None:
         before = service.postgres().pid
         service.postgres().kill()
-        wait_until(lambda: any(c.name() == "postgres" and c.pid != before for c in service.supervisor.children()))
+        wait_until(lambda: any(name_of(c) == "postgres" and c.pid != before for c in service.supervisor.children()))
         wait_until(service.is_ready)
 
     def test_of_the_supervisor_takes_everything_along(self, service: Service) -> None:
