@@ -16,7 +16,7 @@ run: $(VENV)/server.stamp ## serve the sandbox with its own PostgreSQL on 127.0.
 	@exec $(BIN)/gridloom serve
 
 test: $(VENV)/dev.stamp ## run every test, on a real PostgreSQL
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/pytest -n $(JOBS) --dist loadscope
 
 check: $(VENV)/dev.stamp ## format, lint, types, layers
 	$(BIN)/ruff format --check .

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -19,6 +20,7 @@ import httpx2
 import pytest
 import structlog
 from tests.people import OrganisationUnderTest, People, client_of
+from xdist.scheduler import LoadScopeScheduling
 
 from gridloom.app import create_edge
 from gridloom.database.embedded import EmbeddedPostgres
@@ -46,6 +48,26 @@ def pytest_configure(config: pytest.Config) -> None:
     _server = EmbeddedPostgres(_home, settings={"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"})
     os.environ[SERVER] = _server.start()
     asyncio.run(_make_template(os.environ[SERVER]))
+
+
+class ByJourney(LoadScopeScheduling):  # type: ignore[misc]
+    """Journeys of one file share a service, so one process runs them; all other tests go wherever there is room.
+
+    (The option `--dist loadgroup` no longer groups anything: pytest 9.2 moved what pytest-xdist 3.8 writes to.)
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0] if "journeys/" in nodeid else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByJourney:
+    return ByJourney(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow ones first, so that no process is left alone with one of them in the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

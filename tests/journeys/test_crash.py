@@ -13,7 +13,7 @@ from tests.journeys.service import a_service, wait_until
 
 from gridloom.database.embedded import EmbeddedPostgres
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("crash")]
+pytestmark = pytest.mark.slow
 
 ROUNDS = 20
 WORKERS = min(2, os.cpu_count() or 1)

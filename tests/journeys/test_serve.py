@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import pytest
 from tests.journeys.service import PASSWORD, Service, a_service, free_port, is_alive, name_of, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("serve")]
+pytestmark = pytest.mark.slow
 
 METRICS_PORT = free_port()
 

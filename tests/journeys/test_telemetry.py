@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 from tests.journeys.service import a_service
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("crash")]
+pytestmark = pytest.mark.slow
 
 ASSET = {
     "name": "Speicher",
