@@ -124,6 +124,7 @@ async def make_samples(client: httpx2.AsyncClient, token: str) -> dict[str, str]
 
 
 class TestEveryOperation:
+    @pytest.mark.slow
     async def test_keeps_to_the_interface_whatever_it_is_sent(self, served: str, tmp_path: Path):
         """No 5xx, no undocumented status, bodies that match their schema, bad data refused."""
         async with httpx2.AsyncClient(base_url=served) as client:
