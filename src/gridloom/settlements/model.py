@@ -165,6 +165,10 @@ class FactKind:
     def columns(self) -> tuple[Column, ...]:
         return (*self.key, *self.values)
 
+    @property
+    def is_of_a_period(self) -> bool:
+        return _PERIOD in self.columns
+
 
 _ASSET = Column("asset_key", "int", "asset_id")
 _PERIOD = Column("period", "moment", "time")

@@ -20,6 +20,10 @@ _VALUE: Final = {
 }
 
 
+MARKET_DAY: Final = "market_day"
+"""Comes along with each period: PostgreSQL would take longer to find the day than to look the row up."""
+
+
 def staging_table(kind: FactKind) -> str:
     return f"staged_{kind.table}"
 
@@ -27,6 +31,8 @@ def staging_table(kind: FactKind) -> str:
 @cache
 def stage_statement(kind: FactKind) -> str:
     columns = ", ".join(f"{column.name} {_STAGED[column.form]} not null" for column in kind.columns)
+    if kind.is_of_a_period:
+        columns += f", {MARKET_DAY} int not null"
     return f"create temporary table {staging_table(kind)} ({columns}) on commit drop"
 
 
@@ -40,6 +46,10 @@ def merge_statement(kind: FactKind) -> str:
     names = ", ".join(column.name for column in kind.columns)
     keys = ", ".join(column.name for column in kind.key)
     staged = ", ".join(f"{_cast(column)} as {column.name}" for column in kind.columns)
+    new_day = kind.day
+    if kind.is_of_a_period:
+        staged += f", date '2000-01-01' + u.{MARKET_DAY} as {MARKET_DAY}"
+        new_day = f"f.{MARKET_DAY}"
     kept = ", ".join(f"t.{column.name}" for column in kind.columns)
     olds = ", ".join(f"t.{column.name}" for column in kind.values)
     news = ", ".join(f"s.{column.name}" for column in kind.values)
@@ -48,7 +58,7 @@ def merge_statement(kind: FactKind) -> str:
     by = "$1::uuid"
     return f"""
         with moment as materialized (select date_trunc('milliseconds', platform_now()) as now),
-        staged as materialized (select {staged} from pg_temp.{staging_table(kind)} u),
+        staged as (select {staged} from pg_temp.{staging_table(kind)} u),
         changing as materialized (
           select s.*, t.asset_key is not null as is_known
           from staged s left join {kind.table} t using ({keys})
@@ -65,7 +75,7 @@ def merge_statement(kind: FactKind) -> str:
           insert into {kind.table} ({names}, recorded_at, recorded_by)
           select {names}, moment.now, {by} from changing, moment where not is_known order by {keys}),
         change as (
-          select f.asset_key, {kind.day} as day, {kind.start} as start_at, {kind.end} as end_at,
+          select f.asset_key, {new_day} as day, {kind.start} as start_at, {kind.end} as end_at,
             1 as written, 0 as replaced
           from changing f
           union all

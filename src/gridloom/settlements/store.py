@@ -13,7 +13,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.settlements.copying import FLOAT8, INT4, INT8, TEXT, copy_bytes
-from gridloom.settlements.market_days import IntArray, day_edges_s, number_of_day
+from gridloom.settlements.market_days import IntArray, day_edges_s, day_numbers_at, number_of_day
 from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, Source
 from gridloom.settlements.model import Batch, FactKind, Touched
 from gridloom.settlements.rules import hundred_millionths
@@ -76,6 +76,8 @@ def _staged(batch: Batch) -> bytes:
     for column in batch.kind.columns:
         cells = batch.columns[column.name]
         columns.append((_FORMS[column.form], hundred_millionths(cells) if column.form == "decimal" else cells))
+    if batch.kind.is_of_a_period:
+        columns.append((INT4, day_numbers_at(batch.columns["period"].astype(np.int64))))
     return copy_bytes(columns)
 
 
