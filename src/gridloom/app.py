@@ -9,6 +9,7 @@ from typing import Any
 
 from gridloom import documentation, health
 from gridloom.ancillary import routes as ancillary
+from gridloom.auctions import desk as bid_desk
 from gridloom.auctions import results as auction_results
 from gridloom.auctions import routes as auctions
 from gridloom.audit import routes as audit_routes
@@ -99,6 +100,7 @@ RESIDENTS: tuple[Resident, ...] = (
     stream_events,
     deliver_webhooks,
     monitoring.reside,
+    bid_desk.reside,
     run_jobs,
 )
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""

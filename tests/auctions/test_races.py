@@ -75,6 +75,48 @@ class TestABid:
         assert [row["bid"] for row in events] == in_order
 
 
+class TestARush:
+    async def test_on_one_auction_leaves_the_others_their_connections(self, market: Market):
+        """Forty bids wait for one auction's lock; whoever wants something else is answered."""
+        rushed, quiet = await market.auction(), await market.auction()
+        assert await market.status(rushed, market.traders[0]) == "RUNNING"  # so that the token is known
+        async with market.edge.pool.acquire() as connection:
+            async with connection.transaction():
+                await store.lock(connection, UUID(rushed))
+                waiting = [asyncio.create_task(bid(market.traders[0], rushed, 5 + n)) for n in range(40)]
+                await asyncio.sleep(0.1)
+                async with asyncio.timeout(5):
+                    assert (await bid(market.traders[0], quiet, 5)).status_code == 201
+                    assert await market.status(rushed, market.traders[0]) == "RUNNING"
+                assert not any(task.done() for task in waiting)
+            answers = await asyncio.gather(*waiting)
+        assert {answer.status_code for answer in answers} == {201}
+        rows = await market.edge.pool.fetch(
+            "select price_eur from auction_bid where auction_id = $1 order by position", UUID(rushed)
+        )
+        assert [int(row["price_eur"]) for row in rows] == list(range(5, 45)), "first come, first placed"
+
+    async def test_goes_on_after_a_statement_that_failed(self, market: Market):
+        auction, pool = await market.auction(), market.edge.pool
+        async with pool.acquire() as connection:
+            async with connection.transaction():
+                await store.lock(connection, UUID(auction))
+                waiting = [asyncio.create_task(bid(market.traders[0], auction, 5 + n)) for n in range(5)]
+                for _ in range(100):
+                    ended = await connection.fetchval(
+                        """
+                        select count(pg_terminate_backend(pid)) from pg_stat_activity
+                        where datname = current_database() and wait_event_type = 'Lock'
+                          and query like '%place_auction_bid%'
+                        """
+                    )
+                    if ended:
+                        break
+                    await asyncio.sleep(0.02)
+            statuses = [answer.status_code for answer in await asyncio.gather(*waiting)]
+        assert statuses == [503, 201, 201, 201, 201]
+
+
 class TestCancelling:
     async def test_while_bids_come_in_is_all_or_nothing(self, market: Market):
         auction = await market.auction()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -32,9 +33,22 @@ _BID = """
 """
 
 
-# A bid, its event and its line of the audit log in one statement: where it commits by itself, the auction's lock is
-# never held while a message travels. The event comes under the lock, so an organisation reads of its bids in order.
-_PLACE = f"""
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A bid that wants its place, and what tells of it if it gets one."""
+
+    auction_id: UUID
+    organisation_id: UUID
+    placed_by: UUID
+    bid_id: UUID
+    price_eur: Decimal
+    event: NewEvent
+    entry: NewEntry
+
+
+# Bids, their events and their lines of the audit log in one statement: where it commits by itself, the auction's lock
+# is never held while a message travels. The event comes under the lock, so an organisation reads of its bids in order.
+_PLACE_ONE = f"""
 with placed as materialized (
   select * from place_auction_bid($1, $2, $3, $4, $5)
 ), told as (
@@ -50,28 +64,58 @@ with placed as materialized (
 select * from placed
 """  # noqa: S608
 
+_PLACE_MANY = f"""
+with offer as materialized (
+  select * from unnest(
+    $1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::numeric[], $6::uuid[], $7::text[], $8::uuid[], $9::text[],
+    $10::text[], $11::int[], $12::text[], $13::uuid[], $14::uuid[], $15::uuid[], $16::uuid[], $17::text[], $18::text[],
+    $19::text[], $20::text[], $21::text[], $22::int2[], $23::text[], $24::text[], $25::jsonb[]
+  ) with ordinality as o (
+    auction, bidder, author, bid, price, event_id, type, told_id, subject, permission, asset_key, data, actor_org_id,
+    entry_id, subject_org_id, actor_id, actor_kind, actor_name, action, method, resource, status, address, request_id,
+    details, turn)
+  order by turn
+), placed as materialized (
+  select offer.turn, p.* from offer, lateral place_auction_bid(auction, bidder, author, bid, price) p
+), told as (
+  insert into {OUTBOX}
+  select event_id, type, told_id, subject, permission, asset_key, data::jsonb, placed_at
+  from placed join offer using (turn) where verdict = 'PLACED' order by turn
+), noted as (
+  insert into {ENTRY}
+  select actor_org_id, entry_id, subject_org_id, actor_id, actor_kind, actor_name, action, method, resource, status,
+    address, request_id, details
+  from placed join offer using (turn) where verdict = 'PLACED' order by turn
+)
+select verdict, placed_at, sequence, opens_at, closes_at from placed order by turn
+"""  # noqa: S608
 
-async def place_bid(
-    db: Database,
-    *,
-    auction_id: UUID,
-    organisation_id: UUID,
-    placed_by: UUID,
-    bid_id: UUID,
-    price_eur: Decimal,
-    event: NewEvent,
-    entry: NewEntry,
-) -> Placed:
-    """Give the bid its place in the auction's order, or say why it has none; `event` and `entry` tell of it."""
-    check_declared(event)
-    row = await db.fetchrow(
-        _PLACE, auction_id, organisation_id, placed_by, bid_id, price_eur, *outbox_row(event), *entry_row(entry)
-    )
-    assert row is not None
-    placed = Placed(**row)
-    if placed.verdict == "PLACED":
+
+async def place_bids(db: Database, offers: Sequence[Offer]) -> list[Placed]:
+    """Give bids of one auction their places in its order, one after the other, or say why they have none."""
+    assert len({offer.auction_id for offer in offers}) == 1, "two locks in no known order"
+    rows = [_offer_row(offer) for offer in offers]
+    if len(rows) == 1:
+        found = await db.fetch(_PLACE_ONE, *rows[0])
+    else:
+        found = await db.fetch(_PLACE_MANY, *(list(column) for column in zip(*rows, strict=True)))
+    outcomes = [Placed(**row) for row in found]
+    if any(placed.verdict == "PLACED" for placed in outcomes):
         was_recorded(db)
-    return placed
+    return outcomes
+
+
+def _offer_row(offer: Offer) -> tuple[object, ...]:
+    check_declared(offer.event)
+    return (
+        offer.auction_id,
+        offer.organisation_id,
+        offer.placed_by,
+        offer.bid_id,
+        offer.price_eur,
+        *outbox_row(offer.event),
+        *entry_row(offer.entry),
+    )
 
 
 async def read_own_bids(

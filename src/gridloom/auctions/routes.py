@@ -11,6 +11,7 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from gridloom.auctions import bid_store, clearing, store
+from gridloom.auctions.desk import BidDesk
 from gridloom.auctions.model import Auction, AuctionState, BackingShare, Item
 from gridloom.auctions.rules import (
     AuctionFrozen,
@@ -192,8 +193,7 @@ async def replace_participants(
 async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
     """A 201 means that the bid counts. An organisation's latest standing bid is its bid; nobody else learns of it."""
     bid_id, caller = uuid7(), call.caller
-    placed = await bid_store.place_bid(
-        await call.one_statement(),
+    offer = bid_store.Offer(
         auction_id=auction_id,
         organisation_id=caller.organisation_id,
         placed_by=caller.id,
@@ -209,6 +209,10 @@ async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
         ),
         entry=entry_of(call, 201),
     )
+    if call.retry is None:
+        placed = await call.resources[BidDesk].place(offer)
+    else:  # its answer is kept in the same transaction
+        [placed] = await bid_store.place_bids(await call.begin(), [offer])
     call.audit_is_recorded()
     if placed.verdict in ("UNKNOWN", "CANCELLED"):
         raise _unknown(auction_id)

@@ -156,12 +156,6 @@ class Call:
         """Say that the handler's own statement wrote this change's line of the audit log."""
         self._is_audited = True
 
-    async def one_statement(self) -> Database:
-        """For a deferred transaction whose handler changes everything with one statement: the pool, where it commits by
-        itself, without round trips during which others would wait; the transaction, where the answer has to be kept
-        for an Idempotency-Key."""
-        return self.pool if self.retry is None else await self.begin()
-
     @property
     def in_transaction(self) -> bool:
         return self._transaction is not None
