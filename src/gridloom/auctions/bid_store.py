@@ -154,16 +154,19 @@ async def withdraw(db: Database, auction_id: UUID, position: int) -> None:
     )
 
 
+# One step into the index for each participant, however many bids there are.
+_STANDING = """
+  auction_participant p cross join lateral (
+    select * from auction_bid own
+    where own.auction_id = p.auction_id and own.organisation_id = p.organisation_id and own.withdrawn_at is null
+    order by own.position desc limit 1
+  ) b
+"""
+
+
 async def read_standing_bids(db: Database, auction_id: UUID) -> list[Bid]:
     """Each organisation's latest bid that was not withdrawn."""
-    rows = await db.fetch(
-        f"""
-        select distinct on (b.organisation_id) {_BID} from auction_bid b
-        where b.auction_id = $1 and b.withdrawn_at is null
-        order by b.organisation_id, b.position desc
-        """,  # noqa: S608
-        auction_id,
-    )
+    rows = await db.fetch(f"select {_BID} from {_STANDING} where p.auction_id = $1", auction_id)  # noqa: S608
     return [_bid(row) for row in rows]
 
 
@@ -173,9 +176,7 @@ async def read_ranked_bids(
     """All bids from the highest price down, the earlier first, each with whether it stood when the auction closed."""
     rows = await db.fetch(
         f"""
-        with standing as (
-          select distinct on (organisation_id) position from auction_bid
-          where auction_id = $1 and withdrawn_at is null order by organisation_id, auction_bid.position desc)
+        with standing as materialized (select b.position from {_STANDING} where p.auction_id = $1)
         select {_BID}, exists (select from standing s where s.position = b.position) as is_standing
         from auction_bid b
         where b.auction_id = $1 and ($2::numeric is null or (-b.price_eur, b.position) > (-$2, $3))
