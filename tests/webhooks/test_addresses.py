@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import threading
 from typing import Any
 
 import pytest
 from tests.webhooks.conftest import Receiver, answer
 
+from gridloom.webhooks import addresses
 from gridloom.webhooks.addresses import AddressNotAllowed, AddressRules
 from gridloom.webhooks.calling import Caller
 
@@ -114,7 +116,7 @@ class TestAnAddress:
 
 
 class TestANameThatIsCalled:
-    """Name servers are played by the event loop's resolver."""
+    """Name servers are played by the resolver."""
 
     @pytest.fixture
     def resolves_to(self, monkeypatch) -> Any:
@@ -122,11 +124,11 @@ class TestANameThatIsCalled:
             asked: list[str] = []
             turns = iter(answers)
 
-            async def getaddrinfo(host: str, port: int, **_: Any) -> list[Any]:
+            def look_up(host: str, _port: int) -> list[str]:
                 asked.append(host)
-                return [(0, 0, 0, "", (address, port)) for address in next(turns)]
+                return next(turns)
 
-            monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo, raising=False)
+            monkeypatch.setattr(addresses, "look_up", look_up)
             return asked
 
         return play
@@ -152,6 +154,22 @@ class TestANameThatIsCalled:
         assert outcome.status == 204
         assert asked == ["rebinding.example"]
         assert receiver.calls[0].headers["host"].startswith("rebinding.example")
+
+    async def test_holds_up_nothing_else_when_no_name_server_answers(self, monkeypatch) -> None:
+        answered = threading.Event()
+
+        def look_up(_host: str, _port: int) -> list[str]:
+            answered.wait(20)
+            return ["8.8.8.8"]
+
+        monkeypatch.setattr(addresses, "look_up", look_up)
+        waiting = [asyncio.create_task(PRODUCTION.resolve(f"n{number}.example", 443)) for number in range(64)]
+        await asyncio.sleep(0.1)
+        try:
+            assert await asyncio.wait_for(asyncio.to_thread(lambda: 7), 5) == 7
+        finally:
+            answered.set()
+        assert len(await asyncio.gather(*waiting)) == 64
 
     async def test_gives_the_first_of_its_public_addresses(self, resolves_to) -> None:
         resolves_to(["8.8.8.8", "2606:4700::1111"])

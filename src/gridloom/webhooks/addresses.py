@@ -6,13 +6,17 @@ import asyncio
 import ipaddress
 import re
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import urlsplit
 
 from gridloom.kernel.problem import Unprocessable
 
 IPAddress = IPv4Address | IPv6Address
+
+RESOLVERS = 16
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _TRANSLATED = (ipaddress.IPv6Network("64:ff9b:1::/48"), ipaddress.IPv6Network("::/96"))
@@ -81,13 +85,25 @@ class AddressRules:
             self.check(literal)
             return literal
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+        found = await loop.run_in_executor(_resolvers(), look_up, host, port)
+        addresses = [ipaddress.ip_address(address.partition("%")[0]) for address in found]
         if not addresses:
             raise OSError(f"{host} has no address")
         for address in addresses:
             self.check(address)
         return addresses[0]
+
+
+@cache
+def _resolvers() -> ThreadPoolExecutor:
+    """Threads of their own: a name server that never answers holds one for half a minute, and the event loop's own few
+    serve every large answer."""
+    return ThreadPoolExecutor(RESOLVERS, thread_name_prefix="resolver")
+
+
+def look_up(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return [str(entry[4][0]) for entry in found]
 
 
 def literal_address(host: str) -> IPAddress | None:

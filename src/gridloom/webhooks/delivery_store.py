@@ -110,8 +110,10 @@ def _body(row: asyncpg.Record) -> str:
     ).decode()
 
 
-async def claim_due(db: Database, most: int, busy: Sequence[UUID], lease: timedelta) -> list[Claimed]:
-    """Take deliveries that are due, at most so many, leaving out webhooks that are busy enough here.
+async def claim_due(
+    db: Database, most: int, *, busy: Sequence[UUID], busy_organisations: Sequence[UUID], lease: timedelta
+) -> list[Claimed]:
+    """Take deliveries that are due, at most so many, leaving out webhooks and organisations that are busy enough here.
 
     A due time in the future is the lease: if we die, the delivery is due again when it ends.
     """
@@ -123,6 +125,7 @@ async def claim_due(db: Database, most: int, busy: Sequence[UUID], lease: timede
           select d.organisation_id, d.id from webhook_delivery d join webhook w
             on w.organisation_id = d.organisation_id and w.id = d.webhook_id and w.enabled
           where d.state = 'PENDING' and d.due <= clock_timestamp() and d.webhook_id <> all($2::uuid[])
+            and d.organisation_id <> all($4::uuid[])
           order by d.due, d.id
           limit $1
           for update of d skip locked
@@ -133,7 +136,7 @@ async def claim_due(db: Database, most: int, busy: Sequence[UUID], lease: timede
                   clock_timestamp() as now, w.secret,
                   case when w.previous_secret_until > clock_timestamp() then w.previous_secret end as previous_secret
         """,
-        most, list(busy), lease,
+        most, list(busy), lease, list(busy_organisations),
     )  # fmt: skip
     return [
         Claimed(

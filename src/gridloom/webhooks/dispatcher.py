@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -30,6 +31,8 @@ log = structlog.get_logger()
 AT_ONCE = 32
 AT_ONCE_TO_ONE = 4
 """Calls to one webhook at a time, so that a slow receiver holds up nobody else."""
+AT_ONCE_TO_ORGANISATION = 12
+"""Calls to all webhooks of one organisation, so that nobody can take every place."""
 WEBHOOKS_AT_ONCE, EVENTS_AT_ONCE = 50, 200
 LEASE = timedelta(seconds=4 * WHOLE_CALL_S)
 LOOK_EVERY_S = 30.0
@@ -46,7 +49,7 @@ class Dispatcher:
         self._caller = caller
         self._seal = seal
         self._wake = asyncio.Event()
-        self._calls: dict[asyncio.Task[None], UUID] = {}
+        self._calls: dict[asyncio.Task[None], Claimed] = {}
         self._task: asyncio.Task[None] | None = None
 
     def attach(self, listener: Listener) -> None:
@@ -100,10 +103,16 @@ class Dispatcher:
 
     async def _start_calls(self) -> None:
         while (room := AT_ONCE - len(self._calls)) > 0:
-            load = Counter(self._calls.values())
-            busy = [webhook_id for webhook_id, calls in load.items() if calls >= AT_ONCE_TO_ONE]
             most = min(room, AT_ONCE_TO_ONE)
-            claimed = await delivery_store.claim_due(self._pool, most, busy, LEASE)
+            claimed = await delivery_store.claim_due(
+                self._pool,
+                most,
+                busy=_with_at_least(AT_ONCE_TO_ONE, (call.webhook_id for call in self._calls.values())),
+                busy_organisations=_with_at_least(
+                    AT_ONCE_TO_ORGANISATION, (call.organisation_id for call in self._calls.values())
+                ),
+                lease=LEASE,
+            )
             for one in claimed:
                 self._start(one)
             if len(claimed) < most:
@@ -111,7 +120,7 @@ class Dispatcher:
 
     def _start(self, claimed: Claimed) -> None:
         call = asyncio.create_task(deliver(self._pool, self._caller, self._seal, claimed), name="webhook call")
-        self._calls[call] = claimed.webhook_id
+        self._calls[call] = claimed
         call.add_done_callback(self._ended)
 
     def _ended(self, call: asyncio.Task[None]) -> None:
@@ -119,3 +128,7 @@ class Dispatcher:
         if not call.cancelled() and (error := call.exception()) is not None:
             log.error("webhooks.call_not_noted", exc_info=error)
         self._wake.set()
+
+
+def _with_at_least(most: int, ids: Iterable[UUID]) -> list[UUID]:
+    return [id for id, calls in Counter(ids).items() if calls >= most]

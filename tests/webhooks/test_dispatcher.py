@@ -1,0 +1,54 @@
+"""Places for calls are shared fairly."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from gridloom.webhooks import dispatcher
+from gridloom.webhooks.delivery_store import Claimed
+from gridloom.webhooks.dispatcher import AT_ONCE, AT_ONCE_TO_ORGANISATION, Dispatcher
+
+
+def due(organisation_id: UUID) -> Claimed:
+    now = datetime.now(UTC)
+    return Claimed(
+        organisation_id=organisation_id,
+        id=uuid4(),
+        webhook_id=uuid4(),
+        event_id=uuid4(),
+        body="{}",
+        attempt=1,
+        give_up_at=now,
+        now=now,
+        url="https://example.org",
+        secrets=(),
+    )
+
+
+class TestAnOrganisationWhoseReceiversNeverAnswer:
+    async def test_leaves_places_to_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        greedy, modest = uuid4(), uuid4()
+        waiting = [*(due(greedy) for _ in range(100)), due(modest)]
+
+        async def claim_due(_: Any, most: int, *, busy_organisations: list[UUID], **__: Any) -> list[Claimed]:
+            taken = [one for one in waiting if one.organisation_id not in busy_organisations][:most]
+            for one in taken:
+                waiting.remove(one)
+            return taken
+
+        async def deliver(*_: Any) -> None:
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(dispatcher.delivery_store, "claim_due", claim_due)
+        monkeypatch.setattr(dispatcher, "deliver", deliver)
+        sender = Dispatcher(None, None, None)  # type: ignore[arg-type]
+        await sender._start_calls()
+        called = [one.organisation_id for one in sender._calls.values()]
+        await sender.stop(grace_s=0)
+        assert called.count(modest) == 1
+        assert AT_ONCE_TO_ORGANISATION <= called.count(greedy) < AT_ONCE - 8
