@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+from base64 import b64encode
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
@@ -37,14 +39,25 @@ _PAGE = """<!doctype html>
 </html>
 """
 
-_READER = """<div id="reference"></div>
-<script src="/docs/assets/swagger-ui-bundle.js"></script>
-<script>
+_START_READER = """
 SwaggerUIBundle({
   url: "/openapi.json", dom_id: "#reference", deepLinking: true, filter: true, docExpansion: "none",
   persistAuthorization: true, displayRequestDuration: true, validatorUrl: null, tryItOutEnabled: true,
 });
-</script>"""
+"""
+
+_READER = f"""<div id="reference"></div>
+<script src="/docs/assets/swagger-ui-bundle.js"></script>
+<script>{_START_READER}</script>"""
+
+# The reader holds a token: no script but its own runs beside it, and no other site shows it in a frame.
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "img-src 'self' data:; style-src 'self' 'unsafe-inline'; connect-src 'self' http: https:; "
+    f"script-src 'self' 'sha256-{b64encode(sha256(_START_READER.encode()).digest()).decode()}'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 _PLAIN_STYLE = """<style>
 body { font: 17px/1.6 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem; color: #1d2733; }
@@ -99,7 +112,7 @@ async def show_front_page(call: Call) -> Answer[None]:
 async def read_documentation_asset(call: Call, asset_name: str) -> Content:
     if asset_name not in _ASSETS:
         raise NotFound(f"The documentation has no file {asset_name}.")
-    headers = {"Cache-Control": "public, max-age=86400"}
+    headers = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
     return Content(_asset(asset_name), _ASSETS[asset_name], headers)
 
 
@@ -134,7 +147,7 @@ async def explain_problem_type(call: Call, problem_name: str) -> Content:
 
 def _page(title: str, body: str, head: str) -> Content:
     text = _PAGE.format(title=html.escape(title), head=head, body=body)
-    return Content(text.encode(), "text/html; charset=utf-8")
+    return Content(text.encode(), "text/html; charset=utf-8", _PAGE_HEADERS)
 
 
 def _prose(text: str) -> str:

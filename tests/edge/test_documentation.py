@@ -1,5 +1,9 @@
 """The interface explains itself."""
 
+import base64
+import hashlib
+import re
+
 import httpx2
 
 
@@ -13,3 +17,12 @@ class TestDocumentation:
         page = await anonymous.get("/docs")
         assert page.headers["content-type"].startswith("text/html")
         assert "//" not in page.text.replace("<!doctype", "")
+
+    async def test_runs_no_script_but_its_own(self, anonymous: httpx2.AsyncClient):
+        page = await anonymous.get("/docs")
+        policy = page.headers["content-security-policy"]
+        inline = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
+        hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in inline]
+        assert len(hashes) == 1
+        assert f"script-src 'self' 'sha256-{hashes[0]}'" in policy
+        assert "frame-ancestors 'none'" in policy

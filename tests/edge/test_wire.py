@@ -3,7 +3,15 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from gridloom.edge import to_json
+import pytest
+
+from gridloom.edge import RequestBody, to_json
+from gridloom.edge.wire import Decoder
+from gridloom.kernel.problem import BadRequest
+
+
+class Sample(RequestBody):
+    name: str
 
 
 class TestJSON:
@@ -17,3 +25,10 @@ class TestJSON:
 
     def test_shows_euros_as_numbers(self):
         assert to_json({"price": Decimal("12.50")}) == b'{"price":12.50}'
+
+
+class TestARefusal:
+    def test_does_not_repeat_a_name_as_long_as_the_body(self):
+        with pytest.raises(BadRequest) as refusal:
+            Decoder(Sample)(b'{"' + b"a" * 1_000_000 + b'":1}')
+        assert len(refusal.value.detail) < 5_000

@@ -35,6 +35,13 @@ async def accept(client, token, username=None, password=PASSWORD):
     return await client.post("/auth/public/invitations/accept", json=body)
 
 
+class TestANameThatEndsInALineFeed:
+    async def test_is_refused(self, anonymous, organisation):
+        token = (await invite(organisation.admin, organisation)).json()["token"]
+        assert (await accept(anonymous, token, username="operator\n")).status_code == 400
+        assert (await invite(organisation.admin, organisation, email="ada@example.org\n")).status_code == 400
+
+
 class TestOrganisation:
     async def test_is_founded_by_the_operator(self, operator):
         answer = await operator.post("/organisations", json={"name": "New Storage", "kind": "PARTICIPANT"})

@@ -44,7 +44,7 @@ class TestAnOrganisationWhoseReceiversNeverAnswer:
         async def deliver(*_: Any) -> None:
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(dispatcher.delivery_store, "claim_due", claim_due)
+        monkeypatch.setattr("gridloom.webhooks.delivery_store.claim_due", claim_due)
         monkeypatch.setattr(dispatcher, "deliver", deliver)
         sender = Dispatcher(None, None, None)  # type: ignore[arg-type]
         await sender._start_calls()

@@ -132,6 +132,9 @@ _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]+)`")
 
 
+LONGEST_REFUSAL = 2_000
+
+
 class Decoder:
     """Strict JSON into one type, every refusal a 400 that points at the fault."""
 
@@ -156,6 +159,8 @@ class Decoder:
 
 def refused(message: str) -> BadRequest:
     """A 400 from the words of a failed validation."""
+    if len(message) > LONGEST_REFUSAL:  # a field's name can be as long as the body
+        message = f"{message[:LONGEST_REFUSAL]}…"
     found = _AT_FIELD.match(message) or _AT_PATH.match(message)
     assert found is not None
     what, groups = found["what"], found.groupdict()

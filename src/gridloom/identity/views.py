@@ -18,12 +18,19 @@ from gridloom.identity.tokens import ACCESS_LIFETIME, SigningKey, public_part
 
 Username = Annotated[
     str,
-    Meta(min_length=1, max_length=200, pattern=r"^\S+( \S+)*$", description="Unique, whatever the case of its letters"),
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=r"^\S+( \S+)*(?!\n)$",
+        description="Unique, whatever the case of its letters",
+    ),
 ]
 NewPassword = Annotated[
     str, Meta(min_length=SHORTEST, max_length=LONGEST, description="At least 12 characters and hard to guess")
 ]
-Email = Annotated[str, Meta(max_length=254, pattern=r"^[^@\s]{1,64}@[^@\s]{1,189}$", examples=["ada@example.org"])]
+Email = Annotated[
+    str, Meta(max_length=254, pattern=r"^[^@\s]{1,64}@[^@\s]{1,189}(?!\n)$", examples=["ada@example.org"])
+]
 OpaqueToken = Annotated[str, Meta(min_length=1, max_length=200)]
 NOT_KEPT: Final = {"Cache-Control": "no-store"}
 """No cache on the way may keep an answer with a secret in it."""
