@@ -115,7 +115,8 @@ class TestBidsWithoutResult:
         assert len(await waiting(asset, *keys)) == 200
         answer = await asset.owner.viewer.get(path, params={"product-keys": ",".join([*keys, f"{DAY}_POS_001"])})
         assert answer.status_code == 400
-        # Asked twice is asked once.
+        # Asked twice is asked once, also with a space.
+        assert len(await waiting(asset, *keys, f" {keys[0]}")) == 200
         assert len(await waiting(asset, *keys, keys[0])) == 200
 
 

@@ -99,7 +99,8 @@ class ContradictsResult(Problem):
 def asked_keys(listed: str) -> dict[str, ProductKey]:
     """Distinct keys by their texts, in the order asked; a key has one spelling only."""
     faults, keys = [], {}
-    for text in listed.split(","):
+    for listed_text in listed.split(","):
+        text = listed_text.strip()
         try:
             keys[text] = parse_product_key(text)
         except ValueError as fault:
