@@ -12,6 +12,7 @@ from tests.edge.conftest import toy_service
 from tests.people import client_of
 
 from gridloom.edge.dispatch import Edge
+from gridloom.edge.negotiation import encoding_for, negotiate
 
 
 def fault(response: httpx2.Response) -> tuple[int, str]:
@@ -291,3 +292,21 @@ class TestARateLimit:
         response = await client.get("/toys")
         assert response.headers["ratelimit-policy"] == '"standard";q=1000;w=60'
         assert response.headers["ratelimit"].startswith('"standard";r=999;t=')
+
+
+class TestAHeader:
+    def test_of_any_length_is_remembered_in_little_room(self):
+        accept = "text/csv;q=0.1, " + ", ".join(f"x/{number}" for number in range(100_000))
+        assert negotiate(accept, ("application/json", "text/csv")) == "text/csv"
+        assert encoding_for("gzip, " + "x, " * 100_000) == "gzip"
+
+
+class TestACallerWithoutAToken:
+    async def test_is_counted_by_its_network(self, database_url: str):
+        async with running_edge(toy_service(database_url)) as edge:
+            lefts = []
+            for host in ("2001:db8:7:7::1", "2001:db8:7:7:ffff::2", "2001:db8:7:8::1"):
+                async with client_of(edge, address=host) as client:
+                    answer = await client.get("/faults/large")
+                    lefts.append(answer.headers["ratelimit"].split(";")[1])
+        assert lefts == ["r=999", "r=998", "r=999"]

@@ -27,7 +27,7 @@ from gridloom.edge.metrics import observe_request
 from gridloom.edge.negotiation import negotiate
 from gridloom.edge.operation import PUBLIC, SIGNED_IN, Operation
 from gridloom.edge.paging import next_link
-from gridloom.edge.rate_limit import RateLimiter
+from gridloom.edge.rate_limit import RateLimiter, network_of
 from gridloom.edge.router import Router
 from gridloom.edge.wire import parse_parameter, to_json
 from gridloom.kernel.problem import (
@@ -218,7 +218,8 @@ class Edge:
         """Who asks, whether it may, and whether it asks too often."""
         access = call.operation.access
         if access == PUBLIC:
-            await self._limiter.take(call.pool, call.operation.rate_limit, call.address, answer_headers)
+            address = network_of(call.address)
+            await self._limiter.take(call.pool, call.operation.rate_limit, address, answer_headers)
             return
         token = _bearer(call)
         caller = self.authenticator.known(token) or await self.authenticator.authenticate(token)

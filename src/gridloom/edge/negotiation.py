@@ -16,9 +16,17 @@ COMPRESS_FROM_BYTES = 4096
 OFF_LOOP_FROM_BYTES = 64 * 1024
 
 
-@lru_cache(maxsize=1024)
+LONGEST_HEADER = 1000
+"""What is longer is cut off: what is remembered of headers, which anybody can send, stays small."""
+
+
 def negotiate(accept: str | None, offered: tuple[str, ...]) -> str:
     """The offered media type that the caller prefers; the first one where it has no preference."""
+    return _negotiated(accept and accept[:LONGEST_HEADER], offered)
+
+
+@lru_cache(maxsize=1024)
+def _negotiated(accept: str | None, offered: tuple[str, ...]) -> str:
     if accept is None or accept.strip() in ("", "*/*"):
         return offered[0]
     best, best_quality = "", 0.0
@@ -56,11 +64,13 @@ def _match(wanted: tuple[str, float], media_type: str) -> tuple[int, float]:
     return (1, quality) if pattern in ("*/*", "*") else (0, 0.0)
 
 
-@lru_cache(maxsize=1024)
 def encoding_for(accept_encoding: str | None) -> str | None:
     """`zstd` before `gzip`; None for the body as it is."""
-    if not accept_encoding:
-        return None
+    return _encoding(accept_encoding[:LONGEST_HEADER]) if accept_encoding else None
+
+
+@lru_cache(maxsize=1024)
+def _encoding(accept_encoding: str) -> str | None:
     qualities = dict(_preference(part) for part in accept_encoding.split(","))
     return next((name for name in ("zstd", "gzip") if qualities.get(name, 0.0) > 0.0), None)
 

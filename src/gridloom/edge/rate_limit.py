@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -72,3 +73,16 @@ class RateLimiter:
 
 async def forget_past_windows(db: Database) -> None:
     await db.execute("delete from rate_limit where window_start < clock_timestamp() - interval '5 minutes'")
+
+
+def network_of(address: str) -> str:
+    """One IPv6 host owns a whole /64; counting single addresses would count nothing."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 from dataclasses import dataclass
 from typing import Final
 
+from gridloom.edge.rate_limit import network_of
 from gridloom.kernel.problem import TooManyRequests
 
 
@@ -43,20 +43,7 @@ def user_bucket(username: str) -> Bucket:
 
 
 def address_bucket(address: str) -> Bucket:
-    return Bucket(_subject("address", _network(address)), FAILURES_PER_ADDRESS, SECONDS_PER_ADDRESS_FAILURE)
-
-
-def _network(address: str) -> str:
-    """One IPv6 host owns a whole /64; counting single addresses would count nothing."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.ip_network((parsed, 64), strict=False))
-    return str(parsed)
+    return Bucket(_subject("address", network_of(address)), FAILURES_PER_ADDRESS, SECONDS_PER_ADDRESS_FAILURE)
 
 
 def _subject(kind: str, value: str) -> bytes:
