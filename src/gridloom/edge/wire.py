@@ -85,8 +85,7 @@ class _Acceptance:
     def __call__(self, value: Any) -> Any:
         try:
             if self.euro is not None:
-                check_euro(value, self.euro)
-                return value
+                return check_euro(value, self.euro)
             if self.kind is datetime:
                 return accept_instant(value)
             return accept_day(value)

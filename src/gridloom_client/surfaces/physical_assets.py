@@ -73,11 +73,16 @@ class PhysicalAssets(Surface[M]):
     def parameters(self, physical_asset_id: ID, *, at: datetime | None = None) -> Parameters:
         """Those in force now, or at another time."""
 
-    @operation("PUT", "/physical-assets/{physicalAssetID}/parameters")
+    @operation("PUT", "/physical-assets/{physicalAssetID}/parameters", query=("at",))
     def set_parameters(
-        self, physical_asset_id: ID, body: Mapping[str, Any], *, if_match: str | None = None
+        self,
+        physical_asset_id: ID,
+        body: Mapping[str, Any],
+        *,
+        at: datetime | None = None,
+        if_match: str | None = None,
     ) -> Parameters:
-        """Adds a version that holds from `validFrom`; the past stays."""
+        """Adds a version that holds from `validFrom`, or else from `at`; the past stays."""
 
     @collection("/physical-assets/{physicalAssetID}/parameters/history")
     def parameters_history(self, physical_asset_id: ID, *, page_size: int | None = None) -> Parameters: ...
