@@ -1,13 +1,15 @@
 """What the lookup of waiting bids costs: an index lookup per key, however many bids there are."""
 
 import time
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from tests.assets import register_asset
 
 from gridloom.ancillary.products import PRODUCTS, product_key
 from gridloom.ancillary.store import WAITING, read_waiting
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.conflicts import look_ahead
 
 MOST_MS = 20
 
@@ -77,3 +79,16 @@ class TestLookupOfWaitingBids:
                 durations.append(1000 * (time.perf_counter() - began))
         assert 0 < len(found) < 200
         assert min(durations) < MOST_MS, durations
+
+
+class TestLookAhead:
+    async def test_of_an_asset_without_bids_never_walks_those_of_others(self, app, crowded, new_organisation):
+        asset = await register_asset(await new_organisation())
+        key = await app.pool.fetchval("select key from asset where id = $1", asset.id)
+        window = Window(datetime(2030, 6, 1, tzinfo=UTC), datetime(2030, 7, 1, tzinfo=UTC))
+        async with app.pool.acquire() as connection, connection.transaction():
+            await connection.execute("set local plan_cache_mode = force_generic_plan")
+            before = await connection.fetchval("select pg_stat_get_xact_tuples_returned('ancillary_bid'::regclass)")
+            await look_ahead(connection, key, window)
+            after = await connection.fetchval("select pg_stat_get_xact_tuples_returned('ancillary_bid'::regclass)")
+        assert after - before == 0

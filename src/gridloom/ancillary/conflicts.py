@@ -15,6 +15,7 @@ from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_con
     where="""
     from ancillary_bid where asset_key = $1 and status in ('OFFERED', 'ACCEPTED') and delivery_end > $2
       and delivery_start < $3
+    order by asset_key, delivery_end
     """
 )
 async def bid_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:

@@ -50,8 +50,8 @@ _finders: dict[ConflictFinder, str] = {}
 def finds_conflicts(*, where: str) -> Callable[[ConflictFinder], ConflictFinder]:
     """Have a finder asked whenever an asset's availability changes, and by its health.
 
-    where: tells cheaply whether there is anything to look at, as `from … where …` over the asset's key, $1, and a
-    window from $2 to $3.
+    where: tells cheaply whether there is anything to look at, as `from … where … order by …` over the asset's key, $1,
+    and a window from $2 to $3; the order is that of the index to use.
     """
 
     def register(finder: ConflictFinder) -> ConflictFinder:

@@ -22,6 +22,7 @@ _NOISE_KW = 1e-6
     where="""
     from virtual_backing b join virtual_asset v using (asset_key)
     where b.physical_asset_key = $1 and v.end_at > $2 and v.start_at < $3
+    order by b.physical_asset_key, b.asset_key
     """
 )
 async def block_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:

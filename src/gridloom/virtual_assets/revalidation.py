@@ -26,7 +26,7 @@ from gridloom.virtual_assets.scheduling import draft_change, write_change
 from gridloom.virtual_assets.standing import load_standing
 from gridloom.virtual_assets.telling import tell_adjusted
 
-concerned_by_changes(where="from virtual_backing where physical_asset_key = $1")
+concerned_by_changes(where="from virtual_backing where physical_asset_key = $1 order by physical_asset_key, asset_key")
 
 
 @job(AVAILABILITY_CHANGED, clock="platform")

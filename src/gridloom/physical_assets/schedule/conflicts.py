@@ -13,7 +13,9 @@ from gridloom.physical_assets.schedule.store import Excess, find_excesses
 MOST_PERIODS = 50_000
 
 
-@finds_conflicts(where="from physical_schedule where asset_key = $1 and period >= $2 and period < $3")
+@finds_conflicts(
+    where="from physical_schedule where asset_key = $1 and period >= $2 and period < $3 order by asset_key, period"
+)
 async def schedule_conflicts(
     db: Database, asset_key: int, window: Window, series: AvailabilitySeries
 ) -> list[Conflict]:
