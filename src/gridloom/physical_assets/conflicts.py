@@ -63,7 +63,7 @@ def finds_conflicts(*, where: str) -> Callable[[ConflictFinder], ConflictFinder]
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """What a change in a window of an asset could touch, seen under the asset's lock before the change is made."""
+    """What a change in a window of an asset could touch, seen under the asset's lock."""
 
     now: datetime
     window: Window

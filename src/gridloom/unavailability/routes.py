@@ -54,10 +54,10 @@ async def create_unavailability(
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
     window = rules.unavailable_window(body)
-    await lock_asset(call.db, reach.key)
-    glance = await _look_and_check(call, reach.key, window, body)
+    await _check_notifications(call, reach.key, body)
     unavailability_id = uuid7()
     await store.insert_unavailability(call.db, reach.key, unavailability_id, body, call.caller.id)
+    glance = await _look_and_check(call, reach.key, window, body)
     await _tell(call, reach, physical_asset_id, unavailability_id, "created", body)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
     changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, body, glance)
@@ -118,6 +118,7 @@ async def change_unavailability(
     changes = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     after = structs.replace(before.content, **changes)
     window = rules.unavailable_window(after)
+    await _check_notifications(call, reach.key, after)
     glance = await _look_and_check(call, reach.key, window, after)
     version = before.version
     if after != before.content:
@@ -152,9 +153,14 @@ async def _known(call: Call, asset_key: int, unavailability_id: UUID) -> store.S
     return stored
 
 
-async def _look_and_check(call: Call, asset_key: int, window: Window, content: NewUnavailability) -> Glance:
+async def _check_notifications(call: Call, asset_key: int, content: NewUnavailability) -> None:
+    """They are never removed, so this holds without the asset's lock."""
     known = await store.known_notifications(call.db, asset_key, content.exchange_notification_ids)
     rules.check_notifications(content.exchange_notification_ids, known)
+
+
+async def _look_and_check(call: Call, asset_key: int, window: Window, content: NewUnavailability) -> Glance:
+    """Under the asset's lock."""
     glance = await look_ahead(call.db, asset_key, window)
     rules.check_volume(content.volume, glance.ratings, window)
     return glance

@@ -39,12 +39,14 @@ class StoredUnavailability:
 async def insert_unavailability(
     db: Database, asset_key: int, unavailability_id: UUID, new: NewUnavailability, created_by: UUID
 ) -> None:
+    """Takes the asset's lock (`lock_asset`) on the way, so that what is read afterwards is settled."""
     await db.execute(
         """
         insert into unavailability
           (asset_key, id, description, type, starts_at, ends_at, energy_kwh, charge_power_kw, discharge_power_kw,
            created_by)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+        from (select pg_advisory_xact_lock(hashtext('physical_asset'), $1)) as held
         """,
         asset_key,
         unavailability_id,
