@@ -172,14 +172,19 @@ def _compare_growth(harness: Harness) -> None:
     paths = ["", "/parameters", "/availability", "/health"]
     requests = [Request("GET", f"/physical-assets/{asset_id}{path}", token=owner.admin.token) for path in paths]
     requests.append(Request("GET", "/physical-assets", token=owner.admin.token))
-    before = harness.load(*requests).result()
+
+    def best_rate_s() -> float:
+        """Of several rounds, since the two states cannot alternate."""
+        return max(harness.load(*requests).result().rate_s for _ in range(harness.options.rounds))
+
+    before_s = best_rate_s()
     count = 200 if harness.options.quick else 10_000
     asyncio.run(_add_assets(harness, count))
-    after = harness.load(*requests).result()
-    ratio = after.rate_s / max(before.rate_s, 1e-9)
+    after_s = best_rate_s()
+    ratio = after_s / max(before_s, 1e-9)
     harness.report(
         f"reads of one asset with {count} more on the platform",
-        {"before_s": round(before.rate_s), "after_s": round(after.rate_s), "ratio": round(ratio, 3)},
+        {"before_s": round(before_s), "after_s": round(after_s), "ratio": round(ratio, 3)},
         target=">= 0.9",
         met=ratio >= 0.9,
     )
