@@ -184,7 +184,7 @@ class TestWriting:
         monkeypatch.setattr(app.bodies, "most_bytes", 100)
         monkeypatch.setattr(app.bodies, "held_bytes", 90)
         row = {"signal": "x", "time": DAY[0], "value": 1}
-        answer = await owner.engineer.post(f"/monitoring/{asset}/datapoints", json=[row])
+        answer = await owner.engineer.post(f"/monitoring/{asset}/datapoints", json=[row] * 2000)
         assert answer.status_code == 429
         assert answer.headers["Retry-After"] == "1"
 
