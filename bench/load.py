@@ -52,7 +52,7 @@ class Plan:
     requests: tuple[bytes, ...]
     connections: int = 32
     seconds: float = 5.0
-    warm_up_s: float = 0.5
+    warm_up_s: float = 1.0  # pools fill, statements are prepared
     rate_s: float | None = None  # requests a second over all connections; as many as go when None
 
 
