@@ -27,6 +27,7 @@ from gridloom.database.embedded import EmbeddedPostgres, EmbeddedPostgresError, 
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.pool import create_pool
+from gridloom.heap import keep_freed_memory
 from gridloom.settings import Settings, address_of
 from gridloom.signals import END_STREAMS
 
@@ -114,6 +115,7 @@ def load_application(settings: Settings, supervisor: int) -> Any:
     os.setsid()  # Ctrl-C goes to the supervisor, which lets requests finish
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server sets its own
     signal.signal(END_STREAMS, signal.SIG_IGN)  # until the service sets its own
+    keep_freed_memory()
     from gridloom.app import create_app
 
     _configure_logs(settings)

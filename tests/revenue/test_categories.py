@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gridloom.revenue.categories import CATEGORIES, SOURCE_OF, Kind
+from gridloom.revenue.formulas import Sums
 
 REVENUES = (
     "total",
@@ -69,9 +70,9 @@ class TestTable:
         assert category.formula.measures <= {*SOURCE_OF, "rated_power_mw"}
 
     def test_gives_every_bucket_of_an_additive_category_a_value(self) -> None:
-        nothing = {name: np.zeros(3) for name in (*SOURCE_OF, "rated_power_mw")}
+        nothing = Sums({name: np.zeros(3) for name in (*SOURCE_OF, "rated_power_mw")})
         nothing["fcr_capacity_mw"] = np.full(3, np.nan)
         for category in CATEGORIES.values():
-            has_value = not np.isnan(category.formula.values(nothing)).any()
+            has_value = not np.isnan(nothing.of(category.formula)).any()
             assert has_value == (category.kind is Kind.ADDITIVE), category.name
             assert category.formula.is_total == (category.kind is Kind.ADDITIVE), category.name

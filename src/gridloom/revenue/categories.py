@@ -101,6 +101,7 @@ _REVENUES: Final = (
     ("vba", _VBA, "virtual battery auction revenue"),
     ("tolling", _TOLLING, "tolling revenue"),
 )
+_PER_MEGAWATT: Final = {name: PerMegawatt(formula) for name, formula, _ in _REVENUES}
 
 
 def _additive(name: str, unit: str, formula: Formula, description: str) -> Category:
@@ -219,20 +220,20 @@ _TABLE: Final = (
             f"revenue_normalised_{name}",
             "EUR/MW",
             Kind.NORMALISED,
-            PerMegawatt(formula),
+            _PER_MEGAWATT[name],
             f"The {meaning} per MW of rated power",
         )
-        for name, formula, meaning in _REVENUES
+        for name, _, meaning in _REVENUES
     ),
     *(
         Category(
             f"revenue_normalised_per_year_{name}",
             "EUR/MW/year",
             Kind.PER_YEAR,
-            PerYear(PerMegawatt(formula)),
+            PerYear(_PER_MEGAWATT[name]),
             f"The {meaning} per MW of rated power, times 365",
         )
-        for name, formula, meaning in _REVENUES
+        for name, _, meaning in _REVENUES
     ),
 )
 

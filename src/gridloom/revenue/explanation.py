@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from gridloom.revenue.categories import CATEGORIES, Category, Kind
-from gridloom.revenue.formulas import PerMegawatt, PerYear
+from gridloom.revenue.formulas import PerMegawatt, PerYear, Sums
 
 MEANINGS: Final[Mapping[str, str]] = {
     "buy_volume_mwh": "Σ MWh of the trades bought",
@@ -111,8 +111,8 @@ def page() -> str:
 
 def worked_values() -> dict[str, float]:
     """Every category's value in the example."""
-    sums = {name: np.array([value]) for name, value in EXAMPLE.items()}
-    return {name: float(category.formula.values(sums)[0]) for name, category in CATEGORIES.items()}
+    sums = Sums({name: np.array([value]) for name, value in EXAMPLE.items()})
+    return {name: float(sums.of(category.formula)[0]) for name, category in CATEGORIES.items()}
 
 
 def _measures() -> Iterator[str]:

@@ -13,10 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
-Sums: TypeAlias = Mapping[str, FloatArray]
 
 DAYS_A_YEAR: Final = 365.0
 """The seed's factor, literally: also in leap years."""
+
+
+class Sums(dict[str, FloatArray]):
+    """Summed measures by name, from which formulas are worked out."""
+
+    def of(self, formula: Formula) -> FloatArray:
+        return formula.values(self)
+
+
+class RememberingSums(Sums):
+    """Works out each formula once, however many others are made of it. For as long as all results are wanted anyway."""
+
+    def __init__(self, sums: Mapping[str, FloatArray]) -> None:
+        super().__init__(sums)
+        self._known: dict[int, FloatArray] = {}
+
+    def of(self, formula: Formula) -> FloatArray:
+        # By identity: the table of categories shares its formulas, and to hash one is to walk it.
+        known = self._known.get(id(formula))
+        if known is None:
+            known = self._known[id(formula)] = formula.values(self)
+        return known
 
 
 class Formula(Protocol):
@@ -76,9 +97,9 @@ class Sum:
         return frozenset().union(*(part.measures for part in self.parts))
 
     def values(self, sums: Sums) -> FloatArray:
-        result = self.parts[0].values(sums)
+        result = sums.of(self.parts[0])
         for part in self.parts[1:]:
-            result = result + part.values(sums)
+            result = result + sums.of(part)
         return result
 
 
@@ -101,10 +122,10 @@ class Ratio:
         return own | self.otherwise.measures if self.otherwise is not None else own
 
     def values(self, sums: Sums) -> FloatArray:
-        result = _quotient(sums[self.upper], sums[self.lower])
+        result = quotient(sums[self.upper], sums[self.lower])
         if self.otherwise is None:
             return result
-        return np.where(np.isnan(result), self.otherwise.values(sums), result)
+        return np.where(np.isnan(result), sums.of(self.otherwise), result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +144,7 @@ class PerMegawatt:
         return self.revenue.measures | {"rated_power_mw"}
 
     def values(self, sums: Sums) -> FloatArray:
-        return _quotient(self.revenue.values(sums), sums["rated_power_mw"])
+        return quotient(sums.of(self.revenue), sums["rated_power_mw"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +163,14 @@ class PerYear:
         return self.normalised.measures
 
     def values(self, sums: Sums) -> FloatArray:
-        return self.normalised.values(sums) * DAYS_A_YEAR
+        return sums.of(self.normalised) * DAYS_A_YEAR
 
 
-def _quotient(upper: FloatArray, lower: FloatArray) -> FloatArray:
-    result = np.full(upper.shape, np.nan)
-    np.divide(upper, lower, out=result, where=lower != 0)
+def quotient(upper: FloatArray, lower: FloatArray) -> FloatArray:
+    """One over the other; no value where the lower one is 0."""
+    if lower.all():
+        return upper / lower
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result = upper / lower
+    result[lower == 0] = np.nan
     return result

@@ -32,8 +32,8 @@ class Grid:
     """Of the market days."""
     offsets: IntArray
     """Where each day's periods start, and where the last one's end."""
-    coverage: FloatArray
-    """The part of each period that lies within the window: 1 but at its edges."""
+    coverage: FloatArray | None
+    """The part of each period that lies within the window; None where the window holds all of them."""
     group_starts: IntArray
     """The first period of each bucket."""
     buckets: Buckets
@@ -44,13 +44,9 @@ class Grid:
     def period_count(self) -> int:
         return int(self.offsets[-1])
 
-    @property
-    def is_whole(self) -> bool:
-        return bool((self.coverage == 1.0).all())
-
     def bucket_sums(self, periods: FloatArray) -> FloatArray:
         """Measures by period to measures by bucket."""
-        covered = periods if self.is_whole else periods * self.coverage
+        covered = periods if self.coverage is None else periods * self.coverage
         if len(self.group_starts) == self.period_count:
             return covered[:, self.shown]
         return np.add.reduceat(covered, self.group_starts, axis=1)[:, self.shown]
@@ -61,21 +57,27 @@ def grid_of(numbers: IntArray, resolution: Resolution | str, window: Span) -> Gr
     edges = day_edges_s()
     counts = period_counts(numbers)
     offsets = np.concatenate(([0], np.cumsum(counts)))
-    starts = edges[numbers[0]] + PERIOD_S * np.arange(offsets[-1])
+    first_s, last_s = int(edges[numbers[0]]), int(edges[numbers[-1] + 1])
+    starts = np.arange(first_s, last_s, PERIOD_S)
     sizes = _group_sizes(numbers, counts, resolution)
     group_ends = np.cumsum(sizes)
     group_starts = group_ends - sizes
-    coverage = np.clip((np.minimum(starts + PERIOD_S, window.end_s) - np.maximum(starts, window.start_s)), 0, None)
+    coverage: FloatArray | None = None
+    if first_s < window.start_s or window.end_s < last_s:
+        covered_s = np.minimum(starts + PERIOD_S, window.end_s) - np.maximum(starts, window.start_s)
+        coverage = np.clip(covered_s, 0, None) / PERIOD_S
     labels = starts[group_starts]
-    ends = np.append(labels[1:], edges[numbers[-1] + 1])
-    inside = np.flatnonzero((labels < window.end_s) & (ends > window.start_s))
-    shown = slice(int(inside[0]), int(inside[-1]) + 1)
+    ends = np.append(labels[1:], last_s)
+    shown = slice(
+        int(np.searchsorted(ends, window.start_s, side="right")),
+        int(np.searchsorted(labels, window.end_s, side="left")),
+    )
     buckets = Buckets(
         labels[shown],
         np.maximum(labels[shown], window.start_s).astype(np.float64),
         np.minimum(ends[shown], window.end_s).astype(np.float64),
     )
-    return Grid(numbers, offsets, coverage / PERIOD_S, group_starts, buckets, shown)
+    return Grid(numbers, offsets, coverage, group_starts, buckets, shown)
 
 
 def _group_sizes(numbers: IntArray, counts: IntArray, resolution: Resolution | str) -> IntArray:

@@ -17,7 +17,7 @@ from gridloom.revenue.categories import SOURCE_OF
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.grid import BLOCK, grid_of
 from gridloom.revenue.model import AuctionResult, Buckets, Contribution, Rating, Span, Toll
-from gridloom.revenue.summing import KeptDay, presence, sum_over_assets
+from gridloom.revenue.summing import KeptDays, presence, sum_over_assets
 from gridloom.settlements.market_days import PERIOD_S, IntArray
 from gridloom.settlements.measures import BLOCK_SOURCES, PERIOD_SOURCES, Source
 
@@ -32,7 +32,7 @@ _NO_VALUE: Final = frozenset({"fcr_capacity_mw"})
 def raw_sums(
     days: IntArray,
     window: Span,
-    kept: Sequence[KeptDay],
+    kept: KeptDays,
     contributions: Sequence[Contribution],
     sources: frozenset[Source],
     accruing: Accruing,
@@ -57,7 +57,7 @@ def raw_sums(
 
 
 def _kept_points(
-    days: IntArray, window: Span, kept: Sequence[KeptDay], contributions: Sequence[Contribution], source: Source
+    days: IntArray, window: Span, kept: KeptDays, contributions: Sequence[Contribution], source: Source
 ) -> _Points:
     grid = grid_of(days, BLOCK if source in BLOCK_SOURCES else Resolution.QUARTER_HOUR, window)
     there = presence(grid, kept, contributions, source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 
 from gridloom.edge import View
 from gridloom.edge.tabular import TIME, points_json
-from gridloom.revenue.categories import Category
-from gridloom.revenue.formulas import FloatArray
+from gridloom.revenue.categories import CATEGORIES, Category
+from gridloom.revenue.formulas import FloatArray, RememberingSums
 from gridloom.revenue.reporting import Part, Report
+from gridloom.revenue.summing import BoolArray
 
 
 class DataPointMetaData(View):
@@ -37,11 +39,16 @@ def meta_data_of(category: Category, resolution: str) -> DataPointMetaData:
     )
 
 
+_TIME_FIELD: Final = pa.field("time", TIME, nullable=False)
+_FIELDS: Final = {
+    category.name: pa.field(category.name, pa.float64(), metadata={"unit": category.unit})
+    for category in CATEGORIES.values()
+}
+
+
 def schema_of(categories: Sequence[Category]) -> pa.Schema:
     """`time`, then the categories, each with its unit; a value that does not exist is null."""
-    fields = [pa.field("time", TIME, nullable=False)]
-    fields += [pa.field(category.name, pa.float64(), metadata={"unit": category.unit}) for category in categories]
-    return pa.schema(fields)
+    return pa.schema([_TIME_FIELD, *(_FIELDS[category.name] for category in categories)])
 
 
 async def record_batches(report: Report, parts: AsyncIterator[Part]) -> AsyncIterator[pa.RecordBatch]:
@@ -52,17 +59,19 @@ async def record_batches(report: Report, parts: AsyncIterator[Part]) -> AsyncIte
 
 def _record_batch(schema: pa.Schema, categories: Sequence[Category], part: Part) -> pa.RecordBatch:
     columns = [pa.array(part.buckets.labels_s * 1000, type=pa.int64()).cast(TIME)]
-    columns += [_column(category, part) for category in categories]
+    sums = RememberingSums(part.sums)
+    columns += [_column(category, sums.of(category.formula), part.is_shown(category)) for category in categories]
     return pa.record_batch(columns, schema=schema)
 
 
-def _column(category: Category, part: Part) -> pa.Array:
-    values, shown = part.values(category), part.is_shown(category)
+def _column(category: Category, values: FloatArray, shown: BoolArray | None) -> pa.Array:
     if category.formula.is_total and shown is None:
-        return pa.array(values)
+        return pa.array(values, type=pa.float64())
     there = ~np.isnan(values)
     if shown is not None:
         there &= shown
+    if there.all():
+        return pa.array(values, type=pa.float64())
     # The values stay where they are; only the bits that say which of them count are made.
     bits = pa.py_buffer(np.packbits(there, bitorder="little"))
     return pa.Array.from_buffers(pa.float64(), len(values), [bits, pa.py_buffer(np.ascontiguousarray(values))])

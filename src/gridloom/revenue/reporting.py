@@ -17,11 +17,11 @@ from gridloom.kernel.window import Window
 from gridloom.revenue import store
 from gridloom.revenue.accruals import auction_sums, tolling_sums
 from gridloom.revenue.categories import CATEGORIES, Category
-from gridloom.revenue.formulas import FloatArray
+from gridloom.revenue.formulas import FloatArray, Sums
 from gridloom.revenue.grid import days_of, grid_of, parts_of
 from gridloom.revenue.model import AuctionResult, Buckets, Rating, Span, Subject, Toll
 from gridloom.revenue.raw import raw_sums
-from gridloom.revenue.summing import KeptDay, rated_power_mw, sum_over_assets
+from gridloom.revenue.summing import KeptDays, rated_power_mw, sum_over_assets
 from gridloom.settlements.market_days import IntArray, day_edges_s, day_of_number
 from gridloom.settlements.measures import KEPT_SOURCES, Source
 from gridloom.settlements.sheets import encode_sheet
@@ -29,7 +29,9 @@ from gridloom.settlements.store import read_sheets
 
 ASSET_DAYS_AT_ONCE: Final = 8_000
 DAYS_AT_ONCE: Final = 375
-"""Bound what is in memory: the sheets of 8,000 asset-days, and a year of quarter-hours in all categories."""
+"""Bound what is read at one moment: the sheets of 8,000 asset-days, or those of a year."""
+DAYS_IN_A_PART: Final = 183
+"""Two parts a year: fewer are sent late, more cost the fixed part of their work more often."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,11 @@ class Part:
     """
 
     buckets: Buckets
-    sums: dict[str, FloatArray]
+    sums: Sums
     present: dict[Source, np.ndarray[tuple[int], np.dtype[np.bool_]]]
 
     def values(self, category: Category) -> FloatArray:
-        return category.formula.values(self.sums)
+        return self.sums.of(category.formula)
 
     def is_shown(self, category: Category) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
         """Which buckets have a point of this category; None for all."""
@@ -113,7 +115,8 @@ async def report_parts(db: Database, report: Report) -> AsyncIterator[Part]:
             yield part
         return
     for days in parts_of(numbers, at_once):
-        yield await _part_from_sheets(db, report, background, days)
+        async for part in _parts_from_sheets(db, report, background, days):
+            yield part
 
 
 async def begun(parts: AsyncIterator[Part]) -> AsyncIterator[Part]:
@@ -145,12 +148,16 @@ async def _read_background(db: Database, report: Report) -> Background:
     return Background(ratings, rated, tolls, results, weights)
 
 
-async def _part_from_sheets(db: Database, report: Report, background: Background, days: IntArray) -> Part:
+async def _parts_from_sheets(
+    db: Database, report: Report, background: Background, days: IntArray
+) -> AsyncIterator[Part]:
+    """Days that are read at one moment, then summed up some at a time: the first are on their way while others wait."""
     kept = await _kept_days(db, report, days)
-    return await asyncio.to_thread(_sum_sheets, report, background, days, kept)
+    for some in parts_of(days, DAYS_IN_A_PART):
+        yield await asyncio.to_thread(_sum_sheets, report, background, some, kept.on(some))
 
 
-def _sum_sheets(report: Report, background: Background, days: IntArray, kept: Sequence[KeptDay]) -> Part:
+def _sum_sheets(report: Report, background: Background, days: IntArray, kept: KeptDays) -> Part:
     grid = grid_of(days, report.resolution, report.span)
     sums = sum_over_assets(grid, kept, report.subject.contributions, report.kept_sources)
     return _part(report, background, grid.buckets, sums)
@@ -165,26 +172,25 @@ def _part(report: Report, background: Background, buckets: Buckets, sums: dict[s
         sums |= auction_sums(background.results, background.ratings, background.weights, buckets)
     if "rated_power_mw" in needed:
         sums["rated_power_mw"] = rated_power_mw(background.rated, buckets)
-    return Part(buckets, {name: values for name, values in sums.items() if name in needed}, {})
+    return Part(buckets, Sums({name: values for name, values in sums.items() if name in needed}), {})
 
 
-async def _kept_days(db: Database, report: Report, days: IntArray) -> list[KeptDay]:
+async def _kept_days(db: Database, report: Report, days: IntArray) -> KeptDays:
     """The sheets as they are kept, or summed up anew from the facts that were known at an earlier moment."""
+    first = int(days[0])
     if not report.kept_sources:
-        return []
+        return KeptDays(first, {})
     if report.as_of is None:
         return await store.read_days(db, report.subject.keys, days, report.kept_sources)
     keys = [key for key in report.subject.keys for _ in days]
     dates = [day_of_number(int(number)) for number in days] * len(report.subject.keys)
-    found: dict[tuple[int, int], dict[Source, bytes]] = {}
+    found: dict[int, dict[Source, Sequence[bytes | None]]] = {key: {} for key in report.subject.keys}
     for source in report.kept_sources:
         sheets = await read_sheets(db, source, keys, dates, report.as_of)
-        for position, sheet in enumerate(sheets):
-            body = encode_sheet(source, sheet)
-            if body is not None:
-                place = (keys[position], int(days[position % len(days)]))
-                found.setdefault(place, {})[source] = body
-    return [KeptDay(key, number, bodies) for (key, number), bodies in found.items()]
+        bodies = [encode_sheet(source, sheet) for sheet in sheets]
+        for position, key in enumerate(report.subject.keys):
+            found[key][source] = bodies[position * len(days) : (position + 1) * len(days)]
+    return KeptDays(first, found)
 
 
 # --- daily: sums as they lie, but for the days that the window cuts -------------------------------------------------
@@ -195,14 +201,16 @@ async def _daily_parts(db: Database, report: Report, background: Background, num
     first_cut = span.start_s > edges[numbers[0]]
     last_cut = span.end_s < edges[numbers[-1] + 1]
     if first_cut:
-        yield await _part_from_sheets(db, report, background, numbers[:1])
+        async for part in _parts_from_sheets(db, report, background, numbers[:1]):
+            yield part
     whole = numbers[int(first_cut) : len(numbers) - int(last_cut)]
     if len(whole):
         sums = await store.read_day_sums(db, report.subject.contributions, whole)
         grid = grid_of(whole, Resolution.DAY, span)
         yield _part(report, background, grid.buckets, sums)
     if last_cut and (len(numbers) > 1 or not first_cut):
-        yield await _part_from_sheets(db, report, background, numbers[-1:])
+        async for part in _parts_from_sheets(db, report, background, numbers[-1:]):
+            yield part
 
 
 # --- raw: each fact's own period -------------------------------------------------------------------------------------
@@ -229,7 +237,7 @@ def _raw_part(
     report: Report,
     background: Background,
     days: IntArray,
-    kept: Sequence[KeptDay],
+    kept: KeptDays,
     tolls: Sequence[Toll],
     results: Sequence[AuctionResult],
 ) -> Part:
@@ -244,4 +252,4 @@ def _raw_part(
     needed = report.measures
     if "rated_power_mw" in needed:
         sums["rated_power_mw"] = rated_power_mw(background.rated, buckets)
-    return Part(buckets, {name: values for name, values in sums.items() if name in needed}, present)
+    return Part(buckets, Sums({name: values for name, values in sums.items() if name in needed}), present)

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 from uuid import UUID
 
@@ -15,8 +17,8 @@ from gridloom.database.pool import Database
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.model import AuctionResult, Contribution, Rating, Span, Toll
-from gridloom.revenue.summing import LEVEL_MEASURES, KeptDay
-from gridloom.settlements.market_days import IntArray, day_of_number, number_of_day
+from gridloom.revenue.summing import LEVEL_MEASURES, KeptDays
+from gridloom.settlements.market_days import IntArray, day_of_number
 from gridloom.settlements.measures import KEPT_SOURCES, MEASURES, Source
 
 
@@ -165,28 +167,35 @@ def _span(start: datetime, end: datetime) -> Span:
 
 # --- kept sums and sheets ------------------------------------------------------------------------------------------
 
-_SHEETS: Final = ", ".join(
-    f"case when '{source.value}' = any($4::text[]) then {source.value} end as {source.value}" for source in KEPT_SOURCES
-)
 
-
-async def read_days(db: Database, keys: Sequence[int], numbers: IntArray, sources: Iterable[Source]) -> list[KeptDay]:
+async def read_days(db: Database, keys: Sequence[int], numbers: IntArray, sources: Iterable[Source]) -> KeptDays:
     """The kept sheets of consecutive market days; one statement, hence one moment."""
     wanted = [source for source in KEPT_SOURCES if source in set(sources)]
+    columns = ", ".join(source.value for source in wanted)
     rows = await db.fetch(
-        f"select asset_key, day, {_SHEETS} from settled_periods"
-        " where asset_key = any($1::int[]) and day between $2 and $3",
+        f"select asset_key, day - $2::date, {columns} from settled_periods"
+        " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day",
         list(keys),
         day_of_number(int(numbers[0])),
         day_of_number(int(numbers[-1])),
-        [source.value for source in wanted],
     )
-    return [_kept_day(row, wanted) for row in rows]
+    found: dict[int, dict[Source, Sequence[bytes | None]]] = {}
+    for key, own in groupby(rows, key=itemgetter(0)):
+        _, places, *sheets = zip(*own, strict=True)
+        found[key] = {
+            source: _by_day_number(places, bodies, len(numbers)) for source, bodies in zip(wanted, sheets, strict=True)
+        }
+    return KeptDays(int(numbers[0]), found)
 
 
-def _kept_day(row: Any, wanted: Sequence[Source]) -> KeptDay:
-    sheets = {source: row[source.value] for source in wanted if row[source.value] is not None}
-    return KeptDay(row["asset_key"], number_of_day(row["day"]), sheets)
+def _by_day_number(places: Sequence[int], bodies: Sequence[bytes | None], day_count: int) -> Sequence[bytes | None]:
+    """An entry for every day, not only for those that have a row."""
+    if len(bodies) == day_count:
+        return bodies
+    every: list[bytes | None] = [None] * day_count
+    for place, body in zip(places, bodies, strict=True):
+        every[place] = body
+    return every
 
 
 _DAY_SUMS: Final = ", ".join(
@@ -201,7 +210,7 @@ async def read_day_sums(
     """All measures of whole market days, summed over the assets where they lie; one statement, hence one moment."""
     rows = await db.fetch(
         f"""
-        select d.day, {_DAY_SUMS},
+        select d.day - $4::date, {_DAY_SUMS},
           sum(case when d.fcr_delivery_h > 0 then
             w.weight * d.fcr_capacity_mw_h / d.fcr_delivery_h end) as fcr_capacity_mw,
           coalesce(sum(case when d.fcr_delivery_h > 0 then
@@ -223,10 +232,8 @@ def _by_day(rows: Sequence[Any], numbers: IntArray) -> dict[str, FloatArray]:
     names = (*(measure.name for measure in MEASURES), *LEVEL_MEASURES)
     table = np.zeros((len(names), len(numbers)))
     table[names.index("fcr_capacity_mw")] = np.nan
-    first = int(numbers[0])
-    for row in rows:
-        day: date = row["day"]
-        place = number_of_day(day) - first
+    if rows:
         # The mean capacity is null on a day without delivery, and becomes NaN.
-        table[:, place] = [np.nan if cell is None else cell for cell in row[1:]] if None in row[1:] else row[1:]
+        places, *cells = zip(*rows, strict=True)
+        table[:, places] = np.array(cells, dtype=np.float64)
     return dict(zip(names, table, strict=True))

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.revenue.formulas import FloatArray
+from gridloom.revenue.formulas import FloatArray, quotient
 from gridloom.revenue.grid import Grid
 from gridloom.revenue.model import Buckets, Contribution, Rating
-from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, MEASURES, POSITION, Source, positions_of
+from gridloom.settlements.market_days import IntArray
+from gridloom.settlements.measures import (
+    BLOCK_SOURCES,
+    BLOCKS_A_DAY,
+    KEPT_SOURCES,
+    MEASURES,
+    POSITION,
+    Source,
+    positions_of,
+)
 from gridloom.settlements.sheets import decode_sheets, spread_blocks
 
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -24,12 +33,21 @@ _SHARED: Final = np.array([[measure.is_shared] for measure in MEASURES])
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDay:
-    """The sheets of one asset's market day, by source; a source without facts is left out."""
+class KeptDays:
+    """The sheets of consecutive market days: by asset and source one a day, None for a day without facts."""
 
-    asset_key: int
-    number: int
-    sheets: Mapping[Source, bytes]
+    first: int
+    """The number of the first day."""
+    by_asset: Mapping[int, Mapping[Source, Sequence[bytes | None]]]
+
+    def on(self, numbers: IntArray) -> KeptDays:
+        """Those of some consecutive days among them."""
+        low, high = int(numbers[0]) - self.first, int(numbers[-1]) + 1 - self.first
+        by_asset = {
+            key: {source: bodies[low:high] for source, bodies in sheets.items()}
+            for key, sheets in self.by_asset.items()
+        }
+        return KeptDays(int(numbers[0]), by_asset)
 
 
 @dataclass(slots=True)
@@ -37,79 +55,77 @@ class Summation:
     """Sums over assets as they are added one by one."""
 
     bucket_count: int
-    measures: FloatArray = field(init=False)
+    measures: FloatArray | None = None
     levels: dict[str, FloatArray] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.measures = np.zeros((len(MEASURES), self.bucket_count))
         self.levels = {
             "fcr_capacity_mw": np.full(self.bucket_count, np.nan),
             "fcr_price_capacity_eur": np.zeros(self.bucket_count),
         }
 
     def add(self, part: Contribution, buckets: FloatArray) -> None:
-        """One asset's measures by bucket."""
-        if part.weight == 1.0 and part.holders == 1:
-            self.measures += buckets
+        """One asset's measures by bucket; the array is taken over."""
+        if buckets[POSITION["fcr_delivery_h"]].any():
+            self._add_levels(part, buckets)
+        if part.weight != 1.0 or part.holders != 1:
+            buckets = buckets * np.where(_SHARED, part.weight, float(part.holders))
+        if self.measures is None:
+            self.measures = buckets
         else:
-            self.measures += buckets * np.where(_SHARED, part.weight, float(part.holders))
+            self.measures += buckets
+
+    def _add_levels(self, part: Contribution, buckets: FloatArray) -> None:
         hours = buckets[POSITION["fcr_delivery_h"]]
         delivers = hours > 0
-        if not delivers.any():
-            return
-        capacity_mw_h = part.weight * buckets[POSITION["fcr_capacity_mw_h"]][delivers]
-        price_eur_mw_h = buckets[POSITION["fcr_price_eur_mw"]][delivers] / hours[delivers]
-        level = self.levels["fcr_capacity_mw"]
-        level[delivers] = np.nan_to_num(level[delivers]) + capacity_mw_h / hours[delivers]
-        self.levels["fcr_price_capacity_eur"][delivers] += price_eur_mw_h * capacity_mw_h
+        capacity_mw_h = part.weight * buckets[POSITION["fcr_capacity_mw_h"]]
+        capacity_mw = quotient(capacity_mw_h, hours)
+        price_eur_mw_h = quotient(buckets[POSITION["fcr_price_eur_mw"]], hours)
+        known = self.levels["fcr_capacity_mw"]
+        together = np.where(delivers, known + capacity_mw, known)
+        self.levels["fcr_capacity_mw"] = np.where(np.isnan(known), capacity_mw, together)
+        self.levels["fcr_price_capacity_eur"] += np.where(delivers, price_eur_mw_h * capacity_mw_h, 0.0)
 
     def sums(self) -> dict[str, FloatArray]:
-        return {measure.name: self.measures[n] for n, measure in enumerate(MEASURES)} | self.levels
+        measures = np.zeros((len(MEASURES), self.bucket_count)) if self.measures is None else self.measures
+        return {measure.name: measures[n] for n, measure in enumerate(MEASURES)} | self.levels
 
 
 def sum_over_assets(
-    grid: Grid, days: Iterable[KeptDay], contributions: Sequence[Contribution], sources: Iterable[Source]
+    grid: Grid, kept: KeptDays, contributions: Sequence[Contribution], sources: Collection[Source]
 ) -> dict[str, FloatArray]:
     """All measures by bucket, from the sheets of the grid's days."""
-    wanted = frozenset(sources)
-    by_asset: dict[int, list[KeptDay]] = {}
-    for day in days:
-        by_asset.setdefault(day.asset_key, []).append(day)
     summation = Summation(len(grid.buckets))
     for part in contributions:
-        if part.asset_key in by_asset:
-            summation.add(part, grid.bucket_sums(_by_period(grid, by_asset[part.asset_key], wanted)))
+        if part.asset_key in kept.by_asset:
+            summation.add(part, grid.bucket_sums(_by_period(grid, kept.by_asset[part.asset_key], sources)))
     return summation.sums()
 
 
-def presence(grid: Grid, days: Iterable[KeptDay], contributions: Sequence[Contribution], source: Source) -> BoolArray:
+def presence(grid: Grid, kept: KeptDays, contributions: Sequence[Contribution], source: Source) -> BoolArray:
     """In which buckets some asset has a fact of this source."""
     found = np.zeros(len(grid.buckets), dtype=np.bool_)
-    by_asset: dict[int, list[KeptDay]] = {}
-    for day in days:
-        by_asset.setdefault(day.asset_key, []).append(day)
     for part in contributions:
-        if part.asset_key in by_asset:
-            periods = _by_period(grid, by_asset[part.asset_key], frozenset({source}))
+        if part.asset_key in kept.by_asset:
+            periods = _by_period(grid, kept.by_asset[part.asset_key], (source,))
             found |= (np.abs(grid.bucket_sums(np.abs(periods))) > 0).any(axis=0)
     return found
 
 
-def _by_period(grid: Grid, days: Sequence[KeptDay], sources: frozenset[Source]) -> FloatArray:
+def _by_period(grid: Grid, sheets: Mapping[Source, Sequence[bytes | None]], wanted: Collection[Source]) -> FloatArray:
     """One asset's measures by period over the whole grid."""
-    result = np.zeros((len(MEASURES), grid.period_count))
-    by_number = {day.number: day.sheets for day in days}
-    numbers: list[int] = grid.numbers.tolist()
+    result = np.empty((len(MEASURES), grid.period_count))
     widths: list[int] = np.diff(grid.offsets).tolist()
-    for source in sources:
-        bodies = [by_number[number].get(source) if number in by_number else None for number in numbers]
+    for source in KEPT_SOURCES:
+        own = result[positions_of(source)]
+        bodies = sheets.get(source, ()) if source in wanted else ()
         if not any(bodies):
-            continue
-        if source in BLOCK_SOURCES:
+            own[:] = 0.0
+        elif source in BLOCK_SOURCES:
             blocks = decode_sheets(source, bodies, [BLOCKS_A_DAY] * len(bodies))
-            result[positions_of(source)] = spread_blocks(blocks, grid.numbers)
+            own[:] = spread_blocks(blocks, grid.numbers)
         else:
-            result[positions_of(source)] = decode_sheets(source, bodies, widths)
+            decode_sheets(source, bodies, widths, into=own)
     return result
 
 

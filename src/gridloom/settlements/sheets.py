@@ -7,12 +7,11 @@ A period source (trades, netting, activations) has one column a delivery period,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
-import zstandard
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from gridloom.settlements.market_days import IntArray, block_period_counts
@@ -20,8 +19,8 @@ from gridloom.settlements.measures import BLOCK_SOURCES, Source, measure_count
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-LEVEL = 1
-"""Of compression: 3 saves a hundredth of the space and costs half as much again."""
+CODEC = pa.Codec("lz4_raw")
+"""A tenth larger than zstd, but packed and unpacked more than twice as fast, and a report unpacks a thousand sheets."""
 
 
 def encode_sheet(source: Source, sheet: FloatArray) -> bytes | None:
@@ -29,41 +28,33 @@ def encode_sheet(source: Source, sheet: FloatArray) -> bytes | None:
     if not sheet.any():
         return None
     raw = np.ascontiguousarray(sheet, dtype="<f8").tobytes()
-    return raw if source in BLOCK_SOURCES else _compressor().compress(raw)
+    return raw if source in BLOCK_SOURCES else CODEC.compress(raw, asbytes=True)
 
 
-def decode_sheet(source: Source, body: bytes) -> FloatArray:
-    return np.frombuffer(_raw(source, body), dtype="<f8").reshape(measure_count(source), -1)
+def decode_sheet(source: Source, body: bytes, width: int) -> FloatArray:
+    return decode_sheets(source, [body], [width])
 
 
-def decode_sheets(source: Source, bodies: Sequence[bytes | None], widths: Sequence[int]) -> FloatArray:
+def decode_sheets(
+    source: Source, bodies: Sequence[bytes | None], widths: Sequence[int], into: FloatArray | None = None
+) -> FloatArray:
     """The sheets of consecutive days side by side; a day without one is 0. Days of one width are read as one array."""
     count = measure_count(source)
-    result = np.zeros((count, sum(widths)))
+    result = np.empty((count, sum(widths))) if into is None else into
     first = place = 0
     for width, days in groupby(widths):
         last = first + len(list(days))
-        empty = bytes(8 * count * width)
-        raw = b"".join([empty if body is None else _raw(source, body) for body in bodies[first:last]])
+        size = 8 * count * width
+        raw = b"".join([bytes(size) if body is None else _raw(source, body, size) for body in bodies[first:last]])
         sheets = np.frombuffer(raw, dtype="<f8").reshape(last - first, count, width)
         until = place + (last - first) * width
-        result[:, place:until] = sheets.transpose(1, 0, 2).reshape(count, -1)
+        result[:, place:until].reshape(count, last - first, width)[:] = sheets.transpose(1, 0, 2)
         first, place = last, until
     return result
 
 
-def _raw(source: Source, body: bytes) -> bytes:
-    return body if source in BLOCK_SOURCES else _decompressor().decompress(body)
-
-
-@cache
-def _compressor() -> zstandard.ZstdCompressor:
-    return zstandard.ZstdCompressor(level=LEVEL, write_checksum=False, write_content_size=True)
-
-
-@cache
-def _decompressor() -> zstandard.ZstdDecompressor:
-    return zstandard.ZstdDecompressor()
+def _raw(source: Source, body: bytes, size_bytes: int) -> bytes:
+    return body if source in BLOCK_SOURCES else CODEC.decompress(body, size_bytes, asbytes=True)
 
 
 def scatter(source: Source, records: bytes, column_count: int) -> FloatArray:

@@ -127,7 +127,7 @@ create view tolling_contract_version as
   union all select * from tolling_contract_superseded;
 
 -- What reports read: the sums of a market day, and beside them the same measures by period (wholesale, net_off, afrr_energy:
--- doubles, measure by measure, zstd) and by block (fcr, afrr_capacity: six doubles a measure). Written in the transaction
+-- doubles, measure by measure, LZ4) and by block (fcr, afrr_capacity: six doubles a measure). Written in the transaction
 -- that changes the facts, under the lock on settled_asset.
 create table settled_day (
   asset_key int not null,
@@ -158,7 +158,7 @@ create table settled_periods (
   afrr_capacity bytea,
   afrr_energy bytea,
   primary key (asset_key, day)
-);
+) with (toast_tuple_target = 8160);  -- a day's sheets lie with their row: a year is then read page after page
 -- Compressed already.
 alter table settled_periods
   alter wholesale set storage external,

@@ -1,0 +1,37 @@
+"""The heap of a worker, seen by the pages that the kernel has to give it."""
+
+import subprocess
+import sys
+
+REQUESTS = """
+import resource, sys, threading
+import numpy as np
+from gridloom.heap import keep_freed_memory
+
+if sys.argv[1] == "kept":
+    keep_freed_memory()
+
+def work():
+    for _ in range(50):
+        arrays = [np.ones(20_000) for _ in range(30)]
+        del arrays
+
+def faults_of(worker):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    worker.start()
+    worker.join()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+faults_of(threading.Thread(target=work))
+print(faults_of(threading.Thread(target=work)))
+"""
+
+
+def page_faults(heap: str) -> int:
+    done = subprocess.run([sys.executable, "-c", REQUESTS, heap], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+class TestAWorkersHeap:
+    def test_takes_pages_from_the_kernel_once(self) -> None:
+        assert page_faults("kept") < page_faults("as it comes") / 3
