@@ -166,28 +166,33 @@ def _compare_creation(harness: Harness, owner: Organisation) -> None:
 
 
 def _compare_growth(harness: Harness) -> None:
-    """The same requests with few and with many assets on the platform."""
+    """The same requests, each alone, with few and with many assets on the platform."""
     owner = harness.new_organisation()
-    asset_id = _register(owner)
-    paths = ["", "/parameters", "/availability", "/health"]
-    requests = [Request("GET", f"/physical-assets/{asset_id}{path}", token=owner.admin.token) for path in paths]
-    requests.append(Request("GET", "/physical-assets", token=owner.admin.token))
+    one = f"/physical-assets/{_register(owner)}"
+    paths = {
+        "the asset": one,
+        "parameters": f"{one}/parameters",
+        "availability": f"{one}/availability",
+        "health": f"{one}/health",
+        "list": "/physical-assets",
+    }
 
-    def best_rate_s() -> float:
+    def best_rate_s(path: str) -> float:
         """Of several rounds, since the two states cannot alternate."""
-        return max(harness.load(*requests).result().rate_s for _ in range(harness.options.rounds))
+        request = Request("GET", path, token=owner.admin.token)
+        rounds = range(harness.options.rounds)
+        return max(harness.load(request, seconds=harness.options.seconds / 2).result().rate_s for _ in rounds)
 
-    before_s = best_rate_s()
+    few_s = {name: best_rate_s(path) for name, path in paths.items()}
     count = 200 if harness.options.quick else 10_000
     asyncio.run(_add_assets(harness, count))
-    after_s = best_rate_s()
-    ratio = after_s / max(before_s, 1e-9)
-    harness.report(
-        f"reads of one asset with {count} more on the platform",
-        {"before_s": round(before_s), "after_s": round(after_s), "ratio": round(ratio, 3)},
-        target=">= 0.9",
-        met=ratio >= 0.9,
-    )
+    many_s = {name: best_rate_s(path) for name, path in paths.items()}
+    for name in paths:
+        ratio = many_s[name] / max(few_s[name], 1e-9)
+        figures = {"few_s": round(few_s[name]), "many_s": round(many_s[name]), "ratio": round(ratio, 3)}
+        harness.report(
+            f"{name}, with {count:,} more assets on the platform", figures, target=">= 0.9", met=ratio >= 0.9
+        )
 
 
 def _register(owner: Organisation) -> str:
@@ -293,6 +298,7 @@ async def _add_assets(harness: Harness, count: int) -> None:
                 datetime(2020, 1, 1, tzinfo=UTC),
                 organisation_id,
             )
-        await connection.execute("analyze")
+        await connection.execute("vacuum analyze")  # by itself it would come in the middle of what follows
+        await connection.execute("checkpoint")
     finally:
         await connection.close()

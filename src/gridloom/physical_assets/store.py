@@ -18,6 +18,7 @@ from gridloom.physical_assets.model import (
 )
 
 # In force now, or the first to come where none is yet.
+_BEFORE_ALL = UUID(int=0)
 _ASSET = """
 select a.key, a.id, a.organisation_id, p.fleet_id, p.name, p.delivery_zone, p.control_area, p.eic_code,
        p.commissioned_on, p.status, p.version as asset_version, p.created_at, v.*
@@ -113,33 +114,38 @@ async def list_assets(
     after: UUID | None,
     limit: int,
 ) -> list[PhysicalAsset]:
-    """Those that the organisation owns or may read by a grant; each branch walks its own index in order."""
+    """Those that the organisation owns or may read by a grant; each branch walks its own index in order.
+
+    `(select $n)` hides a value from the planner: it then takes one plan for everybody, however unequal organisations
+    are, instead of making a new one for each request, which would cost four times the reading.
+    """
     rows = await db.fetch(
         f"""
         with own as (
           select a.key, a.id from asset a
-          where a.organisation_id = $1 and a.kind = 'PHYSICAL' and ($4::uuid is null or a.id > $4)
-            and ($2::uuid is null or a.organisation_id = $2)
-            and ($3::uuid is null
-                 or exists (select from physical_asset p where p.asset_key = a.key and p.fleet_id = $3))
-          order by a.id limit $5
+          where a.organisation_id = (select $1::uuid) and a.kind = 'PHYSICAL' and a.id > (select $4::uuid)
+            and ((select $2::uuid) is null or a.organisation_id = (select $2))
+            and ((select $3::uuid) is null
+                 or exists (select from physical_asset p where p.asset_key = a.key and p.fleet_id = (select $3)))
+          order by a.id limit (select $5::int)
         ), granted as (
           select a.key, a.id from asset_grant g join asset a on a.key = g.asset_key
-          where g.organisation_id = $1 and g.permissions @> array['Read:physical-assets'] and a.kind = 'PHYSICAL'
-            and ($4::uuid is null or a.id > $4) and ($2::uuid is null or a.organisation_id = $2)
-            and ($3::uuid is null
-                 or exists (select from physical_asset p where p.asset_key = a.key and p.fleet_id = $3))
-          order by a.id limit $5
+          where g.organisation_id = (select $1) and g.permissions @> array['Read:physical-assets']
+            and a.kind = 'PHYSICAL' and a.id > (select $4)
+            and ((select $2) is null or a.organisation_id = (select $2))
+            and ((select $3) is null
+                 or exists (select from physical_asset p where p.asset_key = a.key and p.fleet_id = (select $3)))
+          order by a.id limit (select $5)
         )
         {_ASSET}
         where p.asset_key in (
-          select key from (select * from own union select * from granted) as found order by id limit $5)
+          select key from (select * from own union select * from granted) as found order by id limit (select $5))
         order by a.id
         """,  # noqa: S608 — glued from constants only
         reader_organisation_id,
         organisation_id,
         fleet_id,
-        after,
+        after or _BEFORE_ALL,
         limit,
     )
     return [_stored(row).asset for row in rows]
