@@ -48,6 +48,7 @@ from gridloom.revenue import routes as revenue
 from gridloom.sandbox import routes as sandbox
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
+from gridloom.settlements.activations import read_activated
 from gridloom.unavailability import routes as unavailability
 from gridloom.virtual_assets import block_routes as virtual_asset_blocks
 from gridloom.virtual_assets import conflicts as _conflicts  # noqa: F401 — finds what no longer fits
@@ -55,6 +56,7 @@ from gridloom.virtual_assets import course_routes as virtual_asset_course
 from gridloom.virtual_assets import portfolio_routes as portfolios
 from gridloom.virtual_assets import revalidation as _revalidation  # noqa: F401 — declares jobs
 from gridloom.virtual_assets import routes as virtual_assets
+from gridloom.virtual_assets.activations import Activations
 from gridloom.webhooks import routes as webhooks
 
 ROOMS: tuple[ModuleType, ...] = (
@@ -114,7 +116,7 @@ def create_edge(settings: Settings) -> Edge:
         assert settings.database_url is not None
         edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
         listener = Listener(settings.database_url)
-        for resource in (settings, Interface(edge, settings), HealthChecks(), listener):
+        for resource in (settings, Interface(edge, settings), HealthChecks(), listener, Activations(read_activated)):
             edge.resources.add(resource)
         edge.audit = record_audit
         async with AsyncExitStack() as stack:

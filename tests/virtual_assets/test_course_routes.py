@@ -2,8 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
-from tests.virtual_assets.conftest import wire
+from tests.virtual_assets.conftest import QUARTER, wire
 
 
 class TestStateOfCharge:
@@ -84,6 +85,46 @@ class TestOperational:
         assert at["cyclesWholesale"] == at["cyclesTotal"]
         assert set(at["cyclesFCR"]) == {0}
         assert set(at["energyCapacityRated"]) == {2000}
+
+    async def test_counts_settled_upward_activations_as_cycles(self, make_battery, operator):
+        """Over the long night of autumn: the day has 100 quarter-hours, and the window starts in the middle of it."""
+        start = datetime(2036, 10, 25, 22, tzinfo=UTC)
+        battery = await make_battery(start=wire(start), end=wire(start + timedelta(days=3)))
+        await battery.put([800] * 2, offset=4)
+        facts = [(0, "POS", 0.05), (7, "POS", 0.1), (7, "NEG", 0.3), (99, "POS", 0.2), (100, "POS", 0.025)]
+        answer = await operator.post(
+            "/settlements/afrr-energy",
+            json=[
+                {
+                    "assetID": battery.asset["id"],
+                    "time": wire(start + place * QUARTER),
+                    "direction": direction,
+                    "volume": volume,
+                    "price": 90,
+                }
+                for place, direction, volume in facts
+            ],
+        )
+        assert answer.status_code in (200, 201), answer.text
+        params = {"start": wire(start + 5 * QUARTER), "end": battery.asset["end"]}
+        body = (await battery.client.get(f"{battery.url}/operational", params=params)).json()
+        at = {name: [point["value"] for point in points] for name, points in body["data"].items()}
+        afrr = [round(2000 * cycles, 6) for cycles in at["cyclesAFRR"]]
+        assert afrr[:3] == [50, 50, 150]
+        assert afrr[93:96] == [150, 350, 375]
+        assert afrr[-1] == 375
+        assert at["cyclesWholesale"][0] == pytest.approx(400 / 2000)
+        assert at["cyclesTotal"] == pytest.approx(np.add(at["cyclesWholesale"], at["cyclesAFRR"]).tolist())
+        later = {"start": wire(start + 150 * QUARTER), "end": battery.asset["end"], "categories": "cyclesAFRR"}
+        points = (await battery.client.get(f"{battery.url}/operational", params=later)).json()["data"]["cyclesAFRR"]
+        assert {round(2000 * point["value"], 6) for point in points} == {375}
+
+    async def test_outlives_the_calendar_of_settlements(self, make_battery):
+        start = datetime(2099, 12, 31, 12, tzinfo=UTC)
+        battery = await make_battery(start=wire(start), end=wire(start + timedelta(days=2)))
+        params = {"start": battery.asset["start"], "end": battery.asset["end"]}
+        body = (await battery.client.get(f"{battery.url}/operational", params=params)).json()
+        assert len(body["data"]["cyclesAFRR"]) == 192
 
     async def test_answers_only_what_was_asked_for(self, make_battery):
         battery = await make_battery()

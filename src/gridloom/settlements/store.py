@@ -167,3 +167,27 @@ async def list_facts(
     if wanted.as_of is not None:
         parameters.append(wanted.as_of)
     return await db.fetch(statement, *parameters, *(after or ()))
+
+
+async def read_activated_before(db: Database, asset_key: int, day: date) -> float:
+    """The energy of upward aFRR activations on all market days before this one, in MWh."""
+    total_mwh: float = await db.fetchval(
+        "select coalesce(sum(afrr_pos_volume_mwh), 0) from settled_day where asset_key = $1 and day < $2",
+        asset_key,
+        day,
+    )
+    return total_mwh
+
+
+async def read_activation_sheets(db: Database, asset_key: int, first: date, last: date) -> dict[date, bytes]:
+    """By market day, where there was any activation."""
+    rows = await db.fetch(
+        """
+        select day, afrr_energy from settled_periods
+        where asset_key = $1 and day between $2 and $3 and afrr_energy is not null
+        """,
+        asset_key,
+        first,
+        last,
+    )
+    return {row["day"]: row["afrr_energy"] for row in rows}

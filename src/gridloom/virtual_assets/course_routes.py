@@ -13,6 +13,7 @@ from gridloom.edge import JSON, Call, Content, Page, Stream, operation
 from gridloom.edge.tabular import points_json
 from gridloom.edge.wire import parameter_refused
 from gridloom.virtual_assets import history_store, store
+from gridloom.virtual_assets.activations import Activations
 from gridloom.virtual_assets.availability import load_available
 from gridloom.virtual_assets.block_routes import TABLES
 from gridloom.virtual_assets.grid import Floats, period_number, period_start
@@ -133,7 +134,8 @@ async def get_operational(call: Call, organisation_id: UUID, virtual_asset_id: U
         first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
         course = await load_course(db, asset, first, end)
         available = await load_available(db, asset, first, end)
-    series = operational_series(Circumstances(asset.terms, course, available), names)
+        activated = await call.resources[Activations].read(db, asset.key, first, end)
+    series = operational_series(Circumstances(asset.terms, course, available, activated), names)
     if call.accepts != JSON:
         return table(call.accepts, first, series, "operational")
     meta_data = [

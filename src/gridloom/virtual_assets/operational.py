@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.virtual_assets.activations import Activated
 from gridloom.virtual_assets.availability import Availability
 from gridloom.virtual_assets.grid import Floats
 from gridloom.virtual_assets.model import AssetTerms
@@ -23,6 +24,7 @@ class Circumstances:
     terms: AssetTerms
     course: Course
     available: Availability
+    activated: Activated
 
     def constant(self, value: float) -> Floats:
         return np.full(len(self.course.power_kw), value)
@@ -52,14 +54,18 @@ def _minimum_kw(c: Circumstances) -> Floats:
     return -np.minimum(c.available.charge * c.terms.charge_kw, room_kwh / c.terms.efficiency.charge / QUARTER_HOUR_H)
 
 
-def _cycles(c: Circumstances) -> Floats:
-    """Energy exported since the asset's life began, until the period's end, over its rated capacity."""
+def _wholesale_cycles(c: Circumstances) -> Floats:
     exported = c.course.exported_before_kwh + np.cumsum(exported_kwh(c.course.power_kw))
     return np.asarray(exported / c.terms.energy_capacity_kwh)
 
 
-def _none(c: Circumstances) -> Floats:
-    return c.constant(0.0)
+def _afrr_cycles(c: Circumstances) -> Floats:
+    exported = c.activated.before_kwh + np.cumsum(c.activated.period_kwh)
+    return np.asarray(exported / c.terms.energy_capacity_kwh)
+
+
+def _all_cycles(c: Circumstances) -> Floats:
+    return _wholesale_cycles(c) + _afrr_cycles(c)
 
 
 CATEGORIES: Final[Mapping[str, Category]] = {
@@ -88,11 +94,15 @@ CATEGORIES: Final[Mapping[str, Category]] = {
         "kW", "The lowest power (charging is negative) that capacity and room in the store allow", _minimum_kw
     ),
     "cyclesWholesale": Category(
-        "1", "Cycles by wholesale schedules since the asset's life began, at the period's end", _cycles
+        "1", "Cycles by wholesale schedules since the asset's life began, at the period's end", _wholesale_cycles
     ),
-    "cyclesFCR": Category("1", "Cycles by FCR blocks: they stand by and carry no schedule, so none", _none),
-    "cyclesAFRR": Category("1", "Cycles by aFRR blocks: they stand by and carry no schedule, so none", _none),
-    "cyclesTotal": Category("1", "Cycles of all markets together, at the period's end", _cycles),
+    "cyclesFCR": Category(
+        "1", "Cycles by FCR: its capacity is settled, never its energy, so none are counted", lambda c: c.constant(0.0)
+    ),
+    "cyclesAFRR": Category(
+        "1", "Cycles by upward aFRR activations, as far as they are settled, at the period's end", _afrr_cycles
+    ),
+    "cyclesTotal": Category("1", "Cycles of all markets together, at the period's end", _all_cycles),
 }
 """A cycle is the rated energy capacity exported once."""
 

@@ -1,0 +1,24 @@
+"""Balancing energy that assets have delivered. It is settled in a room above, which says here how to ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from gridloom.database.pool import Database
+from gridloom.virtual_assets.grid import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Activated:
+    """What an asset has exported for aFRR: in all before some periods, and in each of them."""
+
+    before_kwh: float
+    period_kwh: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """Where to ask: `read(db, asset key, first period, the one after the last)`."""
+
+    read: Callable[[Database, int, int, int], Awaitable[Activated]]
