@@ -156,7 +156,10 @@ class TestCSV:
     def test_may_start_with_a_byte_order_mark_and_hold_empty_lines(self) -> None:
         assert len(decode_rows(FCR_AWARDS, b"\xef\xbb\xbf" + as_csv([AWARD]) + b"\r\n\r\n", CSV)) == 1
 
-    @pytest.mark.parametrize("text", ["nan", "inf", "1_000", "0x10", "", "ten"])
+    @pytest.mark.parametrize(
+        "text",
+        ["nan", "inf", "1_000", "0x10", "", "ten", " 5", "5 ", "\t5", "+5", "1e3", "1e-5", ".5", "5.", "５", "٥"],
+    )
     def test_takes_only_plain_numbers(self, text: str) -> None:
         assert refusal(FCR_AWARDS, as_csv([{**AWARD, "capacity": text}]), CSV).errors[0].pointer == "/0/capacity"
 

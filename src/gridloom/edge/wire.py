@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
-from gridloom.kernel.money import Euro, check_euro
+from gridloom.kernel.money import Euro, check_euro, is_plain_number
 from gridloom.kernel.problem import BadRequest, FieldError
 
 Instant = Annotated[datetime, Meta(tz=True, description="RFC 3339 with an offset", examples=["2026-03-29T00:00:00Z"])]
@@ -139,6 +140,7 @@ class Decoder:
 
     def __init__(self, type: Any) -> None:
         self._decode = msgspec.json.Decoder(type).decode
+        self._look = _look_at_amounts(type)
 
     def __call__(self, body: bytes) -> Any:
         if not body:
@@ -153,7 +155,52 @@ class Decoder:
             raise BadRequest("The body is not JSON in UTF-8.", errors=[FieldError("", "not JSON")]) from None
         if b"\\u0000" in body:
             refuse_nul(msgspec.json.decode(body))
+        if self._look is not None:
+            self._look(msgspec.json.decode(body), "")
         return decoded
+
+
+_Look: TypeAlias = Callable[[Any, str], None]
+
+
+def _look_at_amounts(hint: Any) -> _Look | None:
+    """What refuses a decimal that is written as text in a way nobody means; None for a type that holds no decimals.
+
+    Once decoded, the text is gone, so it looks at the plain JSON beside it.
+    """
+    if hint is Decimal:
+        return _refuse_odd_amount
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        hints = get_type_hints(hint, include_extras=True)
+        fields = {field.encode_name: _look_at_amounts(hints[field.name]) for field in msgspec.structs.fields(hint)}
+        looks = {name: look for name, look in fields.items() if look is not None}
+        return _look_at_members(looks) if looks else None
+    found = next((look for look in map(_look_at_amounts, get_args(hint)) if look is not None), None)
+    return _look_at_items(found) if found is not None and get_origin(hint) in (list, tuple) else found
+
+
+def _look_at_members(looks: dict[str, _Look]) -> _Look:
+    def look(value: Any, pointer: str) -> None:
+        if isinstance(value, dict):
+            for name in value.keys() & looks.keys():
+                looks[name](value[name], f"{pointer}/{escape(name)}")
+
+    return look
+
+
+def _look_at_items(look_at_one: _Look) -> _Look:
+    def look(value: Any, pointer: str) -> None:
+        if isinstance(value, list):
+            for position, item in enumerate(value):
+                look_at_one(item, f"{pointer}/{position}")
+
+    return look
+
+
+def _refuse_odd_amount(value: Any, pointer: str) -> None:
+    if isinstance(value, str) and not is_plain_number(value):
+        what = "Expected a plain decimal number, such as 1250.50."
+        raise BadRequest(f"{pointer}: {what}", errors=[FieldError(pointer, what)])
 
 
 def refused(message: str) -> BadRequest:
@@ -243,8 +290,8 @@ def _parse(place: str, name: str, text: str, hint: Any) -> Any:
     value: Any = text
     if kind is bool:
         value = {"true": True, "false": False}.get(text, text)
-    elif kind in (int, float) and re.fullmatch(r"-?\d{1,18}(\.\d{1,18})?", text):
-        value = int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+    elif kind in (int, float) and re.fullmatch(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", text):
+        value = float(text) if "." in text else int(text)
     try:
         value = msgspec.convert(value, hint)
         if kind is datetime:

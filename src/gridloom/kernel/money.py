@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
 CENT: Final = Decimal("0.01")
+
+PLAIN_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+"""A number as people write it. Python also reads `1_0`, ` 5`, `+5`, `1e3` and the digits of other scripts."""
+
+
+def is_plain_number(text: str) -> bool:
+    return PLAIN_NUMBER.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 
 from gridloom.edge import CSV, JSON, NDJSON, PARQUET
 from gridloom.edge.wire import escape, refused
+from gridloom.kernel.money import is_plain_number
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
 from gridloom.settlements.model import FactKind, Row
 
@@ -147,16 +147,24 @@ def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
 def _named(columns: Sequence[tuple[str, Callable[[str], Any]]], line: Sequence[str]) -> dict[str, Any]:
     if len(line) != len(columns):
         raise ValueError(f"has {len(line)} fields where the header has {len(columns)}")
-    return {name: read(text) for (name, read), text in zip(columns, line, strict=True) if text != ""}
+    record = {name: read(text) for (name, read), text in zip(columns, line, strict=True) if text != ""}
+    for name, cell in record.items():
+        if cell is None:
+            raise FaultyCell(name, "is not a plain decimal number, such as 84.31")
+    return record
 
 
-def _number(text: str) -> Any:
-    """A number where the text is one; else the text itself, which its field then refuses."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return number if math.isfinite(number) and "_" not in text else text
+class FaultyCell(ValueError):
+    """A cell of a line that cannot be read."""
+
+    def __init__(self, field: str, detail: str) -> None:
+        super().__init__(detail)
+        self.field = field
+
+
+def _number(text: str) -> float | None:
+    """None for what people do not write as a number, also where Python would read one."""
+    return float(text) if is_plain_number(text) else None
 
 
 @cache
@@ -242,6 +250,8 @@ def _located(position: int, fault: Exception) -> FieldError:
         return FieldError(f"/{position}{found.pointer}", found.detail)
     if isinstance(fault, msgspec.DecodeError):
         return FieldError(f"/{position}", f"is not JSON: {fault}")
+    if isinstance(fault, FaultyCell):
+        return FieldError(f"/{position}/{fault.field}", str(fault))
     return FieldError(f"/{position}", str(fault))
 
 
