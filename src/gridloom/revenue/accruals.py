@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from itertools import groupby
 
 import numpy as np
 
-from gridloom.revenue.formulas import FloatArray
+from gridloom.revenue.formulas import FloatArray, quotient
 from gridloom.revenue.model import AuctionResult, Buckets, Rating, Span, Toll
 from gridloom.settlements.market_days import HOUR_S, day_edges_s, day_of_number, number_of_day
 
@@ -18,16 +19,24 @@ AUCTION_MEASURES = ("vba_revenue_eur", "hurdle_price_weighted", "hurdle_mw_h")
 def tolling_sums(
     tolls: Iterable[Toll], ratings: Mapping[int, Rating], weights: Mapping[int, float], buckets: Buckets
 ) -> dict[str, FloatArray]:
-    """EUR/MW/year × rated MW × hours ÷ hours in that calendar year, in market time."""
+    """EUR/MW/year × rated MW × hours ÷ hours in that calendar year, in market time.
+
+    The price is each asset's mean over time, whatever its power did meanwhile; power weighs the assets.
+    """
     sums = {name: np.zeros(len(buckets)) for name in TOLLING_MEASURES}
-    for toll in tolls:
-        for part, year_h in _calendar_years(toll.span):
-            starts, ends = _within(part, buckets)
-            rating = ratings[toll.asset_key]
-            power_mw_h = weights[toll.asset_key] * (rating.integral_mw_h(ends) - rating.integral_mw_h(starts))
-            sums["tolling_revenue_eur"] += toll.annual_price_eur_mw * power_mw_h / year_h
-            sums["tolling_price_weighted"] += toll.annual_price_eur_mw * power_mw_h
-            sums["tolling_mw_h"] += power_mw_h
+    for asset_key, own in groupby(sorted(tolls, key=lambda toll: toll.asset_key), key=lambda toll: toll.asset_key):
+        rating, weight = ratings[asset_key], weights[asset_key]
+        price_s, time_s, asset_mw_h = (np.zeros(len(buckets)) for _ in range(3))
+        for toll in own:
+            for part, year_h in _calendar_years(toll.span):
+                starts, ends = _within(part, buckets)
+                power_mw_h = weight * (rating.integral_mw_h(ends) - rating.integral_mw_h(starts))
+                sums["tolling_revenue_eur"] += toll.annual_price_eur_mw * power_mw_h / year_h
+                price_s += toll.annual_price_eur_mw * (ends - starts)
+                time_s += ends - starts
+                asset_mw_h += power_mw_h
+        sums["tolling_price_weighted"] += np.nan_to_num(quotient(price_s, time_s)) * asset_mw_h
+        sums["tolling_mw_h"] += asset_mw_h
     return sums
 
 

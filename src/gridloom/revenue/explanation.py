@@ -30,7 +30,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "afrr_neg_volume_mwh": "Σ MWh activated downward",
     "afrr_neg_revenue_eur": "Σ MWh × EUR/MWh activated downward; a price below 0 is paid by the provider",
     "tolling_revenue_eur": "Σ EUR/MW/year × rated MW × hours ÷ hours in that calendar year",
-    "tolling_price_weighted": "Σ EUR/MW/year × rated MW × hours for which the contract stands",
+    "tolling_price_weighted": "Σ over the assets of each one's mean EUR/MW/year over time × its part of tolling_mw_h",
     "tolling_mw_h": "Σ rated MW × hours for which a contract stands",
     "vba_revenue_eur": "Σ auction price × hours ÷ hours in the delivery window",
     "hurdle_price_weighted": "Σ hurdle price × rated MW × hours in the delivery window",
