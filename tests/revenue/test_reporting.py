@@ -279,6 +279,52 @@ class TestPhysicalAsset:
         assert found["revenue_normalised_per_year_tolling"][utc(day, 0)] == pytest.approx(365_000)
         assert found["annual_price_tolling"][utc(day, 0)] == pytest.approx(365_000)
 
+    async def test_has_a_toll_whose_price_is_the_mean_over_time_whatever_the_power(self, world: World) -> None:
+        physical, other = await world.physical_asset(20), await world.physical_asset(20)
+        day = date(2026, 7, 1)
+        await world.rate(physical, 40, utc(day, 12))
+        tolls = [
+            Toll(0, "a", utc(day, 0), utc(day, 12), Fraction(8_760)),
+            Toll(0, "b", utc(day, 12), utc(day, 24), Fraction(17_520)),
+            Toll(1, "c", utc(day, 0), utc(day, 24), Fraction(4_380)),
+        ]
+        await world.record_facts(tolls, [physical, other])
+        key, other_key = await world.key_of(physical), await world.key_of(other)
+        alone = Subject("p", (Contribution(key),), (key,))
+        together = Subject("p", (Contribution(key), Contribution(other_key)), (key, other_key))
+        for subject, price in ((alone, 13_140), (together, (13_140 * 30 + 4_380 * 20) / 50)):
+            found = await report(world, subject, utc(day, 0), utc(day, 24), "daily")
+            assert found["annual_price_tolling"] == {utc(day, 0): pytest.approx(price)}
+        found = await report(world, alone, utc(day, 0), utc(day, 24), "daily")
+        assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(12 * 20 * 1 + 12 * 40 * 2)
+
+
+class TestRaw:
+    async def test_has_a_point_for_every_fact_also_for_one_worth_nothing(self, world: World) -> None:
+        id = await world.virtual_asset()
+        day = date(2026, 3, 29)
+        none = Fraction(0)
+        facts: list[reference.Fact] = [
+            Trade(0, "a", utc(day, 9), "SELL", none, Fraction(50)),
+            FCR(0, day, "NEGPOS_20_24", Fraction(1), Fraction(5), none),
+            AFRRCapacity(0, day, "POS_00_04", Fraction(5), none, Fraction(3)),
+            AFRRCapacity(0, day, "POS_08_12", Fraction(5), Fraction(3), Fraction(4)),
+            AFRRCapacity(0, day, "NEG_08_12", Fraction(5), Fraction(-3), Fraction(4)),
+            AFRREnergy(0, utc(day, 10), "NEG", none, Fraction(5)),
+            NetOff(0, utc(day, 11), none),
+        ]
+        await world.record_facts(facts, [id])
+        known = await world.pool.fetchval("select platform_now()")
+        for as_of in (None, known):
+            subject = await of_assets(world, [id])
+            found = await report(world, subject, utc(day, 0), utc(day, 24), "raw", as_of=as_of)
+            assert found["revenue_wholesale"] == {utc(day, 9): 0.0}
+            assert found["revenue_fcr"] == {utc(day, 20): 0.0}
+            assert found["revenue_afrr_capacity"] == {utc(day, 0): 0.0, utc(day, 8): 0.0}
+            assert found["revenue_afrr_energy"] == {utc(day, 10): 0.0}
+            assert found["net_off_volume_wholesale"] == {utc(day, 11): 0.0}
+            assert len(found["revenue_total_revenue"]) == 5  # netting earns nothing
+
 
 class TestFleet:
     async def test_counts_a_virtual_asset_by_the_shares_of_its_members(self, world: World) -> None:

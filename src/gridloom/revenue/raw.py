@@ -17,7 +17,7 @@ from gridloom.revenue.categories import SOURCE_OF
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.grid import BLOCK, grid_of
 from gridloom.revenue.model import AuctionResult, Buckets, Contribution, Rating, Span, Toll
-from gridloom.revenue.summing import KeptDays, presence, sum_over_assets
+from gridloom.revenue.summing import KeptDays, sum_over_assets
 from gridloom.settlements.market_days import PERIOD_S, IntArray
 from gridloom.settlements.measures import BLOCK_SOURCES, PERIOD_SOURCES, Source
 
@@ -33,15 +33,16 @@ def raw_sums(
     days: IntArray,
     window: Span,
     kept: KeptDays,
+    starts: Mapping[Source, IntArray],
     contributions: Sequence[Contribution],
     sources: frozenset[Source],
     accruing: Accruing,
 ) -> tuple[Buckets, dict[str, FloatArray], dict[Source, BoolArray]]:
-    """The sums at the start of every fact, and which sources have a fact there."""
+    """The sums at the start of every fact, and which sources have a fact there; `starts` are those of kept sources."""
     found: dict[Source, _Points] = {}
     for source in sources:
         if source in PERIOD_SOURCES or source in BLOCK_SOURCES:
-            found[source] = _kept_points(days, window, kept, contributions, source)
+            found[source] = _kept_points(days, window, kept, starts[source], contributions, source)
     tolls, results, ratings, weights = accruing
     if Source.TOLLING in sources:
         found[Source.TOLLING] = _span_points(
@@ -57,10 +58,15 @@ def raw_sums(
 
 
 def _kept_points(
-    days: IntArray, window: Span, kept: KeptDays, contributions: Sequence[Contribution], source: Source
+    days: IntArray,
+    window: Span,
+    kept: KeptDays,
+    starts: IntArray,
+    contributions: Sequence[Contribution],
+    source: Source,
 ) -> _Points:
     grid = grid_of(days, BLOCK if source in BLOCK_SOURCES else Resolution.QUARTER_HOUR, window)
-    there = presence(grid, kept, contributions, source)
+    there = np.isin(grid.buckets.labels_s, starts)
     sums = sum_over_assets(grid, kept, contributions, (source,))
     own = {name: values[there] for name, values in sums.items() if SOURCE_OF[name] is source}
     return grid.buckets.labels_s[there], own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database
+from gridloom.database.pool import Database, Pool, snapshot
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
 from gridloom.revenue import store
@@ -25,7 +25,7 @@ from gridloom.revenue.summing import KeptDays, rated_power_mw, sum_over_assets
 from gridloom.settlements.market_days import IntArray, day_edges_s, day_of_number
 from gridloom.settlements.measures import KEPT_SOURCES, Source
 from gridloom.settlements.sheets import encode_sheet
-from gridloom.settlements.store import read_sheets
+from gridloom.settlements.store import read_sheets, read_starts
 
 ASSET_DAYS_AT_ONCE: Final = 8_000
 DAYS_AT_ONCE: Final = 375
@@ -101,7 +101,7 @@ def all_categories(names: Collection[str] = ()) -> tuple[Category, ...]:
     return tuple(category for name, category in CATEGORIES.items() if not names or name in names)
 
 
-async def report_parts(db: Database, report: Report) -> AsyncIterator[Part]:
+async def report_parts(db: Pool, report: Report) -> AsyncIterator[Part]:
     """The report in parts of consecutive days. Each part is as of one moment; memory holds one part at a time."""
     background = await _read_background(db, report)
     numbers = days_of(report.span)
@@ -217,18 +217,23 @@ async def _daily_parts(db: Database, report: Report, background: Background, num
 
 
 async def _raw_parts(
-    db: Database, report: Report, background: Background, numbers: IntArray, at_once: int
+    db: Pool, report: Report, background: Background, numbers: IntArray, at_once: int
 ) -> AsyncIterator[Part]:
     waiting_tolls, waiting_results = list(background.tolls), list(background.results)
     for days in parts_of(numbers, at_once):
-        kept = await _kept_days(db, report, days)
+        async with snapshot(db) as moment:
+            kept = await _kept_days(moment, report, days)
+            starts = {
+                source: await read_starts(moment, source, report.subject.keys, days, report.as_of)
+                for source in report.kept_sources
+            }
         is_last = int(days[-1]) == int(numbers[-1])
         until_s = float("inf") if is_last else float(day_edges_s()[days[-1] + 1])
         tolls = [toll for toll in waiting_tolls if toll.span.start_s < until_s]
         results = [result for result in waiting_results if result.span.start_s < until_s]
         waiting_tolls = [toll for toll in waiting_tolls if toll not in tolls]
         waiting_results = [result for result in waiting_results if result not in results]
-        part = await asyncio.to_thread(_raw_part, report, background, days, kept, tolls, results)
+        part = await asyncio.to_thread(_raw_part, report, background, days, kept, starts, tolls, results)
         if len(part.buckets):
             yield part
 
@@ -238,6 +243,7 @@ def _raw_part(
     background: Background,
     days: IntArray,
     kept: KeptDays,
+    starts: Mapping[Source, IntArray],
     tolls: Sequence[Toll],
     results: Sequence[AuctionResult],
 ) -> Part:
@@ -245,6 +251,7 @@ def _raw_part(
         days,
         report.span,
         kept,
+        starts,
         report.subject.contributions,
         report.sources,
         (tolls, results, background.ratings, background.weights),

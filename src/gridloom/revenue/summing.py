@@ -102,16 +102,6 @@ def sum_over_assets(
     return summation.sums()
 
 
-def presence(grid: Grid, kept: KeptDays, contributions: Sequence[Contribution], source: Source) -> BoolArray:
-    """In which buckets some asset has a fact of this source."""
-    found = np.zeros(len(grid.buckets), dtype=np.bool_)
-    for part in contributions:
-        if part.asset_key in kept.by_asset:
-            periods = _by_period(grid, kept.by_asset[part.asset_key], (source,))
-            found |= (np.abs(grid.bucket_sums(np.abs(periods))) > 0).any(axis=0)
-    return found
-
-
 def _by_period(grid: Grid, sheets: Mapping[Source, Sequence[bytes | None]], wanted: Collection[Source]) -> FloatArray:
     """One asset's measures by period over the whole grid."""
     result = np.empty((len(MEASURES), grid.period_count))

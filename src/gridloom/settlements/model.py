@@ -279,6 +279,7 @@ FACT_KINDS: Final = (
     NET_OFFS,
     TOLLING_CONTRACTS,
 )
+KIND_OF: Final = {kind.source: kind for kind in FACT_KINDS}
 
 
 @dataclass(frozen=True, slots=True)

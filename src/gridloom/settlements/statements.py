@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from gridloom.settlements.measures import BLOCK_SOURCES, MEASURES, Source
-from gridloom.settlements.model import Column, FactKind
+from gridloom.settlements.model import KIND_OF, Column, FactKind
 
 _STAGED: Final = {"int": "int", "text": "text", "day": "int", "moment": "float8", "decimal": "bigint"}
 _VALUE: Final = {
@@ -158,11 +158,7 @@ def summary_statement(source: Source, *, as_of: bool = False) -> str:
     then the moment as of which. Summed as numeric, rounded to a double once.
     """
     summary = _SUMMARIES[source]
-    table = summary.table
-    if as_of:
-        table = (
-            f"(select * from {table}_version where recorded_at <= $5 and (superseded_at is null or superseded_at > $5))"
-        )
+    table = _known(summary.table, "$5") if as_of else summary.table
     within = "f.period >= to_timestamp(asked.start_s) and f.period < to_timestamp(asked.end_s)"
     if source in BLOCK_SOURCES:
         within = "f.delivery_day = asked.day"
@@ -181,6 +177,33 @@ def summary_statement(source: Source, *, as_of: bool = False) -> str:
           ) summed
         ) found
         where found.records is not null
+    """
+
+
+def _known(table: str, moment: str) -> str:
+    return (
+        f"(select * from {table}_version"
+        f" where recorded_at <= {moment} and (superseded_at is null or superseded_at > {moment}))"
+    )
+
+
+@cache
+def starts_statement(source: Source, *, as_of: bool = False) -> str:
+    """The starts of the periods or blocks of which there are facts, in seconds since 1970.
+
+    Parameters: asset keys, the first day and the one after the last; then the moment as of which.
+    """
+    kind = KIND_OF[source]
+    table = _known(kind.table, "$4") if as_of else kind.table
+    within = "f.delivery_day >= $2::date and f.delivery_day < $3::date"
+    if kind.is_of_a_period:
+        first, last = (f"({day}::date::timestamp at time zone 'Europe/Berlin')" for day in ("$2", "$3"))
+        within = f"f.period >= {first} and f.period < {last}"
+    return f"""
+        select date_part('epoch', start_at)::bigint
+        from (select distinct {kind.start} as start_at from {table} f
+              where f.asset_key = any($1::int[]) and {within}) started
+        order by 1
     """
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.settlements.copying import FLOAT8, INT4, INT8, TEXT, copy_bytes
-from gridloom.settlements.market_days import IntArray, day_edges_s, day_numbers_at, number_of_day
+from gridloom.settlements.market_days import IntArray, day_edges_s, day_numbers_at, day_of_number, number_of_day
 from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, Source
 from gridloom.settlements.model import Batch, FactKind, Touched
 from gridloom.settlements.rules import hundred_millionths
@@ -26,6 +26,7 @@ from gridloom.settlements.statements import (
     merge_statement,
     stage_statement,
     staging_table,
+    starts_statement,
     summary_statement,
 )
 
@@ -114,6 +115,17 @@ async def read_sheets(
     rows = await db.fetch(summary_statement(source, as_of=as_of is not None), *parameters)
     found = {row["number"]: row["records"] for row in rows}
     return await asyncio.to_thread(_scattered, source, found, _widths(source, starts, ends))
+
+
+async def read_starts(
+    db: Database, source: Source, keys: Sequence[int], days: IntArray, as_of: datetime | None = None
+) -> IntArray:
+    """When the facts of consecutive days start, also those worth nothing, which leave no trace in a sheet."""
+    parameters: list[Any] = [list(keys), day_of_number(int(days[0])), day_of_number(int(days[-1]) + 1)]
+    if as_of is not None:
+        parameters.append(as_of)
+    rows = await db.fetch(starts_statement(source, as_of=as_of is not None), *parameters)
+    return np.array([row[0] for row in rows], dtype=np.int64)
 
 
 def _scattered(source: Source, found: Mapping[int, bytes], widths: Sequence[int]) -> list[FloatArray]:
