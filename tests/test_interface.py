@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -49,6 +50,11 @@ class TestTheCommittedInterface:
         names = [o["operationId"] for path in document["paths"].values() for o in path.values()]
         assert len(names) == len(set(names))
         assert all(name[0].islower() and name.isalnum() for name in names)
+
+    def test_has_no_pattern_that_lets_a_line_break_through_at_the_end(self):
+        patterns = set(re.findall(r'"pattern": (".*")', (ROOT / "openapi.json").read_text()))
+        assert patterns
+        assert not [each for each in patterns if json.loads(each)[-1] == "$" and r"(?!\n)$" not in json.loads(each)]
 
 
 @pytest.fixture(scope="module")

@@ -85,6 +85,7 @@ class TestAParameter:
             ("limit=1001", "query:limit"),
             ("limit=ten", "query:limit"),
             ("limit=1e2", "query:limit"),
+            ("limit=%D9%A1%D9%A0", "query:limit"),  # ten, in Arabic digits
             ("limit=1&limit=2", "query:limit"),
             ("colour=red", "query:colour"),
             ("since=2026-01-01", "query:since"),

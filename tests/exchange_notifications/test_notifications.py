@@ -75,6 +75,7 @@ class TestPublication:
             ({"biddingZone": EIC}, 422, "/biddingZone"),
             ({"messageID": "has space"}, 400, "/messageID"),
             ({"messageID": "x" * 36}, 400, "/messageID"),
+            ({"messageID": "MSG-1\n"}, 400, "/messageID"),
             ({"unavailabilityIDs": ["00000000-0000-7000-8000-000000000000"]}, 422, "/unavailabilityIDs/0"),
             ({"cause": ""}, 400, "/cause"),
             ({"reasonCode": "B17"}, 400, "/reasonCode"),

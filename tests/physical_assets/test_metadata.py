@@ -62,6 +62,13 @@ class TestMetadata:
             ("market", {"biddingZone": EIC}, 422, "/biddingZone"),
             ("market", {"prequalifiedFor": ["MFRR"]}, 400, "/prequalifiedFor/0"),
             ("market", {"extra": {"note": 5}}, 400, "/extra/..."),
+            ("grid", {"mastrNumber": "SEE900000000001\n"}, 400, "/mastrNumber"),
+            ("grid", {"eicCode": f"{EIC}\n"}, 400, "/eicCode"),
+            ("grid", {"meteringPoint": f"DE{'0' * 31}\n"}, 400, "/meteringPoint"),
+            ("grid", {"marketLocation": "12345678901\n"}, 400, "/marketLocation"),
+            ("site", {"country": "DE\n"}, 400, "/country"),
+            ("market", {"acerCode": "A0000001X.DE\n"}, 400, "/acerCode"),
+            ("market", {"marketPartnerNumber": f"{'1' * 13}\n"}, 400, "/marketPartnerNumber"),
         ],
     )
     async def test_is_typed_where_the_world_has_rules(self, new_organisation, category, body, status, pointer):

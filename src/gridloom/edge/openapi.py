@@ -179,7 +179,7 @@ def _state_decimals(component: dict[str, Any], struct: type[msgspec.Struct] | No
         number: dict[str, Any] = {"type": "number"}
         if euro is not None:
             number |= {"minimum": float(euro.low), "maximum": float(euro.high), "multipleOf": 0.01}
-        text = {"type": "string", "pattern": r"^-?\d{1,12}(\.\d{1,2})?$"}
+        text = {"type": "string", "pattern": r"^-?[0-9]{1,12}(\.[0-9]{1,2})?(?!\n)$"}
         _replace_decimal(schema, {"anyOf": [number, text]} if issubclass(struct, RequestBody) else number)
 
 

@@ -15,7 +15,7 @@ LAST_EVENT_ID = {
     "in": "header",
     "required": False,
     "description": "The `id` of the last event that was read; the stream goes on after it. 0 for all that are kept.",
-    "schema": {"type": "string", "pattern": "^[0-9]{1,18}$", "examples": ["0"]},
+    "schema": {"type": "string", "pattern": r"^[0-9]{1,18}(?!\n)$", "examples": ["0"]},
 }
 
 _SIGNED = [

@@ -13,7 +13,7 @@ from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, View
 from gridloom.exchange_notifications.message import EventStatus, EventType, ReasonCode, UnavailabilityType, UnitType
 from gridloom.physical_assets.model import EicCode, PowerKW
 
-MessageID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,34}$", description="Up to 35 characters")]
+MessageID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,34}(?!\n)$", description="Up to 35 characters")]
 # ENTSO-E's Reason takes 512 characters.
 Cause = Annotated[str, Meta(min_length=1, max_length=500)]
 Remarks = Annotated[str, Meta(min_length=1, max_length=500)]

@@ -8,8 +8,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-EIC_PATTERN: Final = r"^[A-Z0-9-]{16}$"
-MASTR_STORAGE_UNIT_PATTERN: Final = r"^SEE[0-9]{12}$"
+# In Python `$` alone would let a line break at the end through.
+EIC_PATTERN: Final = r"^[A-Z0-9-]{16}(?!\n)$"
+MASTR_STORAGE_UNIT_PATTERN: Final = r"^SEE[0-9]{12}(?!\n)$"
 
 # A character's value is its place here.
 _EIC_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-"

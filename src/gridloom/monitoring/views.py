@@ -14,7 +14,7 @@ from gridloom.monitoring.aggregation import Aggregation
 from gridloom.monitoring.model import Reason, SignalKind
 
 SignalName = Annotated[
-    str, Meta(pattern="^[a-z0-9_.]{1,64}$", description="A signal's name", examples=["state_of_charge"])
+    str, Meta(pattern=r"^[a-z0-9_.]{1,64}(?!\n)$", description="A signal's name", examples=["state_of_charge"])
 ]
 
 

@@ -59,8 +59,10 @@ class GridMetadata(MetadataBody):
     grid_connection_point: Words | None = None
     voltage_level: VoltageLevel | None = None
     nominal_voltage_kv: Annotated[float, Meta(gt=0, le=1000, description="kV")] | None = None
-    metering_point: Annotated[str, Meta(pattern="^[A-Z]{2}[A-Z0-9]{31}$", description="33 characters")] | None = None
-    market_location: Annotated[str, Meta(pattern="^[0-9]{11}$", description="11 digits")] | None = None
+    metering_point: (
+        Annotated[str, Meta(pattern=r"^[A-Z]{2}[A-Z0-9]{31}(?!\n)$", description="33 characters")] | None
+    ) = None
+    market_location: Annotated[str, Meta(pattern=r"^[0-9]{11}(?!\n)$", description="11 digits")] | None = None
     import_limit: PowerKW | None = None
     export_limit: PowerKW | None = None
 
@@ -79,7 +81,7 @@ class SiteMetadata(MetadataBody):
     street: Words | None = None
     postcode: Annotated[str, Meta(min_length=1, max_length=20)] | None = None
     city: Words | None = None
-    country: Annotated[str, Meta(pattern="^[A-Z]{2}$", description="ISO 3166-1 alpha-2")] | None = None
+    country: Annotated[str, Meta(pattern=r"^[A-Z]{2}(?!\n)$", description="ISO 3166-1 alpha-2")] | None = None
     altitude_m: Annotated[float, Meta(ge=-500, le=9000, description="m")] | None = None
 
 
@@ -116,9 +118,9 @@ class MarketMetadata(MetadataBody):
     balancing_group: EicCode | None = None
     market_participant_eic: EicCode | None = None
     acer_code: (
-        Annotated[str, Meta(pattern=r"^[A-Za-z0-9_]{9}\.[A-Z]{2}$", description="Such as A0000001X.DE")] | None
+        Annotated[str, Meta(pattern=r"^[A-Za-z0-9_]{9}\.[A-Z]{2}(?!\n)$", description="Such as A0000001X.DE")] | None
     ) = None
-    market_partner_number: Annotated[str, Meta(pattern="^[0-9]{13}$", description="13 digits")] | None = None
+    market_partner_number: Annotated[str, Meta(pattern=r"^[0-9]{13}(?!\n)$", description="13 digits")] | None = None
     prequalified_for: list[Prequalification] = []
 
 
