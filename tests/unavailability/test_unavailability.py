@@ -244,6 +244,29 @@ class TestConflicts:
         assert smaller.json()["conflicts"] == []
         assert (await asset.owner.viewer.get(asset.path("/health"))).json()["conflicts"] == []
 
+    async def test_count_what_was_accepted_of_a_bid_not_what_was_offered(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        day = (DAY + timedelta(days=1)).isoformat()
+        midnight = datetime.fromisoformat(f"{day}T00:00:00+01:00")
+        bid = {"capacityPrice": 1, "offeredCapacity": 10_000, "energyPrice": 1}
+        product = {"deliveryDay": day, "product": "POS_00_04"}
+        placed = await asset.owner.trader.post(asset.path("/ancillary/bids"), json=[{**product, "bids": [bid]}])
+        bid_id = placed.json()[0]["bids"][0]["id"]
+        result = {"bidID": bid_id, "accepted": True, "acceptedCapacity": 4000}
+        for capacity in (6000, 4000):
+            recorded = await asset.owner.trader.post(
+                asset.path("/ancillary/results"),
+                json=[{**product, "results": [{**result, "acceptedCapacity": capacity}], "correction": True}],
+            )
+            assert recorded.status_code == 201, recorded.text
+        hours = {"start": midnight.isoformat(), "end": (midnight + timedelta(hours=2)).isoformat()}
+        fits = await create(asset, **hours, charge=0, discharge=8000)
+        assert fits.json()["conflicts"] == []
+        beyond = await create(asset, **hours, charge=0, discharge=1000)
+        assert [(each["id"], each["power"], each["available"]) for each in beyond.json()["conflicts"]] == [
+            (bid_id, 4000, 3000)
+        ]
+
     async def test_of_the_past_are_not_raised(self, new_organisation):
         asset = await register_asset(await new_organisation())
         past = floor_to_period(datetime.now(UTC)) - timedelta(days=2)

@@ -19,12 +19,12 @@ from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_con
     """
 )
 async def bid_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
-    """Bids that stand or were accepted; of a product that the window only touches, the part within it counts."""
+    """Bids that stand, and what was accepted; of a product that the window only touches, the part within it counts."""
     found = []
     for bid in await list_to_deliver(db, asset_key, window):
         key = product_key(bid.delivery_day, bid.product)
         able_kw = deliverable_kw(key, series)
-        if bid.offered_capacity_kw <= able_kw:
+        if bid.capacity_kw <= able_kw:
             continue
         found.append(
             Conflict(
@@ -33,10 +33,10 @@ async def bid_conflicts(db: Database, asset_key: int, window: Window, series: Av
                 product_date_code=str(key),
                 start=key.window.start,
                 end=key.window.end,
-                power=bid.offered_capacity_kw if key.product.direction.exports else -bid.offered_capacity_kw,
+                power=bid.capacity_kw if key.product.direction.exports else -bid.capacity_kw,
                 available=able_kw,
                 detail=(
-                    f"The bid for {key}, {bid.status.lower()}, is for {bid.offered_capacity_kw:g} kW, "
+                    f"The bid for {key}, {bid.status.lower()}, is for {bid.capacity_kw:g} kW, "
                     f"and {able_kw:g} kW can be delivered."
                 ),
             )

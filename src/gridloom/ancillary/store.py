@@ -53,6 +53,17 @@ class StoredBid:
 
 
 @dataclass(frozen=True, slots=True)
+class PromisedBid:
+    """A bid that may or must be delivered: what is offered, or, once there is a result, what was accepted of it."""
+
+    id: UUID
+    delivery_day: date
+    product: str
+    status: BidStatus
+    capacity_kw: float
+
+
+@dataclass(frozen=True, slots=True)
 class BidRow:
     """A bid to be written."""
 
@@ -137,19 +148,31 @@ async def read_bids(db: Database, asset_key: int, bid_ids: Iterable[UUID]) -> di
     return {row["id"]: _bid(row) for row in rows}
 
 
-async def list_to_deliver(db: Database, asset_key: int, window: Window) -> list[StoredBid]:
+async def list_to_deliver(db: Database, asset_key: int, window: Window) -> list[PromisedBid]:
     """Bids offered or accepted whose delivery overlaps the window."""
     rows = await db.fetch(
-        f"""
-        select {_BID} from ancillary_bid
-        where asset_key = $1 and status in ('OFFERED', 'ACCEPTED') and delivery_end > $2 and delivery_start < $3
-        order by delivery_start, product
-        """,  # noqa: S608 — a constant
+        """
+        select b.id, b.delivery_day, b.product, b.status,
+               coalesce(r.accepted_capacity_kw, b.offered_capacity_kw) as capacity_kw
+        from ancillary_bid b
+        left join lateral (
+          select accepted_capacity_kw from ancillary_result
+          where b.status = 'ACCEPTED' and asset_key = $1 and bid_id = b.id and delivery_day = b.delivery_day
+            and product = b.product
+          order by revision desc limit 1
+        ) r on true
+        where b.asset_key = $1 and b.status in ('OFFERED', 'ACCEPTED') and b.delivery_end > $2
+          and b.delivery_start < $3
+        order by b.delivery_start, b.product
+        """,
         asset_key,
         window.start,
         window.end,
     )
-    return [_bid(row) for row in rows]
+    return [
+        PromisedBid(row["id"], row["delivery_day"], row["product"], BidStatus(row["status"]), row["capacity_kw"])
+        for row in rows
+    ]
 
 
 async def set_status(db: Database, asset_key: int, statuses: Sequence[tuple[UUID, BidStatus]]) -> None:
