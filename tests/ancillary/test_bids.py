@@ -164,6 +164,14 @@ class TestPlacing:
         twice = await place(asset, entry("POS_00_04", bid), entry("POS_04_08", bid), status=400)
         assert pointers(twice) == ["/1/bids/0/id"]
 
+    async def test_over_a_known_bid_of_the_same_request_says_that_it_is_replaced(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        known = {**CAPACITY, "id": str(uuid4())}
+        await place(asset, entry("POS_00_04", known))
+        answer = await place(asset, entry("POS_00_04", known, {**CAPACITY, "capacityPrice": 9}))
+        assert [bid["status"] for bid in answer.json()[0]["bids"]] == ["REPLACED", "OFFERED"]
+        assert answer.json() == await all_bids(asset, f"{DAY}_POS_00_04")
+
     async def test_is_all_or_nothing(self, new_organisation):
         asset = await register_asset(await new_organisation())
         await place(
@@ -199,6 +207,19 @@ class TestPlacing:
         asset = await register_asset(await new_organisation())
         bid = FCR if product.startswith("NEGPOS") else CAPACITY
         await place(asset, entry(product, {**bid, "offeredCapacity": capacity}))
+
+    async def test_of_fcr_takes_a_ratio_of_rated_power_to_the_last_lot(self, new_organisation):
+        # In binary, 0.57 of 100,000 is a little less than 57,000.
+        rated = {"ratedChargePower": 100_000, "ratedDischargePower": 100_000, "fcrLimitRatio": 0.57}
+        asset = await register_asset(await new_organisation(), parameters={**PARAMETERS, **rated})
+        await place(asset, entry("NEGPOS_00_04", {**FCR, "offeredCapacity": 57_000}))
+        await place(asset, entry("NEGPOS_00_04", {**FCR, "offeredCapacity": 58_000}), status=422)
+
+    @pytest.mark.parametrize("day", ["1999-12-31", "2100-01-01"])
+    async def test_on_a_day_without_markets_points_at_the_day(self, new_organisation, day):
+        asset = await register_asset(await new_organisation())
+        answer = await place(asset, entry("POS_00_04", CAPACITY, day=day), status=400)
+        assert pointers(answer) == ["/0/deliveryDay"]
 
     async def test_respects_what_is_unavailable_for_a_single_minute(self, new_organisation):
         asset = await register_asset(await new_organisation())

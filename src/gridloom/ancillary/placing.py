@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -56,7 +56,7 @@ async def place_bids(
     now = await platform_now(db)
     await _check_new(db, asset_key, new, now)
     rows = await _replace(db, asset_key, new, now, placed_by)
-    now_standing = known | {
+    now_standing = _after_replacement(known, rows) | {
         row.id: StoredBid(
             row.id,
             row.key.delivery_day,
@@ -103,6 +103,17 @@ def _is_known(known: dict[UUID, StoredBid], one: _Asked) -> bool:
         detail = f"The asset has another bid under the id {one.bid.id}."
         raise BidIdTaken(detail, errors=[FieldError(f"{one.pointer}/id", detail)])
     return True
+
+
+def _after_replacement(known: dict[UUID, StoredBid], rows: Sequence[BidRow]) -> dict[UUID, StoredBid]:
+    """The bids that were placed before, as they stand now that these rows have taken their products."""
+    taken = {(row.key.delivery_day, row.key.product.code) for row in rows}
+    return {
+        bid_id: replace(bid, status=BidStatus.REPLACED)
+        if bid.status is BidStatus.OFFERED and (bid.delivery_day, bid.product) in taken
+        else bid
+        for bid_id, bid in known.items()
+    }
 
 
 async def _check_new(db: Database, asset_key: int, new: Sequence[_Asked], now: datetime) -> None:

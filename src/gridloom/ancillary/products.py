@@ -27,6 +27,10 @@ LAST_DELIVERY_DAY: Final = date(2099, 12, 31)
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 
 
+class NotADeliveryDay(ValueError):
+    """Nothing is delivered on such a day, whatever the product."""
+
+
 class Market(StrEnum):
     """The three tenders in which a battery can be offered."""
 
@@ -122,7 +126,7 @@ class ProductKey:
 def product_key(delivery_day: date, code: str) -> ProductKey:
     """The key of a product on a day; a ValueError says why there is none."""
     if not FIRST_DELIVERY_DAY <= delivery_day <= LAST_DELIVERY_DAY:
-        raise ValueError(f"Expected a delivery day from {FIRST_DELIVERY_DAY} to {LAST_DELIVERY_DAY}.")
+        raise NotADeliveryDay(f"Expected a delivery day from {FIRST_DELIVERY_DAY} to {LAST_DELIVERY_DAY}.")
     product = PRODUCTS.get(code)
     if product is None:
         raise ValueError(

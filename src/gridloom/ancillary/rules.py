@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import assert_never
 
 from gridloom.ancillary.model import MOST_KEYS, BidStatus, NewBid, NewResult
-from gridloom.ancillary.products import Market, ProductKey, parse_product_key, product_key
+from gridloom.ancillary.products import Market, NotADeliveryDay, ProductKey, parse_product_key, product_key
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, FCR, AvailabilitySeries
@@ -117,7 +117,8 @@ def given_key(delivery_day: date, product: str, pointer: str) -> ProductKey:
     try:
         return product_key(delivery_day, product)
     except ValueError as fault:
-        raise BadRequest(str(fault), errors=[FieldError(f"{pointer}/product", str(fault))]) from None
+        field = "deliveryDay" if isinstance(fault, NotADeliveryDay) else "product"
+        raise BadRequest(str(fault), errors=[FieldError(f"{pointer}/{field}", str(fault))]) from None
 
 
 def check_bid(key: ProductKey, bid: NewBid, pointer: str) -> None:

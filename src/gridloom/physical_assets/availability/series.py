@@ -43,8 +43,9 @@ class Rating:
 
     @property
     def fcr_power_kw(self) -> float:
-        """What may be offered as FCR, which must be able to go either way."""
-        return self.fcr_limit_ratio * min(self.charge_power_kw, self.discharge_power_kw)
+        """What may be offered as FCR, which must be able to go either way; to the milliwatt, since 0.57 of 100 MW are
+        57 MW and not a rounding error less."""
+        return round(self.fcr_limit_ratio * min(self.charge_power_kw, self.discharge_power_kw), 6)
 
 
 @dataclass(frozen=True, slots=True)
