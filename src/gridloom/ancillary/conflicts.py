@@ -16,7 +16,10 @@ from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_con
     from ancillary_bid where asset_key = $1 and status in ('OFFERED', 'ACCEPTED') and delivery_end > $2
       and delivery_start < $3
     order by asset_key, delivery_end
-    """
+    """,
+    last="""
+    select max(delivery_end) from ancillary_bid where asset_key = $1 and status in ('OFFERED', 'ACCEPTED')
+    """,
 )
 async def bid_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
     """Bids that stand, and what was accepted; of a product that the window only touches, the part within it counts."""

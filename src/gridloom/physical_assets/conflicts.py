@@ -45,20 +45,30 @@ ConflictFinder = Callable[[Database, int, Window, AvailabilitySeries], Awaitable
 """From the asset's key, a window that has not ended and the availability over it, to what does not fit in it."""
 
 _finders: dict[ConflictFinder, str] = {}
+_lasts: list[str] = []
 
 
-def finds_conflicts(*, where: str) -> Callable[[ConflictFinder], ConflictFinder]:
+def finds_conflicts(*, where: str, last: str | None = None) -> Callable[[ConflictFinder], ConflictFinder]:
     """Have a finder asked whenever an asset's availability changes, and by its health.
 
     where: tells cheaply whether there is anything to look at, as `from … where … order by …` over the asset's key, $1,
     and a window from $2 to $3; the order is that of the index to use.
+    last: until when something is promised, as `select max(…) from … where …` over the asset's key, $1; without it,
+    health looks a week beyond the last known change of what is available.
     """
 
     def register(finder: ConflictFinder) -> ConflictFinder:
         _finders[finder] = where
+        if last is not None:
+            _lasts.append(last)
         return finder
 
     return register
+
+
+def last_promises() -> str:
+    """SQL for the moments until which something is promised from the asset with the key $1, as a list of values."""
+    return ", ".join(f"({last})" for last in _lasts) or "null::timestamptz"
 
 
 @dataclass(frozen=True, slots=True)

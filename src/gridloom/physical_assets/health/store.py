@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from gridloom.database.pool import Database
+from gridloom.physical_assets.conflicts import last_promises
 from gridloom.physical_assets.model import AssetStatus
 
 
@@ -21,9 +22,9 @@ class Situation:
 
 
 async def read_situation(db: Database, asset_key: int) -> Situation:
-    """Balancing markets reach a week ahead; schedules, unavailabilities and new ratings may reach further."""
+    """A week ahead at least; bids, schedules, unavailabilities and new ratings may reach further."""
     row = await db.fetchrow(
-        """
+        f"""
         with clock as materialized (select platform_now() as now)
         select clock.now, p.status,
                array(select id from unavailability
@@ -32,10 +33,10 @@ async def read_situation(db: Database, asset_key: int) -> Situation:
                  clock.now,
                  (select max(valid_from) from physical_asset_parameters where asset_key = $1),
                  (select max(ends_at) from unavailability where asset_key = $1),
-                 (select max(period) from physical_schedule where asset_key = $1)
+                 {last_promises()}
                ) + interval '8 days' as horizon
         from clock, physical_asset p where p.asset_key = $1
-        """,
+        """,  # noqa: S608 — glued from what rooms registered, never from a request
         asset_key,
     )
     assert row is not None

@@ -14,7 +14,8 @@ MOST_PERIODS = 50_000
 
 
 @finds_conflicts(
-    where="from physical_schedule where asset_key = $1 and period >= $2 and period < $3 order by asset_key, period"
+    where="from physical_schedule where asset_key = $1 and period >= $2 and period < $3 order by asset_key, period",
+    last="select max(period) + interval '15 minutes' from physical_schedule where asset_key = $1",
 )
 async def schedule_conflicts(
     db: Database, asset_key: int, window: Window, series: AvailabilitySeries
