@@ -347,3 +347,14 @@ async def test_numbers_that_are_not_finite_never_get_in(new_organisation):
             ),
         ):
             assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path", ["/unavailability", "/exchange-notifications", "/logbook", "/schedule", "/availability"]
+)
+@pytest.mark.parametrize("end", [T0, "2026-12-01T09:59:59Z"])
+async def test_a_window_that_does_not_end_after_its_start_is_refused(new_organisation, path, end):
+    asset = await register_asset(await new_organisation())
+    answer = await asset.owner.viewer.get(asset.path(path), params={"start": T0, "end": end})
+    assert answer.status_code == 400, answer.text
+    assert pointers(answer) == ["query:end"]

@@ -330,6 +330,31 @@ class TestChange:
         ]:
             assert (await asset.owner.engineer.patch(path, json=change)).status_code == status
 
+    async def test_that_takes_nothing_more_holds_although_the_ratings_have_fallen(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        path = asset.path(f"/unavailability/{(await create(asset, discharge=12_000)).json()['id']}")
+        lower = await asset.owner.engineer.put(
+            asset.path("/parameters"), json={**PARAMETERS, "ratedDischargePower": 5_000}
+        )
+        assert lower.status_code == 200
+        for change, status in (
+            ({"description": "Back at noon"}, 200),
+            ({"end": at(30)}, 200),
+            ({"end": at(45)}, 422),
+            ({"volume": body(discharge=5_001)["volume"]}, 422),
+            ({"volume": body(discharge=5_000)["volume"]}, 200),
+            ({"end": at(45)}, 200),
+        ):
+            answer = await asset.owner.engineer.patch(path, json=change)
+            assert answer.status_code == status, answer.text
+
+    async def test_that_starts_too_late_points_at_the_start(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
+        answer = await asset.owner.engineer.patch(path, json={"start": at(60)})
+        assert answer.status_code == 400
+        assert pointers(answer) == ["/start"]
+
     async def test_of_another_assets_is_not_found(self, new_organisation):
         owner = await new_organisation()
         asset, other = await register_asset(owner), await register_asset(owner)

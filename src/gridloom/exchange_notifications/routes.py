@@ -33,6 +33,7 @@ from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import FieldError, NotFound
 from gridloom.physical_assets.rules import InvalidCode
 from gridloom.physical_assets.store import lock_asset
+from gridloom.physical_assets.window_query import check_order
 
 TAG = "Exchange notifications"
 READ = "Read:physical-assets"
@@ -82,6 +83,7 @@ async def list_notifications(
 ) -> Page[ExchangeNotification]:
     """The newest first, each in its latest version."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    check_order(query.start, query.end)
     rows = await store.list_notifications(call.db, reach.key, query, query.after(UUID), query.limit + 1)
     page = query.page(rows, lambda row: row.id)
     return Page([_view(physical_asset_id, row) for row in page.items], page.next_cursor)

@@ -31,6 +31,14 @@ async def asked_window(db: Database, query: WindowQuery) -> Window:
     return checked_window(start, end, "query:start", "query:end")
 
 
+def check_order(start: datetime | None, end: datetime | None) -> None:
+    """Of a filter, which may leave either end open."""
+    if start is not None and end is not None and start >= end:
+        raise BadRequest(
+            "The window ends before it starts.", errors=[FieldError("query:end", "is not after the start")]
+        )
+
+
 def checked_window(start: datetime, end: datetime, start_pointer: str, end_pointer: str) -> Window:
     if start >= end:
         raise BadRequest(

@@ -12,12 +12,12 @@ from gridloom.events.outbox import record_event
 from gridloom.identity.reach import Reach, asset_reach
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import NotFound
-from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
 from gridloom.physical_assets.availability.changes import announce_change
 from gridloom.physical_assets.conflicts import Glance, look_ahead, ripple
 from gridloom.physical_assets.store import lock_asset
+from gridloom.physical_assets.window_query import check_order
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
     ChangedUnavailability,
@@ -57,7 +57,8 @@ async def create_unavailability(
     await _check_notifications(call, reach.key, body)
     unavailability_id = uuid7()
     await store.insert_unavailability(call.db, reach.key, unavailability_id, body, call.caller.id)
-    glance = await _look_and_check(call, reach.key, window, body)
+    glance = await look_ahead(call.db, reach.key, window)
+    rules.check_volume(body.volume, glance.ratings, window)
     await _tell(call, reach, physical_asset_id, unavailability_id, "created", body)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
     changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, body, glance)
@@ -76,6 +77,7 @@ async def list_unavailabilities(
 ) -> Page[Unavailability]:
     """By start, the earliest first."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    check_order(query.start, query.end)
     rows = await store.list_unavailabilities(
         call.db, reach.key, query, query.after(UnavailabilityPlace), query.limit + 1
     )
@@ -117,9 +119,11 @@ async def change_unavailability(
     call.check_if_match(str(before.version))
     changes = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     after = structs.replace(before.content, **changes)
-    window = rules.unavailable_window(after)
+    window = rules.unavailable_window(after, "/start" if body.end is UNSET else "/end")
     await _check_notifications(call, reach.key, after)
-    glance = await _look_and_check(call, reach.key, window, after)
+    glance = await look_ahead(call.db, reach.key, window)
+    if rules.takes_more(before.content, after):
+        rules.check_volume(after.volume, glance.ratings, window)
     version = before.version
     if after != before.content:
         version = await store.update_unavailability(call.db, reach.key, unavailability_id, after)
@@ -157,13 +161,6 @@ async def _check_notifications(call: Call, asset_key: int, content: NewUnavailab
     """They are never removed, so this holds without the asset's lock."""
     known = await store.known_notifications(call.db, asset_key, content.exchange_notification_ids)
     rules.check_notifications(content.exchange_notification_ids, known)
-
-
-async def _look_and_check(call: Call, asset_key: int, window: Window, content: NewUnavailability) -> Glance:
-    """Under the asset's lock."""
-    glance = await look_ahead(call.db, asset_key, window)
-    rules.check_volume(content.volume, glance.ratings, window)
-    return glance
 
 
 async def _tell(

@@ -29,12 +29,17 @@ class UnknownNotifications(Problem):
     title = "The asset has no such exchange notifications"
 
 
-def unavailable_window(body: NewUnavailability) -> Window:
+def unavailable_window(body: NewUnavailability, pointer: str = "/end") -> Window:
     if body.start >= body.end:
-        raise BadRequest(
-            "The unavailability ends before it starts.", errors=[FieldError("/end", "is not after the start")]
-        )
+        detail = "is not before the end" if pointer == "/start" else "is not after the start"
+        raise BadRequest("The unavailability ends before it starts.", errors=[FieldError(pointer, detail)])
     return Window(body.start, body.end)
+
+
+def takes_more(before: NewUnavailability, after: NewUnavailability) -> bool:
+    """Whether a change declares anything missing that was not before; what only shortens an outage, or describes it
+    better, stays possible when the ratings have fallen since."""
+    return after.volume != before.volume or after.start < before.start or after.end > before.end
 
 
 def check_volume(volume: NewVolume, ratings: Sequence[Rating], window: Window) -> None:
