@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gridloom.kernel.ids import BlockID
+from gridloom.virtual_assets.availability import Availability
 from gridloom.virtual_assets.blocks import (
     NothingToJoin,
     NoWholesalePower,
@@ -113,24 +114,29 @@ class TestSplitting:
     @given(
         hnp.arrays(np.float64, 100, elements=st.floats(-1000, 800)),
         st.lists(st.tuples(st.integers(0, 99), st.integers(1, 100), st.floats(0, 1000), st.floats(1, 800)), max_size=5),
+        hnp.arrays(np.float64, 100, elements=st.floats(0, 1)),
     )
-    def test_into_wholesale_blocks_changes_no_trajectory(self, power_kw, requests):
+    def test_into_wholesale_blocks_changes_no_trajectory(self, power_kw, requests, part):
+        """What fits into the part of the power that is available fits into the blocks' parts too."""
         blocks: tuple[Block, ...] = (WHOLE,)
+        power_kw = power_kw * part
+        available = Availability(0, part, part, part)
         lanes_kw = {0: power_kw}
         for first, length, charge, discharge in requests:
             try:
                 carving = carve(blocks, first, min(100, first + length), Market.WHOLESALE, charge, discharge)
             except NoWholesalePower:
                 continue
-            for lane, change in _squeezed(carving, days_of_lanes(lanes_kw)).items():
+            for lane, change in _squeezed(carving, days_of_lanes(lanes_kw), available).items():
                 lanes_kw[lane] = lanes_kw.get(lane, np.zeros(100)).copy()
                 lanes_kw[lane][change.periods] = change.power_kw
             blocks = carving.blocks
             np.testing.assert_allclose(sum(lanes_kw.values()), power_kw, atol=1e-9)
             for block in blocks:
                 part_kw = lanes_kw.get(block.lane, np.zeros(100))[block.first : block.end]
-                assert (part_kw <= block.discharge_kw + 1e-9).all()
-                assert (part_kw >= -block.charge_kw - 1e-9).all()
+                there = available.between(block.first, block.end)
+                assert (part_kw <= block.discharge_kw * there.discharge + 1e-6).all()
+                assert (part_kw >= -block.charge_kw * there.charge - 1e-6).all()
 
 
 def days_of_lanes(lanes_kw):

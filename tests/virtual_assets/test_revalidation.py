@@ -263,3 +263,42 @@ class TestRating:
         assert answer.status_code == 200, answer.text
         await advance(battery.edge, battery.end)
         assert await adjustments(battery) == [(1, 800, 500, "AVAILABILITY")]
+
+
+class TestCarvingWhileCapacityIsMissing:
+    """200 of 1000 kW are out, so each block can use 80 % of what it is rated for."""
+
+    async def test_shares_a_schedule_that_fits_so_that_it_still_fits(self, make):
+        battery = await make()
+        await battery.put([800, -700])
+        await lose(battery, 0, 4, power=200)
+        later = await battery.carve(0, 4, "WHOLESALE", 500, 500)
+        assert [point["power"] for point in later.json()["schedule"]][:2] == [400, -300]
+        assert (await powers(battery))[:2] == [400, -400]
+        await advance(battery.edge, battery.end)
+        assert await adjustments(battery) == []
+
+    async def test_finds_a_schedule_in_the_way_that_needs_what_is_still_available(self, make):
+        battery = await make()
+        await battery.put([0, 450])
+        await lose(battery, 0, 4, power=200)
+        answer = problem(await battery.carve(0, 4, "FCR", 500, 500), 409, "schedule-in-the-way")
+        assert answer["firstPeriod"] == wire(battery.start + QUARTER)
+        assert (await battery.carve(0, 4, "FCR", 400, 400)).status_code == 201
+        await advance(battery.edge, battery.end)
+        assert await adjustments(battery) == []
+
+    async def test_leaves_a_schedule_that_does_not_fit_to_be_cut_and_loses_nothing_of_it(self, make):
+        battery = await make()
+        await battery.put([900])
+        await lose(battery, 0, 4, power=200)
+        assert (await battery.carve(0, 4, "WHOLESALE", 500, 500)).status_code == 201
+        assert [block["schedule"][0]["power"] for block in (await battery.blocks())[:2]] == [500, 400]
+        await advance(battery.edge, battery.end)
+        assert await adjustments(battery) == [(0, 900, 800, "AVAILABILITY")]
+
+    async def test_is_free_to_take_power_that_the_schedule_does_not_use(self, make):
+        battery = await make()
+        await battery.put([900])
+        await lose(battery, 0, 4, power=200)
+        assert (await battery.carve(0, 4, "AFRR_NEG", 600, 0)).status_code == 201

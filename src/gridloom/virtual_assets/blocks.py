@@ -40,13 +40,15 @@ class NothingToJoin(Problem):
 
 @dataclass(frozen=True, slots=True)
 class Squeeze:
-    """What a lane may still carry in a span of periods after power was taken from it."""
+    """What a lane's block is rated for in a span of periods after power was taken from it, and what was taken."""
 
     lane: int
     first: int
     end: int
     charge_kw: float
     discharge_kw: float
+    taken_charge_kw: float = 0.0
+    taken_discharge_kw: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,15 @@ def carve(
             missing_charge_kw -= charge
             missing_discharge_kw -= discharge
             taken[host.id].append(
-                Squeeze(host.lane, cut, cut_end, _rest(host.charge_kw - charge), _rest(host.discharge_kw - discharge))
+                Squeeze(
+                    host.lane,
+                    cut,
+                    cut_end,
+                    _rest(host.charge_kw - charge),
+                    _rest(host.discharge_kw - discharge),
+                    charge,
+                    discharge,
+                )
             )
         if missing_charge_kw > POWER_TOLERANCE_KW or missing_discharge_kw > POWER_TOLERANCE_KW:
             held = [host for host in hosts if host.overlaps(cut, cut_end)]

@@ -10,7 +10,8 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import Problem
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.blocks import Carving, Move, carve, first_overcommitment, give_back
+from gridloom.virtual_assets.availability import Availability, load_available
+from gridloom.virtual_assets.blocks import Carving, Move, Squeeze, carve, first_overcommitment, give_back
 from gridloom.virtual_assets.grid import Floats, days_of
 from gridloom.virtual_assets.model import Author, Block, Market, VersionKind, VirtualAsset
 from gridloom.virtual_assets.rules import POWER_TOLERANCE_KW, check_gate, first_open_period, wire_time
@@ -22,8 +23,8 @@ from gridloom.virtual_assets.telling import tell_updated
 class ScheduleInTheWay(Problem):
     """Power that a schedule already uses cannot be carved out for a market that takes no schedule.
 
-    `firstPeriod` is the first period in which the wholesale schedule needs more than would be left. Change the schedule
-    first, or carve out less.
+    `firstPeriod` is the first period in which the wholesale schedule needs more than would be left for it of the power
+    that is available then. Change the schedule first, or carve out less.
     """
 
     status = 409
@@ -49,7 +50,7 @@ async def carve_block(
     carving = carve(before, first, end, market, *power_kw)
     assert first_overcommitment(carving.blocks, asset.terms.charge_kw, asset.terms.discharge_kw) is None
     powers = await read_day_range(db, asset.key, days_of(first, end))
-    changes = _squeezed(carving, powers)
+    changes = _squeezed(carving, powers, await load_available(db, asset, first, end))
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.CARVING, author, carving.block, changes)
     await store.replace_blocks(db, asset.key, version, before, carving.blocks)
@@ -57,7 +58,7 @@ async def carve_block(
     return carving.block, version
 
 
-def _squeezed(carving: Carving, powers: DayPowers) -> dict[int, LaneChange]:
+def _squeezed(carving: Carving, powers: DayPowers, available: Availability) -> dict[int, LaneChange]:
     """The lanes' schedules cut to what is left for them, and the rest on the new block's lane."""
     block = carving.block
     lanes_kw = {
@@ -68,21 +69,41 @@ def _squeezed(carving: Carving, powers: DayPowers) -> dict[int, LaneChange]:
     for squeeze in carving.squeezes:
         span = slice(squeeze.first - block.first, squeeze.end - block.first)
         there_kw = lanes_kw[squeeze.lane][span]
-        left_kw = np.clip(there_kw, -squeeze.charge_kw, squeeze.discharge_kw)
-        surplus_kw = there_kw - left_kw
+        low_kw, high_kw = _left_for(squeeze, there_kw, available, follows=block.market is Market.WHOLESALE)
+        surplus_kw = there_kw - np.clip(there_kw, low_kw, high_kw)
         if not surplus_kw.any():
             continue
         if block.market is not Market.WHOLESALE and np.abs(surplus_kw).max() > POWER_TOLERANCE_KW:
             place = int(np.argmax(np.abs(surplus_kw) > POWER_TOLERANCE_KW))
             raise ScheduleInTheWay(
                 f"In the period {wire_time(squeeze.first + place)} {there_kw[place]:g} kW are scheduled, and only "
-                f"{squeeze.charge_kw:g} kW of charging and {squeeze.discharge_kw:g} kW of discharging would be left.",
+                f"{-low_kw[place]:g} kW of charging and {high_kw[place]:g} kW of discharging would be left.",
                 firstPeriod=wire_time(squeeze.first + place),
             )
         after_kw[squeeze.lane][span] -= surplus_kw
         if block.market is Market.WHOLESALE:
             after_kw[block.lane][span] += surplus_kw
     return _differences(lanes_kw, after_kw, block.first)
+
+
+def _left_for(squeeze: Squeeze, there_kw: Floats, available: Availability, *, follows: bool) -> tuple[Floats, Floats]:
+    """The lowest and the highest power that the squeezed lane may keep in each period, as far as it is available then.
+
+    `follows`: the new block takes over what does not stay.
+    """
+    part = available.between(squeeze.first, squeeze.end)
+    charge_kw = _left_kw(-there_kw, squeeze.charge_kw, squeeze.taken_charge_kw, part.charge, follows)
+    discharge_kw = _left_kw(there_kw, squeeze.discharge_kw, squeeze.taken_discharge_kw, part.discharge, follows)
+    return -charge_kw, discharge_kw
+
+
+def _left_kw(scheduled_kw: Floats, kept_kw: float, taken_kw: float, part: Floats, follows: bool) -> Floats:
+    if taken_kw == 0:
+        return np.full(len(part), kept_kw)
+    # What fits into neither piece alone is shared between them so that it still fits. What does not fit anyway is cut
+    # when its gate closes; until then it only has to find room in what the two are rated for.
+    misfit = follows & (scheduled_kw > (kept_kw + taken_kw) * part + POWER_TOLERANCE_KW)
+    return np.asarray(np.where(misfit, kept_kw, kept_kw * part))
 
 
 async def give_back_block(db: Database, asset: VirtualAsset, block: Block, author: Author, now: datetime) -> int:
