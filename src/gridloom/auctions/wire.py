@@ -22,11 +22,12 @@ from gridloom.auctions.rules import status_for
 from gridloom.auctions.store import Seen
 from gridloom.edge import Instant, Paging, RequestBody, View
 from gridloom.kernel.money import Euro
+from gridloom.kernel.units import LEAST_EFFICIENCY
 
 DeliveryZone = Literal["50Hertz", "Amprion", "TenneT", "TransnetBW"]
 Power = Annotated[float, Meta(gt=0, le=1e9, description="kW")]
 Energy = Annotated[float, Meta(gt=0, le=1e10, description="kWh")]
-Efficiency = Annotated[float, Meta(gt=0, le=1, description="Ratio")]
+Efficiency = Annotated[float, Meta(ge=LEAST_EFFICIENCY, le=1, description="Ratio")]
 StateOfCharge = Annotated[float, Meta(ge=0, le=1, description="Ratio of the energy capacity")]
 Cycles = Annotated[float, Meta(gt=0, le=1000, description="Full cycles a day")]
 Price = Annotated[Decimal, Euro(Decimal("0.01"), Decimal("10000000.00")), Meta(description="EUR, exact to the cent")]

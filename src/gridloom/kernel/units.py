@@ -14,6 +14,8 @@ from typing import Final
 QUARTER_HOUR_H: Final = 0.25
 QUARTER_HOURS_PER_HOUR: Final = 4
 KW_PER_MW: Final = 1000.0
+LEAST_EFFICIENCY: Final = 0.01
+"""Below this no battery is one, and the energy behind a kWh grows beyond what doubles can tell apart."""
 
 
 def mw_from_kw(power_kw: float) -> float:

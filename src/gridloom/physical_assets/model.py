@@ -11,13 +11,16 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gridloom.edge import Instant, Name, Paging, QueryParameters, RequestBody, View
 from gridloom.kernel.codes import EIC_PATTERN, ControlArea
+from gridloom.kernel.units import LEAST_EFFICIENCY
 
 MOST_POWER_KW = 10_000_000.0
 MOST_ENERGY_KWH = 100_000_000.0
 
 PowerKW = Annotated[float, Meta(ge=0, le=MOST_POWER_KW, description="kW")]
 EnergyKWh = Annotated[float, Meta(gt=0, le=MOST_ENERGY_KWH, description="kWh")]
-Efficiency = Annotated[float, Meta(gt=0, le=1, description="Ratio of what comes out to what goes in, one way")]
+Efficiency = Annotated[
+    float, Meta(ge=LEAST_EFFICIENCY, le=1, description="Ratio of what comes out to what goes in, one way")
+]
 Ratio = Annotated[float, Meta(ge=0, le=1)]
 RampRate = Annotated[float, Meta(gt=0, le=MOST_POWER_KW, description="kW/s")]
 CycleLimit = Annotated[float, Meta(gt=0, le=100_000, description="Full cycles: energy discharged ÷ energy capacity")]

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Instant, Name, Paging, QueryParameters, RequestBody, View
 from gridloom.kernel.codes import ControlArea
+from gridloom.kernel.units import LEAST_EFFICIENCY
 from gridloom.virtual_assets.model import (
     DEFAULT_FINAL_SOC_TOLERANCE,
     DEFAULT_GATE_CLOSURE_S,
@@ -25,7 +26,9 @@ MOST_ENERGY_KWH = 100_000_000.0
 PowerKW = Annotated[float, Meta(ge=0, le=MOST_POWER_KW, description="kW")]
 SignedPowerKW = Annotated[float, Meta(description="kW; positive discharges, negative charges", examples=[-500.0])]
 EnergyKWh = Annotated[float, Meta(gt=0, le=MOST_ENERGY_KWH, description="kWh")]
-OneWayEfficiency = Annotated[float, Meta(gt=0, le=1, description="Ratio of what comes out to what goes in, one way")]
+OneWayEfficiency = Annotated[
+    float, Meta(ge=LEAST_EFFICIENCY, le=1, description="Ratio of what comes out to what goes in, one way")
+]
 CycleLimit = Annotated[float, Meta(gt=0, le=100_000, description="Full cycles: energy discharged ÷ energy capacity")]
 Percentage = Annotated[float, Meta(ge=0, le=100)]
 
