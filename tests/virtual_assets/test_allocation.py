@@ -132,14 +132,20 @@ class TestAllocation:
             ({"initialStateOfChargePercentage": 101}, 400, "bad-request", "/initialStateOfChargePercentage"),
             ({"deliveryZone": "Elsewhere"}, 400, "bad-request", "/deliveryZone"),
             ({"auctionID": None}, 400, "bad-request", "/auctionID"),
-            ({"portfolioID": "01890000-0000-7000-8000-000000000000"}, 422, "unknown-portfolio", None),
+            ({"portfolioID": "01890000-0000-7000-8000-000000000000"}, 422, "unknown-portfolio", "/portfolioID"),
+            ({"ratedChargePower": 0, "ratedDischargePower": 0}, 400, "bad-request", "/ratedChargePower"),
+            ({"dischargeEfficiency": 5e-324}, 400, "bad-request", "/dischargeEfficiency"),
         ],
     )
     async def test_refuses_what_makes_no_sense(self, site, operator, changes, status, kind, pointer):
         body = new_asset(site.physical) | changes
         answer = problem(await operator.post(site.url, json=body), status, kind)
-        if pointer:
-            assert answer["errors"][0]["pointer"] == pointer
+        assert answer["errors"][0]["pointer"] == pointer
+
+    @pytest.mark.parametrize("percentage", [0, 7, 29, 57, 100])
+    async def test_answers_the_state_of_charge_as_it_was_given(self, site, percentage):
+        asset = (await site.allocate(initialStateOfChargePercentage=percentage)).json()
+        assert asset["initialStateOfChargePercentage"] == percentage
 
     async def test_refuses_shares_that_do_not_make_a_whole_and_unknown_backing(self, site):
         (physical,) = site.physical
@@ -147,14 +153,16 @@ class TestAllocation:
             backing = [{"physicalAssetID": physical["id"], "share": share} for share in shares]
             problem(await site.allocate(backing=backing), 422, "shares-not-whole")
         backing = [{"physicalAssetID": "01890000-0000-7000-8000-000000000000", "share": 1}]
-        problem(await site.allocate(backing=backing), 422, "unknown-backing-asset")
+        answer = problem(await site.allocate(backing=backing), 422, "unknown-backing-asset")
+        assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
 
     async def test_refuses_an_inactive_battery(self, site):
         answer = await site.organisation.admin.patch(
             f"/physical-assets/{site.physical[0]['id']}", json={"status": "INACTIVE"}
         )
         assert answer.status_code == 200
-        problem(await site.allocate(), 409, "backing-asset-inactive")
+        answer = problem(await site.allocate(), 409, "backing-asset-inactive")
+        assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
 
     async def test_is_an_event_in_the_same_transaction(self, site, app):
         asset = (await site.allocate()).json()

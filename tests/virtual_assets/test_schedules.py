@@ -6,6 +6,7 @@ import pytest
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.edge.paging import encode_cursor
+from gridloom.virtual_assets.rules import first_open_period, wire_time
 
 
 def problem(answer, status, kind):
@@ -152,8 +153,11 @@ class TestRefusals:
         await unchanged()
 
     async def test_of_power_beyond_the_block_names_the_first_period(self, battery, unchanged):
-        answer = problem(await battery.put([100, 1000.01, -2000]), 422, "power-beyond-available")
+        body = battery.points([100, 1000.01, -2000])
+        body["schedule"].reverse()
+        answer = problem(await battery.client.put(battery.block_url, json=body), 422, "power-beyond-available")
         assert answer["firstPeriod"] == wire(battery.start + QUARTER)
+        assert [error["pointer"] for error in answer["errors"]] == ["/schedule/1/power"]
         await unchanged()
 
     async def test_of_energy_out_of_bounds_names_the_first_period_and_the_kwh(self, battery, unchanged):
@@ -175,6 +179,7 @@ class TestRefusals:
         battery = await make_battery(start=wire(start), end=wire(start + timedelta(days=1)))
         answer = problem(await battery.put([10.0] * 60), 409, "gate-closed")
         assert answer["firstPeriod"] == wire(start)
+        assert [error["pointer"] for error in answer["errors"]] == ["/schedule/0/time"]
         now = datetime.now(UTC)
         first_open = datetime.fromisoformat(answer["firstOpenPeriod"])
         assert timedelta(seconds=475) <= first_open - now <= timedelta(seconds=480 + 900)
@@ -196,6 +201,19 @@ class TestRefusals:
         assert (await battery.client.put(unknown, json=battery.points([1]))).status_code == 404
         assert (await battery.client.put(battery.block_url + "x", json=battery.points([1]))).status_code == 400
         assert (await battery.organisation.viewer.put(battery.block_url, json=battery.points([1]))).status_code == 403
+
+
+class TestGate:
+    @pytest.mark.parametrize(
+        ("now", "first"),
+        [
+            ("2027-01-10T11:51:59.999999Z", "2027-01-10T12:00:00Z"),
+            ("2027-01-10T11:52:00Z", "2027-01-10T12:15:00Z"),
+            ("2027-01-10T11:52:00.000001Z", "2027-01-10T12:15:00Z"),
+        ],
+    )
+    def test_is_closed_from_the_closing_moment_on(self, now, first):
+        assert wire_time(first_open_period(datetime.fromisoformat(now), 480)) == first
 
 
 class TestHistory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID, uuid7
 from gridloom.kernel.instant import written
-from gridloom.kernel.problem import Problem
+from gridloom.kernel.problem import FieldError, Problem
 from gridloom.physical_assets.availability.series import AvailabilitySeries, availability
 from gridloom.physical_assets.availability.store import load_circumstances
 from gridloom.virtual_assets import backing_store, schedule_store, store
@@ -79,12 +80,15 @@ async def promise_capacity(db: Database, terms: AssetTerms) -> list[Promise]:
     ids = [share.physical_asset_id for share in terms.backing]
     keys = await backing_store.lock_physical_assets(db, ids)
     known = {known.id: known for known in await backing_store.read_physical_terms(db, keys.values(), terms.window)}
-    strangers = [str(id) for id in ids if id not in known]
+    strangers = [place for place, id in enumerate(ids) if id not in known]
     if strangers:
-        raise UnknownBackingAsset(f"No physical asset is rated here over the window under {', '.join(strangers)}.")
-    idle = [str(id) for id in ids if known[id].status != "ACTIVE"]
+        raise UnknownBackingAsset(
+            f"No physical asset is rated here over the window under {_listed(ids, strangers)}.",
+            _at(strangers, "is not rated here over the window"),
+        )
+    idle = [place for place, id in enumerate(ids) if known[id].status != "ACTIVE"]
     if idle:
-        raise BackingAssetInactive(f"Not active: {', '.join(idle)}.")
+        raise BackingAssetInactive(f"Not active: {_listed(ids, idle)}.", _at(idle, "is not active"))
     circumstances = await load_circumstances(db, list(keys.values()), terms.window)
     steps = await backing_store.read_steps(db, keys.values(), terms.window)
     promises, replacements, shortages = [], [], []
@@ -112,6 +116,14 @@ async def promise_capacity(db: Database, terms: AssetTerms) -> list[Promise]:
     for key, before, after in replacements:
         await backing_store.replace_steps(db, key, before, after)
     return promises
+
+
+def _listed(ids: Sequence[UUID], places: Sequence[int]) -> str:
+    return ", ".join(str(ids[place]) for place in places)
+
+
+def _at(places: Sequence[int], detail: str) -> list[FieldError]:
+    return [FieldError(f"/backing/{place}/physicalAssetID", detail) for place in places]
 
 
 def asked_of(terms: AssetTerms, share: float, physical: PhysicalTerms) -> Capacity:

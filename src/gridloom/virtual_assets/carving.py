@@ -45,7 +45,7 @@ async def carve_block(
     A wholesale block takes along what of the schedule no longer fits beside it, so the asset's power stays as it was.
     """
     first, end = span
-    check_gate(first, first_open_period(now, asset.terms.gate_closure_s))
+    check_gate(first, first_open_period(now, asset.terms.gate_closure_s), "/start")
     before = await store.read_blocks(db, asset.key)
     carving = carve(before, first, end, market, *power_kw)
     assert first_overcommitment(carving.blocks, asset.terms.charge_kw, asset.terms.discharge_kw) is None

@@ -8,12 +8,12 @@ from gridloom.database.pool import Database, snapshot
 from gridloom.edge import Answer, Call, Caller, Page, operation
 from gridloom.identity.reach import asset_reach, organisation_reach
 from gridloom.kernel.ids import PhysicalAssetID, PortfolioID
-from gridloom.kernel.problem import Forbidden, NotFound, Problem
+from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets import portfolio_store, store
 from gridloom.virtual_assets.allocation import BackingAssetInactive, CapacityTaken, UnknownBackingAsset, allocate
 from gridloom.virtual_assets.model import AssetTerms, Author, BackingShare, VirtualAsset
-from gridloom.virtual_assets.rules import SharesNotWhole, check_shares, check_window
+from gridloom.virtual_assets.rules import SharesNotWhole, check_rated, check_shares, check_window
 from gridloom.virtual_assets.trajectory import Efficiency
 from gridloom.virtual_assets.views import asset_views
 from gridloom.virtual_assets.wire import (
@@ -84,12 +84,16 @@ async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtu
         body.portfolio_id is not None
         and await portfolio_store.read_portfolio(call.db, owner, body.portfolio_id) is None
     ):
-        raise UnknownPortfolio(f"The organisation has no portfolio {body.portfolio_id}.")
-    for share in terms.backing:
+        raise UnknownPortfolio(
+            f"The organisation has no portfolio {body.portfolio_id}.", [FieldError("/portfolioID", "unknown")]
+        )
+    for place, share in enumerate(terms.backing):
         try:
             await asset_reach(call.db, call.caller, share.physical_asset_id, "Update:schedules")
         except NotFound as unknown:
-            raise UnknownBackingAsset(unknown.detail) from None
+            raise UnknownBackingAsset(
+                unknown.detail, [FieldError(f"/backing/{place}/physicalAssetID", "unknown")]
+            ) from None
     asset = await allocate(call.db, owner, terms, author_of(call))
     (view,) = await asset_views(call.db, [asset], asset.created_at)
     return Answer(view, headers={"Location": f"{call.path}/{asset.id}"}, etag=etag_of(asset))
@@ -97,6 +101,7 @@ async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtu
 
 def _terms(body: NewVirtualAsset) -> AssetTerms:
     check_window(body.start, body.end)
+    check_rated(body.rated_charge_power, body.rated_discharge_power)
     check_shares([(entry.physical_asset_id, entry.share) for entry in body.backing])
     return AssetTerms(
         name=body.name,

@@ -13,7 +13,7 @@ import numpy as np
 from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
-from gridloom.virtual_assets.grid import Floats, Ints, period_number_from, period_numbers, period_start
+from gridloom.virtual_assets.grid import Floats, Ints, period_number, period_numbers, period_start
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.trajectory import Excess
 
@@ -108,6 +108,14 @@ def check_window(start: datetime, end: datetime, *, on_grid: bool = True, place:
         raise BadRequest("A window lasts ten years at most.", [FieldError(f"{place}end", "Expected an earlier time.")])
 
 
+def check_rated(charge_kw: float, discharge_kw: float) -> None:
+    if charge_kw == 0 and discharge_kw == 0:
+        raise BadRequest(
+            "An asset has some power in one direction at least.",
+            [FieldError("/ratedChargePower", "is 0"), FieldError("/ratedDischargePower", "is 0")],
+        )
+
+
 def check_shares(shares: Sequence[tuple[UUID, float]]) -> None:
     doubled = [place for place, (id, _) in enumerate(shares) if id in {other for other, _ in shares[:place]}]
     if doubled:
@@ -126,6 +134,8 @@ class Points:
 
     periods: Ints
     power_kw: Floats
+    places: Ints
+    """Where each stood in the request."""
 
     @property
     def first(self) -> int:
@@ -153,7 +163,7 @@ def read_points(times: Sequence[datetime], power_kw: Floats, block: Block) -> Po
     doubled = np.zeros(len(numbers), dtype=bool)
     doubled[order[1:]] = ordered[1:] == ordered[:-1]
     _refuse(doubled, "Expected each time once; it is doubled.")
-    return Points(ordered, power_kw[order])
+    return Points(ordered, power_kw[order], order)
 
 
 def _refuse(wrong: Sequence[bool] | np.ndarray, detail: str, block: Block | None = None, member: str = "time") -> None:
@@ -173,14 +183,19 @@ def check_takes_schedule(block: Block) -> None:
 
 
 def first_open_period(now: datetime, gate_closure_s: int) -> int:
-    """The earliest period that can still be changed: it starts at least the gate closure time from now."""
-    return period_number_from(now + timedelta(seconds=gate_closure_s))
+    """The earliest period that can still be changed: it starts more than the gate closure time from now.
+
+    The closing moment itself is already too late, as it is everywhere.
+    """
+    return period_number(now + timedelta(seconds=gate_closure_s)) + 1
 
 
-def check_gate(first: int, first_open: int) -> None:
+def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:
+    """`pointer`: where the request names the period."""
     if first < first_open:
         raise GateClosed(
             f"The period {wire_time(first)} can no longer be changed; {wire_time(first_open)} is the first that can.",
+            [FieldError(pointer, "Expected a period whose gate is open.")] if pointer else (),
             firstPeriod=wire_time(first),
             firstOpenPeriod=wire_time(first_open),
         )
@@ -196,6 +211,7 @@ def check_power(points: Points, charge_kw: Floats, discharge_kw: Floats) -> None
     raise PowerBeyondAvailable(
         f"In the period {wire_time(int(points.periods[first]))} the block can charge with {charge_kw[first]:g} kW and "
         f"discharge with {discharge_kw[first]:g} kW; {points.power_kw[first]:g} kW was asked for.",
+        [FieldError(f"/schedule/{points.places[first]}/power", "Expected a power that is available.")],
         firstPeriod=wire_time(int(points.periods[first])),
         periods=len(positions),
         availableCharge=float(charge_kw[first]),

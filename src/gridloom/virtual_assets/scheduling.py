@@ -83,7 +83,7 @@ async def put_schedule(
     `asset` must be locked in this transaction, and `now` read from the platform's clock after that.
     """
     check_takes_schedule(block)
-    check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s))
+    check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.places[0]}/time")
     day_start = first_period(points.first // PERIODS_PER_DAY)
     available = await load_available(db, asset, max(asset.first, day_start), asset.end)
     places = points.periods - available.first

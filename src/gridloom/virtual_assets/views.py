@@ -89,7 +89,7 @@ def _asset_view(asset: VirtualAsset, blocks: Sequence[Block], available_kwh: flo
         annual_cycle_limit=_unless_none(terms.annual_cycle_limit),
         ramp_rate=_unless_none(terms.ramp_rate_kw_s),
         dispatch_gate_closure_seconds=terms.gate_closure_s,
-        initial_state_of_charge_percentage=100 * terms.initial_soc,
+        initial_state_of_charge_percentage=round(100 * terms.initial_soc, 10),  # 57 % is 57, not 56.99999999999999
         final_soc_tolerance=terms.final_soc_tolerance,
         end_state_of_charge_percentage=imbalance.end_state_of_charge_percentage,
         imbalance_charge=imbalance.imbalance_charge_kwh,
