@@ -14,6 +14,7 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from gridloom.serve import Started
@@ -49,19 +50,22 @@ def migrate() -> None:
 
 @app.command(group="Running the platform")
 def jobs(*, revive: tuple[str, str] | None = None) -> None:
-    """List the jobs that failed too often and are laid aside.
+    """List the jobs that need attention: they fail again and again, or killed their process and are laid aside.
 
     Parameters
     ----------
-    revive: Kind and key of one that is to be tried again, at once.
+    revive: Kind and key of one that is to be tried at once, as if it had never failed.
     """
-    from gridloom.operate import dead_jobs
+    from gridloom.operate import troubled_jobs
 
-    table = Table("kind", "key", "attempts", "failed at", "last error")
-    for one in dead_jobs(_settings(), revive):
+    table = Table("kind", "key", "attempts", "failed at", "next attempt", "last error")
+    for one in troubled_jobs(_settings(), revive):
         failed_at = f"{one['failed_at']:%Y-%m-%d %H:%M:%S}"
-        table.add_row(one["kind"], one["key"], str(one["attempts"]), failed_at, one["last_error"])
-    Console().print(table if table.row_count else "No job is dead.")
+        again_at = "none: laid aside"
+        if one["state"] == "WAITING":
+            again_at = f"{one['not_before']:%Y-%m-%d %H:%M:%S}" if one["not_before"] else "now"
+        table.add_row(one["kind"], one["key"], str(one["attempts"]), failed_at, again_at, Text(one["last_error"]))
+    Console().print(table if table.row_count else "No job needs attention.")
 
 
 @app.command(group="Running the platform")

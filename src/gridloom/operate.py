@@ -61,16 +61,16 @@ def migrate_database(settings: Settings) -> list[str]:
         return asyncio.run(run(dsn))
 
 
-def dead_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[Mapping[str, Any]]:
-    """The jobs that failed too often; `revived` (kind and key) gets all its attempts again first."""
+def troubled_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[Mapping[str, Any]]:
+    """The jobs that are laid aside or fail again and again; `revived` (kind and key) is set going first."""
     from gridloom.jobs import store as job_store
 
     async def run(dsn: str) -> list[Mapping[str, Any]]:
         connection = await asyncpg.connect(dsn)
         try:
             if revived is not None and not await job_store.revive(connection, *revived):
-                raise OperationRefused(f"There is no dead job {revived[0]} {revived[1]}.")
-            return list((await job_store.health(connection, most_shown=1000)).dead_jobs)
+                raise OperationRefused(f"No job {revived[0]} {revived[1]} has failed.")
+            return list((await job_store.health(connection, most_shown=1000)).troubled)
         finally:
             await connection.close()
 

@@ -60,7 +60,10 @@ async def run_jobs(edge: Edge, settings: Settings) -> AsyncIterator[None]:
             return Check(name="job runner", status="DOWN", detail="has stopped")
         health = await job_store.health(pool)
         detail = f"{health.dead} dead, {health.failing} failing, {health.overdue_s:.0f} s late"
-        is_well = health.dead == 0 and health.overdue_s < LATE_S
+        if health.troubled_kinds:
+            kinds = ", ".join(health.troubled_kinds)
+            detail += f"; {health.dead + health.stuck} in need of attention ({kinds}): `gridloom jobs` says why"
+        is_well = not health.troubled_kinds and health.overdue_s < LATE_S
         return Check(name="job runner", status="OK" if is_well else "DEGRADED", detail=detail)
 
     edge.resources[HealthChecks].checks.append(check_job_runner)

@@ -139,7 +139,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_BOOTSTRAP_USERNAME": ("bootstrap_username", _text),
     "GRIDLOOM_BOOTSTRAP_PASSWORD": ("bootstrap_password", _text),
     "GRIDLOOM_SIMULATOR": ("simulator", _switch),
-    "GRIDLOOM_POOL_SIZE": ("pool_size", _whole(2, 1000)),
+    "GRIDLOOM_POOL_SIZE": ("pool_size", _whole(4, 1000)),
     "GRIDLOOM_RATE_LIMIT": ("rate_limit_per_minute", _whole(1, 1_000_000_000)),
     "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole(1, 1_000_000_000)),
     "GRIDLOOM_MONITORING_RETENTION_DAYS": ("monitoring_retention_days", _whole(1, 36_500)),

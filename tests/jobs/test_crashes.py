@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gridloom.jobs import cancel, enqueue
+from gridloom.jobs import cancel, enqueue, store
+from gridloom.jobs.rules import MOST_DEATHS
 
 PROCESSES, RUNNERS_EACH = 4, 2
 JOBS, KILLS = 300, 6
@@ -51,3 +53,57 @@ class TestKilledRunners:
         runs = {row["key"]: row["n"] for row in await pool.fetch("select key, count(*) as n from done group by key")}
         expected = {str(number): 1 for number in range(JOBS) if not cancelled.get(str(number), False)}
         assert runs == expected
+
+
+async def end_of(process: subprocess.Popen[str]) -> int:
+    return await asyncio.to_thread(process.wait, 20)
+
+
+async def cut_rests_short(pool) -> None:
+    while True:
+        await pool.execute("update job set not_before = null where kind = 'deadly' and not_before is not null")
+        await store.wake(pool)
+        await asyncio.sleep(0.1)
+
+
+class TestAJobThatKillsItsProcess:
+    async def test_is_laid_aside_in_the_end_while_the_others_run_once(self, pool, dsn) -> None:
+        now = datetime.now(UTC)
+        await enqueue(pool, "deadly", key="poison", due=now)
+        for number in range(40):
+            await enqueue(pool, "count", key=str(number), due=now + timedelta(seconds=0.02 * number))
+        resting = asyncio.create_task(cut_rests_short(pool))
+        for death in range(MOST_DEATHS):
+            assert await end_of(start(dsn)) == -signal.SIGKILL
+            assert await pool.fetchval("select deaths from job where kind = 'deadly'") == death
+        resting.cancel()
+        process = start(dsn)
+        try:
+            async with asyncio.timeout(30):
+                while await pool.fetchval("select count(*) from job where state = 'WAITING'"):
+                    await asyncio.sleep(0.05)
+            assert process.poll() is None
+        finally:
+            process.kill()
+            process.wait()
+        health = await store.health(pool)
+        assert (health.dead, health.troubled_kinds) == (1, ["deadly"])
+        assert "ended without a trace" in health.troubled[0]["last_error"]
+        runs = await pool.fetch("select key, count(*) as n from done group by key")
+        assert {row["key"]: row["n"] for row in runs} == {str(number): 1 for number in range(40)}
+
+    async def test_is_tried_again_at_once_after_the_first_time(self, pool, dsn) -> None:
+        await enqueue(pool, "deadly", key="a", due=datetime.now(UTC), payload={"times": 1})
+        assert await end_of(start(dsn)) == -signal.SIGKILL
+        survivor = start(dsn)
+        try:
+            assert survivor.stdout is not None
+            await asyncio.to_thread(survivor.stdout.readline)
+            async with asyncio.timeout(1):
+                while not await pool.fetchval("select count(*) from done"):
+                    await asyncio.sleep(0.02)
+        finally:
+            survivor.kill()
+            survivor.wait()
+        assert [tuple(row) for row in await pool.fetch("select key, attempt from done")] == [("a", 2)]
+        assert await pool.fetchval("select count(*) from job") == 0

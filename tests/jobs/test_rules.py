@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.jobs.rules import pause_after
+from gridloom.jobs.rules import LONGEST_PAUSE_S, pause_after, pause_after_death
 
 
 class TestThePauseAfterAFailure:
@@ -13,5 +13,10 @@ class TestThePauseAfterAFailure:
         assert [pause_after(n, 0).total_seconds() for n in (1, 2, 3, 4)] == [1, 2, 4, 8]
 
     @given(st.integers(1, 10_000), st.floats(-1, 1))
-    def test_is_never_longer_than_an_hour_and_a_fifth(self, failures: int, spread: float) -> None:
-        assert timedelta(seconds=0.8) <= pause_after(failures, spread) <= timedelta(hours=1.2)
+    def test_is_never_longer_than_six_minutes(self, failures: int, spread: float) -> None:
+        assert timedelta(seconds=0.8) <= pause_after(failures, spread) <= timedelta(seconds=LONGEST_PAUSE_S * 1.2)
+
+
+class TestThePauseAfterADeath:
+    def test_is_none_the_first_time_and_then_grows(self) -> None:
+        assert [pause_after_death(n, 0).total_seconds() for n in (1, 2, 3, 4)] == [0, 1, 2, 4]

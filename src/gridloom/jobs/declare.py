@@ -36,7 +36,6 @@ Handler = Callable[[JobRun], Awaitable[None]]
 class JobKind:
     name: str
     handler: Handler
-    attempts: int
     limit: timedelta
     every: timedelta | None
     clock: Clock
@@ -50,7 +49,6 @@ KINDS: dict[str, JobKind] = {}
 def job(
     kind: str,
     *,
-    attempts: int = 10,
     limit: timedelta = timedelta(minutes=1),
     every: timedelta | None = None,
     clock: Clock = "real",
@@ -58,19 +56,16 @@ def job(
 ) -> Callable[[Handler], Handler]:
     """Declare the handler of a kind of job.
 
-    `attempts`: failures after which it is put aside as dead. `limit`: how long one attempt may take. `every`: makes
-    it a recurring job that needs no enqueue, on `clock`. `bulk`: long work of which a worker does one at a time, so
-    that it never stands in the way of what must happen on the second.
+    `limit`: how long one attempt may take. `every`: makes it a recurring job that needs no enqueue, on `clock`.
+    `bulk`: long work of which a worker does one at a time, so that it never stands in the way of what must happen on
+    the second.
     """
-    assert attempts >= 1
     assert every is None or every > timedelta()
 
     def declare(handler: Handler) -> Handler:
         known = KINDS.get(kind)
         assert known is None or known.handler.__qualname__ == handler.__qualname__, f"two handlers for {kind}"
-        KINDS[kind] = JobKind(
-            name=kind, handler=handler, attempts=attempts, limit=limit, every=every, clock=clock, bulk=bulk
-        )
+        KINDS[kind] = JobKind(name=kind, handler=handler, limit=limit, every=every, clock=clock, bulk=bulk)
         return handler
 
     return declare

@@ -21,14 +21,16 @@ async def enqueue(
     due: datetime,
     clock: Clock = "real",
     payload: Mapping[str, Any] | None = None,
+    restart: bool = True,
 ) -> None:
     """Have `kind` run for `key` at `due`, if and only if the caller's transaction commits.
 
     There is one job per (kind, key): enqueuing it again moves its due time, replaces its payload and revives a dead
-    one. A run that is under way is not waited for; the job then runs once more.
+    one. A run that is under way is not waited for; the job then runs once more. With `restart` off a job that has
+    failed is left to its rest: for those who ask again and again for what is still to be done.
     """
     assert due.tzinfo is not None, "a due time is an instant"
-    await store.put(db, kind, key, clock, due, payload or {})
+    await store.put(db, kind, key, clock, due, payload or {}, restart)
 
 
 async def cancel(db: Database, kind: str, key: str) -> bool:

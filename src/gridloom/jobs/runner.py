@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,7 +11,7 @@ import structlog
 from gridloom.database.after_commit import transaction
 from gridloom.jobs import store
 from gridloom.jobs.declare import KINDS
-from gridloom.jobs.run import run_claimed
+from gridloom.jobs.run import begin, run_begun
 
 if TYPE_CHECKING:
     from gridloom.database.listen import Listener
@@ -36,6 +36,7 @@ class JobRunner:
         self._wake = asyncio.Event()
         self._stopping = False
         self._bulk_running = False
+        self._claiming = asyncio.Lock()  # by one lane at a time: it takes two connections, and all lanes share one pool
         self._lanes: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -116,16 +117,20 @@ class JobRunner:
     async def _run_one(self, found: asyncio.Future[bool]) -> bool:
         bulk = False
         try:
-            async with transaction(self._pool) as db:
-                claimed = await store.claim_due(db, self._free_kinds())
-                if claimed is None or (KINDS[claimed.kind].bulk and self._bulk_running):
-                    return False
-                if not found.done():
-                    found.set_result(True)
-                if KINDS[claimed.kind].bulk:
-                    self._bulk_running = bulk = True
-                await run_claimed(db, claimed)
-                return True
+            async with AsyncExitStack() as turn:
+                await turn.enter_async_context(self._claiming)
+                async with transaction(self._pool) as db:
+                    claimed = await store.claim_due(db, self._free_kinds())
+                    if claimed is None:
+                        return False
+                    if not found.done():
+                        found.set_result(True)
+                    if not await begin(self._pool, db, claimed):
+                        return True
+                    self._bulk_running = self._bulk_running or (bulk := KINDS[claimed.kind].bulk)
+                    await turn.aclose()
+                    await run_begun(self._pool, db, claimed)
+                    return True
         finally:
             if bulk:
                 self._bulk_running = False

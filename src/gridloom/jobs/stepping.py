@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gridloom.database.after_commit import transaction
 from gridloom.jobs import store
 from gridloom.jobs.declare import KINDS
-from gridloom.jobs.run import run_claimed
+from gridloom.jobs.run import begin, run_begun
 
 if TYPE_CHECKING:
     from gridloom.database.pool import Pool
@@ -30,8 +30,8 @@ async def run_due_platform_jobs(pool: Pool, until: datetime, set_clock: Callable
         await set_clock(due)
         async with transaction(pool) as db:
             claimed = await store.claim_one(db, kind, key)
-            if claimed is not None:
-                await run_claimed(db, claimed)
+            if claimed is not None and await begin(pool, db, claimed):
+                await run_begun(pool, db, claimed)
                 ran += 1
     await set_clock(until)
     # The runners' timers were set by the clock as it stood before.

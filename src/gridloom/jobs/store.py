@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gridloom.jobs.declare import Clock
+from gridloom.jobs.rules import STUCK_AFTER
 
 if TYPE_CHECKING:
     import asyncpg
 
-    from gridloom.database.pool import Database
+    from gridloom.database.pool import Database, Pool
 
 CHANNEL = "gridloom_job"
 """Wakes the runners for what is due soon; what is due later they find by themselves when they look again."""
@@ -31,6 +32,8 @@ class Claimed:
     payload: Mapping[str, Any]
     due: datetime
     attempts: int
+    deaths: int
+    begun_at: datetime | None
     revision: int
     lag_s: float
 
@@ -40,12 +43,16 @@ class Health:
     """What the readiness check and the metrics say about the queue."""
 
     dead: int
+    stuck: int
     failing: int
     overdue_s: float
-    dead_jobs: Sequence[Mapping[str, Any]]
+    troubled_kinds: Sequence[str]
+    troubled: Sequence[Mapping[str, Any]]
 
 
-async def put(db: Database, kind: str, key: str, clock: Clock, due: datetime, payload: Mapping[str, Any]) -> None:
+async def put(
+    db: Database, kind: str, key: str, clock: Clock, due: datetime, payload: Mapping[str, Any], restart: bool
+) -> None:
     # A notification costs a lock that all notifying commits share, so it is sent only for what cannot wait for a look.
     await db.execute(
         """
@@ -53,13 +60,14 @@ async def put(db: Database, kind: str, key: str, clock: Clock, due: datetime, pa
           insert into job (kind, key, clock, due, payload) values ($1, $2, $3, $4, $5::text::jsonb)
           on conflict (kind, key) do update
             set clock = excluded.clock, due = excluded.due, payload = excluded.payload, state = 'WAITING', attempts = 0,
-                not_before = null, last_error = null, failed_at = null, revision = job.revision + 1,
+                deaths = 0, begun_at = null, not_before = null, last_error = null, failed_at = null, revision = job.revision + 1,
                 enqueued_at = clock_timestamp()
+            where $8 or (job.state = 'WAITING' and job.attempts = 0)
           returning due, clock
         )
         select pg_notify($6, '') from put where due < job_now(clock) + $7::interval
         """,
-        kind, key, clock, due, msgspec.json.encode(payload).decode(), CHANNEL, SOON,
+        kind, key, clock, due, msgspec.json.encode(payload).decode(), CHANNEL, SOON, restart,
     )  # fmt: skip
 
 
@@ -82,7 +90,7 @@ async def remove(db: Database, kind: str, key: str) -> bool:
 async def claim_due(db: Database, kinds: Sequence[str]) -> Claimed | None:
     row = await db.fetchrow(
         """
-        select kind, key, payload::text as payload, due, attempts, revision,
+        select kind, key, payload::text as payload, due, attempts, deaths, begun_at, revision,
                extract(epoch from greatest('0', least(
                  job_now(clock) - due, clock_timestamp() - coalesce(not_before, enqueued_at))))::float8 as lag_s
         from claim_job($1)
@@ -97,7 +105,7 @@ async def claim_one(db: Database, kind: str, key: str) -> Claimed | None:
     await db.execute("select pg_advisory_xact_lock(job_lock($1, $2))", kind, key)
     row = await db.fetchrow(
         """
-        select kind, key, payload::text as payload, due, attempts, revision, 0::float8 as lag_s
+        select kind, key, payload::text as payload, due, attempts, deaths, begun_at, revision, 0::float8 as lag_s
         from job
         where kind = $1 and key = $2 and state = 'WAITING' and due <= job_now(clock)
           and (not_before is null or not_before <= clock_timestamp())
@@ -114,9 +122,32 @@ def _claimed(row: asyncpg.Record) -> Claimed:
         payload=msgspec.json.decode(row["payload"]),
         due=row["due"],
         attempts=row["attempts"],
+        deaths=row["deaths"],
+        begun_at=row["begun_at"],
         revision=row["revision"],
         lag_s=row["lag_s"],
     )
+
+
+async def note_begun(pool: Pool, job: Claimed) -> bool:
+    """Commit, while the claim is held by another connection, that the job is being run; False if it was moved or
+    cancelled meanwhile.
+
+    Whoever claims it and finds this note knows that the run it speaks of is over and that nobody lived to end it.
+    """
+    noted = await pool.fetchval(
+        "update job set begun_at = clock_timestamp() where kind = $1 and key = $2 and revision = $3 returning true",
+        job.kind, job.key, job.revision,
+    )  # fmt: skip
+    return noted is not None
+
+
+async def note_given_up(pool: Pool, job: Claimed) -> None:
+    """The run was undone by a runner that was told to stop: no fault of the job's."""
+    await pool.execute(
+        "update job set begun_at = null where kind = $1 and key = $2 and revision = $3",
+        job.kind, job.key, job.revision,
+    )  # fmt: skip
 
 
 async def limit_transaction(db: Database, limit: timedelta) -> None:
@@ -144,7 +175,7 @@ async def finish(db: Database, job: Claimed) -> bool:
           set due = due + every * greatest(1, ceil(
                 extract(epoch from case clock when 'platform' then due else clock_timestamp() end - due)
                 / extract(epoch from every))),
-              attempts = 0, not_before = null, last_error = null, failed_at = null
+              attempts = 0, deaths = 0, begun_at = null, not_before = null, last_error = null, failed_at = null
           where kind = $1 and key = $2 and revision = $3 and every is not null
           returning true
         )
@@ -158,18 +189,35 @@ async def finish(db: Database, job: Claimed) -> bool:
     return again is not None
 
 
-async def fail(db: Database, job: Claimed, error: str, pause: timedelta, most_attempts: int) -> bool:
-    """Let the job rest or, after its last attempt, lay it aside; True if it is dead now. Recurring jobs never die."""
+async def fail(db: Database, job: Claimed, error: str, pause: timedelta) -> None:
+    """Note an attempt that failed and let the job rest: a recurring one until its next time at most."""
+    await db.execute(
+        """
+        update job
+        set attempts = attempts + 1, begun_at = null, last_error = $4, failed_at = clock_timestamp(),
+            not_before = clock_timestamp() + least($5::interval, coalesce(every, $5::interval))
+        where kind = $1 and key = $2 and revision = $3
+        """,
+        job.kind, job.key, job.revision, error, pause,
+    )  # fmt: skip
+
+
+async def note_death(db: Database, job: Claimed, error: str, pause: timedelta, most_deaths: int) -> bool:
+    """Note an attempt that nobody lived to end; let the job rest or, after the last one it is granted, lay it aside.
+
+    True if it is laid aside now. A recurring job never is, but it may rest for longer than its interval.
+    """
     state = await db.fetchval(
         """
         update job
-        set attempts = attempts + 1, last_error = $4, failed_at = clock_timestamp(),
-            not_before = clock_timestamp() + least($5::interval, coalesce(every, $5::interval)),
-            state = case when attempts + 1 >= $6 and every is null then 'DEAD' else 'WAITING' end
+        set attempts = attempts + 1, deaths = deaths + 1, begun_at = null, last_error = $4,
+            failed_at = clock_timestamp(),
+            not_before = case when $5::interval > '0' then clock_timestamp() + $5::interval end,
+            state = case when deaths + 1 >= $6 and every is null then 'DEAD' else 'WAITING' end
         where kind = $1 and key = $2 and revision = $3
         returning state
         """,
-        job.kind, job.key, job.revision, error, pause, most_attempts,
+        job.kind, job.key, job.revision, error, pause, most_deaths,
     )  # fmt: skip
     return bool(state == "DEAD")
 
@@ -221,7 +269,10 @@ async def earliest_platform_job(
 
 
 async def health(db: Database, most_shown: int = 20) -> Health:
-    """What is running counts as late no more; the lock of a run shows in two halves."""
+    """What is running counts as late no more; the lock of a run shows in two halves.
+
+    Troubled is what is dead, and what has failed so often that it will hardly succeed by itself.
+    """
     row = await db.fetchrow(
         """
         with running as materialized (
@@ -229,25 +280,33 @@ async def health(db: Database, most_shown: int = 20) -> Health:
           from pg_locks where locktype = 'advisory' and objsubid = 1
         )
         select count(*) filter (where state = 'DEAD') as dead,
+               count(*) filter (where state = 'WAITING' and attempts >= $1) as stuck,
                count(*) filter (where state = 'WAITING' and attempts > 0) as failing,
+               coalesce(array_agg(distinct kind) filter (where state = 'DEAD' or attempts >= $1), '{}') as troubled_kinds,
                extract(epoch from greatest('0', max(least(
                  job_now(clock) - due, clock_timestamp() - coalesce(not_before, enqueued_at)))
                  filter (where state = 'WAITING' and job_lock(kind, key) <> all(running.locks))))::float8 as overdue_s
         from job, running
-        """
+        """,
+        STUCK_AFTER,
     )
     assert row is not None
-    dead = await db.fetch(
+    troubled = await db.fetch(
         """
-        select kind, key, attempts, last_error, failed_at from job where state = 'DEAD' order by failed_at desc limit $1
+        select state, kind, key, attempts, deaths, last_error, failed_at, not_before from job
+        where state = 'DEAD' or attempts >= $1
+        order by state, failed_at desc
+        limit $2
         """,
-        most_shown,
-    )
+        STUCK_AFTER, most_shown,
+    )  # fmt: skip
     return Health(
         dead=row["dead"],
+        stuck=row["stuck"],
         failing=row["failing"],
         overdue_s=row["overdue_s"],
-        dead_jobs=[dict(job) for job in dead],
+        troubled_kinds=row["troubled_kinds"],
+        troubled=[dict(job) for job in troubled],
     )
 
 
@@ -257,12 +316,13 @@ async def wake(db: Database) -> None:
 
 
 async def revive(db: Database, kind: str, key: str) -> bool:
-    """Give a dead job all its attempts again, at once."""
+    """Have a job that is dead or rests after a failure tried at once, as if it had never failed."""
     revived = await db.fetchval(
         """
         with revived as (
-          update job set state = 'WAITING', attempts = 0, not_before = null, revision = revision + 1
-          where kind = $1 and key = $2 and state = 'DEAD'
+          update job
+          set state = 'WAITING', attempts = 0, deaths = 0, begun_at = null, not_before = null, revision = revision + 1
+          where kind = $1 and key = $2 and (state = 'DEAD' or attempts > 0)
           returning 1
         )
         select true, pg_notify($3, '') from revived

@@ -29,7 +29,7 @@ async def look_for_work(run: JobRun) -> None:
     """Hand every asset with something to fold to whichever replica is free."""
     waiting = await folding.pending(run.db, most=DAYS_A_LOOK)
     for asset_key in dict.fromkeys(day.asset_key for day in waiting):
-        await enqueue(run.db, "monitoring.fold", key=str(asset_key), due=run.due)
+        await enqueue(run.db, "monitoring.fold", key=str(asset_key), due=run.due, restart=False)
     segments, points = await store.backlog(run.db)
     metrics.BACKLOG_SEGMENTS.set(segments)
     metrics.BACKLOG_POINTS.set(points)

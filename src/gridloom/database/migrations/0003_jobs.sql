@@ -10,6 +10,8 @@ create table job (
   every       interval,                               -- a recurring job comes back instead of going
   state       text not null default 'WAITING',
   attempts    integer not null default 0,             -- failed ones since the last success
+  deaths      integer not null default 0,             -- those of them that took their process, or its connection, along
+  begun_at    timestamptz(3),                         -- committed before a run's work; its end in any order takes it away
   revision    bigint not null default 1,              -- rises with each enqueue, so that a run ends only what it began
   last_error  text,
   failed_at   timestamptz(3),
