@@ -47,47 +47,39 @@ async def platform_now(db: Database) -> datetime:
 
 
 async def insert_auction(db: Database, auction: Auction) -> None:
-    item = auction.item
     await db.execute(
         """
         insert into auction (
-          id, opens_at, closes_at, item_id, delivery_start, delivery_end, delivery_zone, rated_charge_power_kw,
+          id, item_id, opens_at, closes_at, delivery_start, delivery_end, delivery_zone, rated_charge_power_kw,
           rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency, daily_cycle_limit,
           initial_soc, last_soc_target, final_soc_tolerance, hurdle_price_eur)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
         """,
-        auction.id,
-        auction.open.start,
-        auction.open.end,
-        item.id,
-        item.delivery.start,
-        item.delivery.end,
-        item.delivery_zone,
-        item.rated_charge_power_kw,
-        item.rated_discharge_power_kw,
-        item.energy_capacity_kwh,
-        item.charge_efficiency,
-        item.discharge_efficiency,
-        item.daily_cycle_limit,
-        item.initial_soc,
-        item.last_soc_target,
-        item.final_soc_tolerance,
-        auction.hurdle_price_eur,
+        *_terms(auction),
     )
     await db.execute("insert into auction_order (auction_id) values ($1)", auction.id)
 
 
 async def update_terms(db: Database, auction: Auction) -> None:
-    item = auction.item
+    """Everything an operator sets; the item keeps its id."""
     await db.execute(
         """
-        update auction set opens_at = $2, closes_at = $3, delivery_start = $4, delivery_end = $5, delivery_zone = $6,
-          rated_charge_power_kw = $7, rated_discharge_power_kw = $8, energy_capacity_kwh = $9, charge_efficiency = $10,
-          discharge_efficiency = $11, daily_cycle_limit = $12, initial_soc = $13, last_soc_target = $14,
-          final_soc_tolerance = $15, hurdle_price_eur = $16, version = version + 1
-        where id = $1
+        update auction set opens_at = $3, closes_at = $4, delivery_start = $5, delivery_end = $6, delivery_zone = $7,
+          rated_charge_power_kw = $8, rated_discharge_power_kw = $9, energy_capacity_kwh = $10, charge_efficiency = $11,
+          discharge_efficiency = $12, daily_cycle_limit = $13, initial_soc = $14, last_soc_target = $15,
+          final_soc_tolerance = $16, hurdle_price_eur = $17, version = version + 1
+        where id = $1 and item_id = $2
         """,
+        *_terms(auction),
+    )
+
+
+def _terms(auction: Auction) -> tuple[object, ...]:
+    """The auction's and the item's ids, then the terms, in the order of both statements above."""
+    item = auction.item
+    return (
         auction.id,
+        item.id,
         auction.open.start,
         auction.open.end,
         item.delivery.start,
