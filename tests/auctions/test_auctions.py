@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.auctions.conftest import Market, bid, wire
+from tests.auctions.conftest import HOUR, Market, bid, wire
 
 from gridloom.edge.paging import encode_cursor
 
@@ -170,6 +170,35 @@ class TestAnAuction:
         await market.advance("PT2H")
         assert (await market.operator.get(path)).json()["state"] == "CANCELLED"
         assert (await market.operator.get(f"{path}/results")).status_code == 409
+
+    async def test_takes_every_new_term_and_keeps_its_identity(self, market: Market):
+        """All values differ from each other and from before, so none can end in another's place."""
+        now = await market.now()
+        auction = await market.auction(start=wire(now + timedelta(minutes=10)))
+        before = (await market.operator.get(f"/auctions/{auction}")).json()
+        day = (now + timedelta(days=3)).replace(hour=0, minute=0, second=0, microsecond=0)
+        opens = (now + timedelta(minutes=20)).replace(microsecond=0)
+        item = {
+            "start": wire(day),
+            "end": wire(day + timedelta(days=1)),
+            "deliveryZone": "Amprion",
+            "ratedChargePower": 1000,
+            "ratedDischargePower": 1500,
+            "energyCapacity": 2500,
+            "chargeEfficiency": 0.91,
+            "dischargeEfficiency": 0.92,
+            "dailyCycleLimit": 1.5,
+            "initialSoC": 0.4,
+            "lastSoCTarget": 0.6,
+            "finalSoCTolerance": 0.03,
+        }
+        terms = {"start": wire(opens), "end": wire(opens + 2 * HOUR), "hurdlePrice": 77.5}
+        changed = await market.operator.patch(f"/auctions/{auction}", json={**terms, "item": item})
+        assert changed.status_code == 200, changed.text
+        after = (await market.operator.get(f"/auctions/{auction}")).json()
+        assert after["item"]["id"] == before["item"]["id"]
+        assert {name: after["item"][name] for name in item} == item
+        assert {name: after[name] for name in terms} == terms
 
     async def test_that_was_moved_clears_at_its_new_end(self, market: Market):
         now = await market.now()

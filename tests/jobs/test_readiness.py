@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tests.conftest import client_of
+from tests.people import client_of
 
 from gridloom.auctions.clearing import CLEARING
 from gridloom.edge.dispatch import Edge

@@ -60,8 +60,8 @@ async def put(
           insert into job (kind, key, clock, due, payload) values ($1, $2, $3, $4, $5::text::jsonb)
           on conflict (kind, key) do update
             set clock = excluded.clock, due = excluded.due, payload = excluded.payload, state = 'WAITING', attempts = 0,
-                deaths = 0, begun_at = null, not_before = null, last_error = null, failed_at = null, revision = job.revision + 1,
-                enqueued_at = clock_timestamp()
+                deaths = 0, begun_at = null, not_before = null, last_error = null, failed_at = null,
+                revision = job.revision + 1, enqueued_at = clock_timestamp()
             where $8 or (job.state = 'WAITING' and job.attempts = 0)
           returning due, clock
         )
@@ -282,7 +282,7 @@ async def health(db: Database, most_shown: int = 20) -> Health:
         select count(*) filter (where state = 'DEAD') as dead,
                count(*) filter (where state = 'WAITING' and attempts >= $1) as stuck,
                count(*) filter (where state = 'WAITING' and attempts > 0) as failing,
-               coalesce(array_agg(distinct kind) filter (where state = 'DEAD' or attempts >= $1), '{}') as troubled_kinds,
+               coalesce(array_agg(distinct kind) filter (where state = 'DEAD' or attempts >= $1), '{}') as troubled,
                extract(epoch from greatest('0', max(least(
                  job_now(clock) - due, clock_timestamp() - coalesce(not_before, enqueued_at)))
                  filter (where state = 'WAITING' and job_lock(kind, key) <> all(running.locks))))::float8 as overdue_s
@@ -305,7 +305,7 @@ async def health(db: Database, most_shown: int = 20) -> Health:
         stuck=row["stuck"],
         failing=row["failing"],
         overdue_s=row["overdue_s"],
-        troubled_kinds=row["troubled_kinds"],
+        troubled_kinds=row["troubled"],
         troubled=[dict(job) for job in troubled],
     )
 
