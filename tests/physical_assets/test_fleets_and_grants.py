@@ -95,6 +95,19 @@ class TestGrant:
         assert (await owner.admin.delete(path)).status_code == 404
         assert (await owner.admin.get(path)).status_code == 404
 
+    async def test_changed_at_once_on_one_condition_changes_once(self, new_organisation):
+        owner, other = await new_organisation(), await new_organisation()
+        asset = await register_asset(owner)
+        path = asset.path(f"/grants/{other.id}")
+        words = ["Read:physical-assets", "Read:schedules", "Read:monitoring", "Read:revenue", "Create:logbook"]
+        etag = (await owner.admin.put(path, json={"permissions": ["Update:schedules"]})).headers["etag"]
+        for _ in range(5):
+            answers = await asyncio.gather(
+                *(owner.admin.put(path, json={"permissions": [w]}, headers={"If-Match": etag}) for w in words)
+            )
+            assert sorted(answer.status_code for answer in answers) == [200, 412, 412, 412, 412]
+            etag = (await owner.admin.put(path, json={"permissions": ["Update:schedules"]})).headers["etag"]
+
     async def test_is_given_by_the_owners_administrators_alone(self, new_organisation, operator):
         owner, other = await new_organisation(), await new_organisation()
         asset = await register_asset(owner)

@@ -11,6 +11,7 @@ from gridloom.identity.store import grants as store
 from gridloom.identity.store.organisations import organisation_exists
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.physical_assets.grants.model import Grant, NewGrant
+from gridloom.physical_assets.store import lock_asset
 
 TAG = "Physical assets"
 READ = "Read:physical-assets"
@@ -81,6 +82,7 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
     ]
     if faults:
         raise NotGrantable(faults[0].detail + ".", errors=faults)
+    await lock_asset(call.db, rights.key)
     before = await store.read_grant(call.db, rights.key, organisation_id)
     call.check_if_match("0" if before is None else str(before.version))
     grant = await store.put_grant(call.db, rights.key, organisation_id, in_order(body.permissions), call.caller.id)
@@ -97,6 +99,7 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
 async def delete_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID) -> None:
     """At once, on every replica."""
     rights = await _owned(call, physical_asset_id)
+    await lock_asset(call.db, rights.key)
     before = await store.read_grant(call.db, rights.key, organisation_id)
     if before is None:
         raise NotFound(f"The organisation {organisation_id} has no grant on this asset.")
