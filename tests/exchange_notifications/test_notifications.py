@@ -103,6 +103,52 @@ class TestPublication:
         ]
         assert pointers(await publish(asset, status=422, capacityIntervals=given)) == [pointer]
 
+    async def test_says_of_its_intervals_what_they_say(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        given = [
+            {"start": MESSAGE["eventStart"], "end": "2026-12-01T12:00:00Z", "unavailableCapacity": 9_000},
+            {"start": "2026-12-01T12:00:00Z", "end": MESSAGE["eventEnd"], "unavailableCapacity": 2_000},
+        ]
+        for most in (0, 5_000, 11_000):
+            refused = await publish(asset, status=422, capacityIntervals=given, unavailableCapacity=most)
+            assert pointers(refused) == ["/unavailableCapacity"]
+        wrong = [{**given[0], "availableCapacity": 4_000}, given[1]]
+        refused = await publish(asset, status=422, capacityIntervals=wrong, unavailableCapacity=9_000)
+        assert pointers(refused) == ["/capacityIntervals/0/availableCapacity"]
+        first = (await publish(asset, capacityIntervals=given, unavailableCapacity=9_000)).json()
+        # More or less of it cannot be revised without saying when.
+        refused = await revise(asset, first["id"], status=422, unavailableCapacity=8_000)
+        assert pointers(refused) == ["/unavailableCapacity"]
+        second = (
+            await revise(asset, first["id"], capacityIntervals=[{**given[0], "unavailableCapacity": 8_000}, given[1]])
+        ).json()
+        assert (second["unavailableCapacity"], second["availableCapacity"]) == (8_000, 4_000)
+        third = (await revise(asset, first["id"], capacityIntervals=[], unavailableCapacity=7_000)).json()
+        assert [each["unavailableCapacity"] for each in third["capacityIntervals"]] == [7_000]
+
+    async def test_can_be_sent_as_it_is_read(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        read = (await publish(asset, unavailableCapacity=5_000.1, remarks="one")).json()
+        assigned = ("id", "physicalAssetID", "version", "publishedAt", "unitsPower", "messageID")
+        again = await asset.owner.engineer.post(
+            asset.path("/exchange-notifications"),
+            json={name: value for name, value in read.items() if name not in assigned},
+        )
+        assert again.status_code == 201, again.text
+        assert {**again.json(), **{name: read[name] for name in assigned}} == read
+        for status in ("DISMISSED", "INACTIVE", "OVER"):
+            assert pointers(await publish(asset, status=400, eventStatus=status)) == ["/eventStatus"]
+
+    async def test_keeps_decimals_as_they_are_written(self, new_organisation):
+        # In binary, 12,000.3 less 5,000.1 is not 7,000.2.
+        asset = await new_asset(new_organisation)
+        message = (await publish(asset, installedCapacity=12_000.3, unavailableCapacity=5_000.1)).json()
+        assert message["availableCapacity"] == 7_000.2
+        path = asset.path(f"/exchange-notifications/{message['id']}/document")
+        for form, read in (("acer-umm", read_acer_umm), ("entsoe", read_entsoe_unavailability)):
+            [interval] = read((await asset.owner.viewer.get(path, params={"format": form})).content).intervals
+            assert (interval.available_capacity_kw, interval.unavailable_capacity_kw) == (7_000.2, 5_000.1)
+
     async def test_needs_an_eic(self, new_organisation):
         asset = await register_asset(await new_organisation())
         assert pointers(await publish(asset, status=422)) == ["/assetEic"]
@@ -130,6 +176,37 @@ class TestRevision:
         assert (await asset.owner.viewer.get(path, params={"version": 3})).status_code == 404
         listed = (await asset.owner.viewer.get(asset.path("/exchange-notifications"))).json()
         assert listed == [second]
+
+    async def test_into_another_kind_takes_the_usual_reason_of_that_kind(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        usual = (await publish(asset)).json()
+        assert (await revise(asset, usual["id"], unavailabilityType="UNPLANNED")).json()["reasonCode"] == "B18"
+        special = (await publish(asset, reasonCode="B20")).json()
+        assert (await revise(asset, special["id"], unavailabilityType="UNPLANNED")).json()["reasonCode"] == "B20"
+
+    async def test_needs_the_etag_of_what_is_read_now(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        published = await publish(asset)
+        path = asset.path(f"/exchange-notifications/{published.json()['id']}")
+        assert (await asset.owner.viewer.get(path)).headers["etag"] == published.headers["etag"]
+        await asset.owner.engineer.post(
+            asset.path("/unavailability"),
+            json={
+                "description": "",
+                "type": "MAINTENANCE",
+                "start": MESSAGE["eventStart"],
+                "end": MESSAGE["eventEnd"],
+                "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 0, "discharge": 0}},
+                "exchangeNotificationIds": [published.json()["id"]],
+            },
+        )
+        linked = (await asset.owner.viewer.get(path)).headers["etag"]
+        assert linked != published.headers["etag"]
+        for etag, status in ((published.headers["etag"], 412), (linked, 201), (linked, 412)):
+            answer = await asset.owner.engineer.post(f"{path}/revisions", json={}, headers={"If-Match": etag})
+            assert answer.status_code == status
+        old = await asset.owner.viewer.get(path, params={"version": 1})
+        assert old.headers["etag"] != linked
 
     @pytest.mark.parametrize("status", ["DISMISSED", "INACTIVE"])
     async def test_can_be_the_last_one(self, new_organisation, status):

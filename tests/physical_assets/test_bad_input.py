@@ -57,7 +57,8 @@ MESSAGE = {
     "biddingZone": "10Y1001A1001A82H",
     "installedCapacity": 12000,
     "availableCapacity": 7000,
-    "capacityIntervals": [{"start": T0, "end": T1, "unavailableCapacity": 5000}],
+    "capacityIntervals": [{"start": T0, "end": T1, "unavailableCapacity": 5000, "availableCapacity": 7000}],
+    "eventStatus": "ACTIVE",
     "durationUncertainty": "none",
     "remarks": "none",
     "unavailabilityIDs": [],
@@ -129,7 +130,7 @@ BODIES: dict[str, tuple[str, str, Any, set[str], set[str]]] = {
         "POST",
         "/exchange-notifications",
         MESSAGE,
-        {f"/{name}" for name in list(MESSAGE)[5:]},
+        {f"/{name}" for name in list(MESSAGE)[5:]} | {"/capacityIntervals/0/availableCapacity"},
         {"/durationUncertainty", "/remarks"},
     ),
     "bids": (

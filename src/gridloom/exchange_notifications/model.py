@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
@@ -25,6 +25,7 @@ class NewCapacityInterval(RequestBody):
     start: Instant
     end: Instant
     unavailable_capacity: PowerKW
+    available_capacity: PowerKW | UnsetType = UNSET
 
 
 class NewNotification(RequestBody):
@@ -33,8 +34,9 @@ class NewNotification(RequestBody):
     unavailability_type: UnavailabilityType
     event_start: Instant
     event_end: Instant
-    unavailable_capacity: PowerKW
+    unavailable_capacity: Annotated[PowerKW, Meta(description="kW; with intervals, the most in any of them")]
     cause: Cause
+    event_status: Annotated[Literal["ACTIVE"], Meta(description="A message starts so")] = "ACTIVE"
     message_id: MessageID | UnsetType = UNSET
     event_type: EventType = EventType.OTHER_UNAVAILABILITY
     reason_code: ReasonCode | UnsetType = UNSET

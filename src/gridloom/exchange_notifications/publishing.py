@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.exchange_notifications import rules, store
-from gridloom.exchange_notifications.message import EventStatus, MarketMessage
-from gridloom.exchange_notifications.model import NewCapacityInterval, NewNotification
+from gridloom.exchange_notifications.message import CapacityInterval, EventStatus, MarketMessage
+from gridloom.exchange_notifications.model import NewCapacityInterval, NewNotification, Revision
 from gridloom.exchange_notifications.rules import AssetEicMissing
 from gridloom.identity.reach import Reach
 from gridloom.kernel.codes import BIDDING_ZONE_DE_LU_EIC, EicKind
@@ -40,12 +40,13 @@ async def compose(
     bidding_zone = BIDDING_ZONE_DE_LU_EIC if draft.bidding_zone is UNSET else draft.bidding_zone
     check_eic_code(bidding_zone, "/biddingZone", EicKind.AREA)
     installed_kw = publisher.installed_capacity_kw if draft.installed_capacity is UNSET else draft.installed_capacity
-    given_kw = None if draft.available_capacity is UNSET else draft.available_capacity
-    available_kw = rules.available_capacity_kw(installed_kw, draft.unavailable_capacity, given_kw)
+    unavailable_kw = draft.unavailable_capacity
+    available_kw = rules.available_capacity_kw(installed_kw, unavailable_kw, draft.available_capacity)
     if draft.capacity_intervals:
         intervals = rules.intervals_of(draft.capacity_intervals, start, end, installed_kw)
+        rules.check_most(unavailable_kw, intervals)
     else:
-        intervals = rules.whole_event(start, end, installed_kw, draft.unavailable_capacity)
+        intervals = [CapacityInterval(start, end, available_kw, unavailable_kw)]
     known = await store.known_unavailabilities(db, asset_key, draft.unavailability_ids)
     rules.check_unavailabilities(draft.unavailability_ids, known)
     message = MarketMessage(
@@ -70,7 +71,7 @@ async def compose(
         published_at=publisher.published_at,
     )
     return store.StoredNotification(
-        notification_id, message, available_kw, draft.unavailable_capacity, sorted(set(draft.unavailability_ids))
+        notification_id, message, available_kw, unavailable_kw, sorted(set(draft.unavailability_ids))
     )
 
 
@@ -100,6 +101,18 @@ def as_draft(stored: store.StoredNotification) -> NewNotification:
         remarks=message.remarks,
         unavailability_ids=stored.unavailability_ids,
     )
+
+
+def revised(before: store.StoredNotification, revision: Revision) -> NewNotification:
+    """What the next version says: what the revision leaves out stays, or follows from what it does say."""
+    draft = as_draft(before)
+    names = [name for name in revision.__struct_fields__ if name != "event_status"]
+    changes = {name: value for name in names if (value := getattr(revision, name)) is not UNSET}
+    if revision.capacity_intervals and revision.unavailable_capacity is UNSET:
+        changes["unavailable_capacity"] = max(each.unavailable_capacity for each in revision.capacity_intervals)
+    if revision.reason_code is UNSET and draft.reason_code is rules.usual_reason(draft.unavailability_type):
+        changes["reason_code"] = UNSET
+    return structs.replace(draft, **changes)
 
 
 async def publish(

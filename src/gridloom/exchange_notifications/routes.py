@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from uuid import UUID
+from zlib import crc32
 
-from msgspec import UNSET, structs
+from msgspec import UNSET
 
 from gridloom.edge import XML, Answer, Call, Content, Page, operation
 from gridloom.exchange_notifications import documents, rules, store
@@ -19,7 +20,7 @@ from gridloom.exchange_notifications.model import (
     Revision,
     VersionQuery,
 )
-from gridloom.exchange_notifications.publishing import as_draft, compose, publish
+from gridloom.exchange_notifications.publishing import compose, publish, revised
 from gridloom.exchange_notifications.rules import (
     AssetEicMissing,
     CapacityMismatch,
@@ -68,7 +69,7 @@ async def publish_notification(
         raise MessageIdTaken(detail, errors=[FieldError("/messageID", detail)])
     await publish(call.db, reach, physical_asset_id, new, call.caller.id)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/exchange-notifications/{notification_id}"}
-    return Answer(_view(physical_asset_id, new), headers=headers, etag="1")
+    return Answer(_view(physical_asset_id, new), headers=headers, etag=_etag(new))
 
 
 @operation(
@@ -126,9 +127,6 @@ async def revise_notification(
         raise NotificationClosed(f"Version {before.message.version} of the message is {before.message.event_status}.")
     if before.message.version == rules.MOST_VERSIONS:
         raise NotificationClosed(f"The message has {rules.MOST_VERSIONS} versions, more than documents can count.")
-    names = [name for name in body.__struct_fields__ if name != "event_status"]
-    changes = {name: value for name in names if (value := getattr(body, name)) is not UNSET}
-    draft = structs.replace(as_draft(before), **changes)
     new = await compose(
         call.db,
         reach.key,
@@ -136,7 +134,7 @@ async def revise_notification(
         before.message.message_id,
         before.message.version + 1,
         body.event_status,
-        draft,
+        revised(before, body),
     )
     await publish(call.db, reach, physical_asset_id, new, call.caller.id)
     return Answer(_view(physical_asset_id, new), etag=_etag(new))
@@ -172,7 +170,9 @@ async def _known(
 
 
 def _etag(stored: store.StoredNotification) -> str:
-    return str(stored.message.version)
+    """A version is dismissed by the next one, and unavailabilities come and go from their own side."""
+    linked = b"".join(unavailability_id.bytes for unavailability_id in stored.unavailability_ids)
+    return f"{stored.message.version}-{crc32(stored.message.event_status.encode() + linked):08x}"
 
 
 def _view(asset_id: UUID, stored: store.StoredNotification) -> ExchangeNotification:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from uuid import UUID
+
+from msgspec import UNSET, UnsetType
 
 from gridloom.exchange_notifications.message import CapacityInterval, ReasonCode, UnavailabilityType
 from gridloom.exchange_notifications.model import NewCapacityInterval
@@ -18,7 +21,10 @@ _CLOSE_KW = 1e-6
 
 
 class CapacityMismatch(Problem):
-    """Available and unavailable capacity do not add up to the installed capacity, or one of them exceeds it."""
+    """Available and unavailable capacity do not add up to the installed capacity, or one of them exceeds it.
+
+    Where capacity intervals are given, the message's own unavailable capacity is the most in any of them.
+    """
 
     status = 422
     title = "The capacities do not add up"
@@ -80,23 +86,28 @@ def usual_reason(unavailability_type: UnavailabilityType) -> ReasonCode:
     return ReasonCode.FAILURE
 
 
-def available_capacity_kw(installed_kw: float, unavailable_kw: float, given_kw: float | None) -> float:
-    """What is installed and not unavailable; what was given must say the same."""
+def available_capacity_kw(
+    installed_kw: float, unavailable_kw: float, given_kw: float | UnsetType, pointer: str = ""
+) -> float:
+    """What is installed and not unavailable, in decimals as they are written; what was given must say the same."""
     if unavailable_kw > installed_kw:
         detail = f"{unavailable_kw:g} kW are more than the {installed_kw:g} kW that are installed."
-        raise CapacityMismatch(detail, errors=[FieldError("/unavailableCapacity", detail)])
-    rest_kw = installed_kw - unavailable_kw
-    if given_kw is not None and abs(given_kw - rest_kw) > _CLOSE_KW:
+        raise CapacityMismatch(detail, errors=[FieldError(f"{pointer}/unavailableCapacity", detail)])
+    rest_kw = float(Decimal(repr(installed_kw)) - Decimal(repr(unavailable_kw)))
+    if given_kw is not UNSET and abs(given_kw - rest_kw) > _CLOSE_KW:
         detail = (
             f"{given_kw:g} kW available and {unavailable_kw:g} kW unavailable are not {installed_kw:g} kW installed."
         )
-        raise CapacityMismatch(detail, errors=[FieldError("/availableCapacity", detail)])
+        raise CapacityMismatch(detail, errors=[FieldError(f"{pointer}/availableCapacity", detail)])
     return rest_kw
 
 
-def whole_event(start: datetime, end: datetime, installed_kw: float, unavailable_kw: float) -> list[CapacityInterval]:
-    """One interval, for an event over which nothing changes."""
-    return [CapacityInterval(start, end, installed_kw - unavailable_kw, unavailable_kw)]
+def check_most(unavailable_kw: float, intervals: Sequence[CapacityInterval]) -> None:
+    """The documents hold the intervals alone, so the message says of them what they say."""
+    most_kw = max(interval.unavailable_capacity_kw for interval in intervals)
+    if abs(unavailable_kw - most_kw) > _CLOSE_KW:
+        detail = f"{unavailable_kw:g} kW are unavailable, and {most_kw:g} kW are the most in any interval."
+        raise CapacityMismatch(detail, errors=[FieldError("/unavailableCapacity", detail)])
 
 
 def intervals_of(
@@ -110,10 +121,9 @@ def intervals_of(
             raise BadRequest(
                 "An interval ends before it starts.", errors=[FieldError(f"{pointer}/end", "is not after the start")]
             )
-        if interval.unavailable_capacity > installed_kw:
-            detail = f"{interval.unavailable_capacity:g} kW are more than the {installed_kw:g} kW that are installed."
-            raise CapacityMismatch(detail, errors=[FieldError(f"{pointer}/unavailableCapacity", detail)])
-        rest_kw = installed_kw - interval.unavailable_capacity
+        rest_kw = available_capacity_kw(
+            installed_kw, interval.unavailable_capacity, interval.available_capacity, pointer
+        )
         intervals.append(
             CapacityInterval(
                 minute_down(interval.start), minute_up(interval.end), rest_kw, interval.unavailable_capacity
