@@ -56,6 +56,7 @@ from gridloom.virtual_assets import course_routes as virtual_asset_course
 from gridloom.virtual_assets import portfolio_routes as portfolios
 from gridloom.virtual_assets import revalidation as _revalidation  # noqa: F401 — declares jobs
 from gridloom.virtual_assets import routes as virtual_assets
+from gridloom.virtual_assets import weighing as _weighing  # noqa: F401 — weighs promises when parameters change
 from gridloom.virtual_assets.activations import Activations
 from gridloom.webhooks import routes as webhooks
 

@@ -11,7 +11,18 @@ from tests.virtual_assets.conftest import new_asset, register, tomorrow, wire
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.ledger import NOTHING, Available, Capacity, Shortage, Step, promise
+from gridloom.virtual_assets.ledger import (
+    NOTHING,
+    Available,
+    Capacity,
+    Demand,
+    Means,
+    Shortage,
+    Step,
+    promise,
+    weighed_anew,
+)
+from gridloom.virtual_assets.trajectory import Efficiency
 
 DAY = timedelta(days=1)
 
@@ -173,6 +184,61 @@ class TestAllocation:
         assert {event["data"]["virtualAssetID"] for event in told} == {asset["id"]}
 
 
+class TestNewParameters:
+    """Of a battery that has promised half of itself: 500 kW and 1000 kWh for two days."""
+
+    async def put(self, site, **changes):
+        answer = await site.organisation.admin.put(
+            f"/physical-assets/{site.physical[0]['id']}/parameters",
+            json={
+                "ratedChargePower": 1000,
+                "ratedDischargePower": 1000,
+                "energyCapacity": 2000,
+                "chargeEfficiency": 0.9,
+                "dischargeEfficiency": 0.9,
+                **changes,
+            },
+        )
+        assert answer.status_code == 200, answer.text
+
+    async def test_that_allow_less_of_its_energy_leave_nothing_to_promise_again(self, site):
+        assert (await site.allocate(power=500, energy=1000)).status_code == 201
+        await self.put(site, minStateOfCharge=0.25, maxStateOfCharge=0.75)
+        answer = problem(await site.allocate(power=100, energy=100), 409, "capacity-taken")
+        assert answer["shortages"][0]["promised"]["energyCapacity"] == 2000
+        assert (await site.allocate(start=2, end=3, power=500, energy=1000)).status_code == 201
+
+    async def test_that_lose_more_leave_less_to_promise_again(self, site):
+        assert (await site.allocate(power=500, energy=1000)).status_code == 201
+        await self.put(site, chargeEfficiency=0.75)
+        answer = problem(await site.allocate(power=350, energy=500), 409, "capacity-taken")
+        assert answer["shortages"][0]["promised"]["charge"] == pytest.approx(600)
+        assert (await site.allocate(power=333, energy=500)).status_code == 201
+
+    async def test_shrink_what_is_promised_from_when_they_hold(self, site):
+        asset = (await site.allocate()).json()
+        later = tomorrow() + DAY
+        await self.put(site, validFrom=wire(later), minStateOfCharge=0.1, maxStateOfCharge=0.9, chargeEfficiency=0.72)
+        answer = await site.organisation.trader.get(
+            f"{site.url}/{asset['id']}/operational",
+            params={
+                "categories": "energyCapacityAvailable,powerCapacityChargeAvailable,powerCapacityDischargeAvailable",
+                "start": wire(later - timedelta(minutes=15)),
+                "end": wire(later + timedelta(minutes=15)),
+            },
+        )
+        seen = {name: [point["value"] for point in points] for name, points in answer.json()["data"].items()}
+        assert seen["energyCapacityAvailable"] == [2000, pytest.approx(1600)]
+        assert seen["powerCapacityChargeAvailable"] == [1000, pytest.approx(800)]
+        assert seen["powerCapacityDischargeAvailable"] == [1000, 1000]
+        await self.put(site, validFrom=wire(later))
+        answer = await site.organisation.trader.get(
+            f"{site.url}/{asset['id']}/operational",
+            params={"categories": "energyCapacityAvailable", "start": wire(later), "end": wire(later + DAY)},
+        )
+        assert {point["value"] for point in answer.json()["data"]["energyCapacityAvailable"]} == {2000}
+
+
 class TestRacingAllocations:
     async def test_promise_no_battery_twice(self, site, operator, app):
         site.physical += [await register(operator, site.organisation.id)]
@@ -255,3 +321,31 @@ class TestLedger:
                 standing = [s.promised for s in steps if s.start <= start + h * hour < s.end]
                 assert len(standing) <= 1
                 assert (standing or [NOTHING])[0].charge_kw == promised[h]
+
+
+class TestWeighingAnew:
+    @given(
+        st.lists(st.tuples(st.integers(0, 20), st.integers(1, 8), st.floats(1, 1000)), min_size=1, max_size=8),
+        st.lists(st.tuples(st.integers(-5, 25), st.floats(0.5, 1), st.floats(0.2, 1)), max_size=4),
+    )
+    def test_sums_what_every_demand_asks_at_every_moment(self, lives, changes):
+        origin = tomorrow()
+        demands = [
+            Demand(Window(origin + a * DAY, origin + (a + n) * DAY), 0.5, Capacity(p, p, 2 * p), Efficiency(0.9, 0.9))
+            for a, n, p in sorted(lives)
+        ]
+        by_start = {-10: (0.9, 1.0)} | {day: (eta, usable) for day, eta, usable in sorted(changes)}
+        means = [
+            Means(origin + day * DAY, Efficiency(eta, eta), usable) for day, (eta, usable) in sorted(by_start.items())
+        ]
+        steps = weighed_anew([], demands, means)
+        for half_day in range(-2, 60):
+            moment = origin + half_day * DAY / 2
+            in_force = [one for one in means if one.valid_from <= moment][-1]
+            asked = [demand.asked_of(in_force) for demand in demands if moment in demand.window]
+            found = [step.promised for step in steps if step.start <= moment < step.end]
+            assert len(found) == (1 if asked else 0)
+            if asked:
+                assert found[0].energy_kwh == pytest.approx(sum(one.energy_kwh for one in asked))
+                assert found[0].charge_kw == pytest.approx(sum(one.charge_kw for one in asked))
+        assert weighed_anew(steps, demands, means) == steps

@@ -14,7 +14,7 @@ from gridloom.kernel.ids import uuid7
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import FieldError, NotFound
 from gridloom.physical_assets import store
-from gridloom.physical_assets.availability.changes import announce_change
+from gridloom.physical_assets.availability.changes import announce_parameters
 from gridloom.physical_assets.model import (
     AssetsQuery,
     NewParametersVersion,
@@ -150,7 +150,7 @@ async def put_parameters(
     call.check_if_match(str(await store.latest_parameters_version(call.db, reach.key)))
     valid_from = body.valid_from or query.at or await store.platform_now(call.db)
     added = await store.insert_parameters(call.db, reach.key, valid_from, body, call.caller.id)
-    await announce_change(call.db, reach.key)
+    await announce_parameters(call.db, reach.key)
     return Answer(added, etag=str(added.version))
 
 

@@ -15,7 +15,7 @@ from gridloom.physical_assets.availability.series import AvailabilitySeries, ava
 from gridloom.physical_assets.availability.store import load_circumstances
 from gridloom.virtual_assets import backing_store, schedule_store, store
 from gridloom.virtual_assets.backing_store import PhysicalTerms
-from gridloom.virtual_assets.ledger import Available, Capacity, Shortage, promise
+from gridloom.virtual_assets.ledger import Available, Capacity, Demand, Shortage, promise
 from gridloom.virtual_assets.model import AssetTerms, Author, Block, Market, Promise, VirtualAsset
 
 
@@ -92,9 +92,10 @@ async def promise_capacity(db: Database, terms: AssetTerms) -> list[Promise]:
     circumstances = await load_circumstances(db, list(keys.values()), terms.window)
     steps = await backing_store.read_steps(db, keys.values(), terms.window)
     promises, replacements, shortages = [], [], []
+    rated = Capacity(terms.charge_kw, terms.discharge_kw, terms.energy_capacity_kwh)
     for share in terms.backing:
         physical = known[share.physical_asset_id]
-        asked = asked_of(terms, share.share, physical)
+        asked = Demand(terms.window, share.share, rated, terms.efficiency).asked_of(physical.worst)
         there = circumstances[physical.key]
         outcome = promise(
             steps[physical.key],
@@ -124,22 +125,6 @@ def _listed(ids: Sequence[UUID], places: Sequence[int]) -> str:
 
 def _at(places: Sequence[int], detail: str) -> list[FieldError]:
     return [FieldError(f"/backing/{place}/physicalAssetID", detail) for place in places]
-
-
-def asked_of(terms: AssetTerms, share: float, physical: PhysicalTerms) -> Capacity:
-    """What a share takes of a physical asset.
-
-    Where the physical asset loses more than the virtual one, it must import more to store as much (`η_c` of the virtual
-    over that of the physical asset) and hold more to deliver as much (`η_d` likewise); and only the energy between its
-    allowed states of charge counts.
-    """
-    charge_factor = max(1.0, terms.efficiency.charge / physical.efficiency.charge)
-    energy_factor = max(1.0, terms.efficiency.discharge / physical.efficiency.discharge) / physical.usable_share
-    return Capacity(
-        share * terms.charge_kw * charge_factor,
-        share * terms.discharge_kw,
-        share * terms.energy_capacity_kwh * energy_factor,
-    )
 
 
 def _available(series: AvailabilitySeries) -> list[Available]:

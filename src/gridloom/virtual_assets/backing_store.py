@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.store import lock_asset
-from gridloom.virtual_assets.ledger import Capacity, Step
+from gridloom.virtual_assets.ledger import Capacity, Demand, Means, Step
 from gridloom.virtual_assets.trajectory import Efficiency
 
 
 @dataclass(frozen=True, slots=True)
 class PhysicalTerms:
-    """What matters of a physical asset when it is to back a virtual one: its worst values over the window."""
+    """What matters of a physical asset when it is to back a virtual one: its worst means over the window."""
 
     key: int
     id: PhysicalAssetID
     status: str
-    efficiency: Efficiency
-    usable_share: float
-    """The part of its energy between its lowest and highest allowed state of charge."""
+    worst: Means
 
 
 async def lock_physical_assets(db: Database, asset_ids: Collection[UUID]) -> dict[UUID, int]:
@@ -65,11 +64,45 @@ async def read_physical_terms(db: Database, keys: Collection[int], window: Windo
             row["key"],
             PhysicalAssetID(row["id"]),
             row["status"],
-            Efficiency(row["charge"], row["discharge"]),
-            row["usable"],
+            Means(window.start, Efficiency(row["charge"], row["discharge"]), row["usable"]),
         )
         for row in rows
     ]
+
+
+async def read_means(db: Database, key: int) -> list[Means]:
+    """All that were or will be in force, in the order of time."""
+    rows = await db.fetch(
+        """select distinct on (valid_from) valid_from, charge_efficiency, discharge_efficiency,
+                  max_state_of_charge - min_state_of_charge as usable
+           from physical_asset_parameters where asset_key = $1 order by valid_from, version desc""",
+        key,
+    )
+    return [
+        Means(row["valid_from"], Efficiency(row["charge_efficiency"], row["discharge_efficiency"]), row["usable"])
+        for row in rows
+    ]
+
+
+async def read_demands(db: Database, key: int) -> list[Demand]:
+    """What each virtual asset that a physical one backs asks of it, in the order of their starts."""
+    rows = await db.fetch(
+        """select v.start_at, v.end_at, b.share, v.rated_charge_power_kw, v.rated_discharge_power_kw,
+                  v.energy_capacity_kwh, v.charge_efficiency, v.discharge_efficiency
+           from virtual_backing b join virtual_asset v using (asset_key)
+           where b.physical_asset_key = $1 order by v.start_at, b.asset_key""",
+        key,
+    )
+    return [
+        Demand(Window(start, end), share, Capacity(charge, discharge, energy), Efficiency(eta_charge, eta_discharge))
+        for start, end, share, charge, discharge, energy, eta_charge, eta_discharge in rows
+    ]
+
+
+async def read_all_steps(db: Database, key: int) -> list[Step]:
+    """What is promised of a physical asset at any time."""
+    everything = Window(datetime(1970, 1, 1, tzinfo=UTC), datetime(2300, 1, 1, tzinfo=UTC))
+    return (await read_steps(db, [key], everything))[key]
 
 
 async def read_steps(db: Database, keys: Collection[int], window: Window) -> dict[int, list[Step]]:
