@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -55,11 +56,19 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
 
 
 class Caller:
-    def __init__(self, rules: AddressRules, *, whole_call_s: float = WHOLE_CALL_S) -> None:
+    def __init__(
+        self, rules: AddressRules, *, whole_call_s: float = WHOLE_CALL_S, trust: ssl.SSLContext | None = None
+    ) -> None:
         self._whole_call_s = whole_call_s
+        # Reading the machine's authorities takes longer than a call: once for all calls, not once for each connection.
+        self._trust = trust or httpcore2.default_ssl_context()
         # A connection is never shared between organisations' calls that come later: each call opens its own.
         self._pool = httpcore2.AsyncConnectionPool(
-            max_connections=200, max_keepalive_connections=0, retries=0, network_backend=CheckedNetwork(rules)
+            ssl_context=self._trust,
+            max_connections=200,
+            max_keepalive_connections=0,
+            retries=0,
+            network_backend=CheckedNetwork(rules),
         )
 
     async def close(self) -> None:
