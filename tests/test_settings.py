@@ -51,6 +51,8 @@ class TestSettings:
             ("GRIDLOOM_WORKERS", "-1"),
             ("GRIDLOOM_ENVIRONMENT", "staging"),
             ("GRIDLOOM_SIMULATOR", "maybe"),
+            ("GRIDLOOM_SANDBOX_CLOCK", "admins"),
+            ("GRIDLOOM_POOL_SIZE", "3"),
             ("GRIDLOOM_DATABASE_URL", "mysql://localhost/gridloom"),
             ("GRIDLOOM_BASE_URL", "example.com"),
             ("GRIDLOOM_CORS_ORIGINS", "https://a.example, example.com"),

@@ -29,6 +29,7 @@ class Settings:
     bootstrap_username: str | None = None
     bootstrap_password: str | None = field(default=None, repr=False)
     simulator: bool = True
+    clock_movers: Literal["everyone", "operator"] = "everyone"
     pool_size: int = 10
     rate_limit_per_minute: int = 600_000
     public_rate_limit_per_minute: int = 60_000
@@ -139,6 +140,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_BOOTSTRAP_USERNAME": ("bootstrap_username", _text),
     "GRIDLOOM_BOOTSTRAP_PASSWORD": ("bootstrap_password", _text),
     "GRIDLOOM_SIMULATOR": ("simulator", _switch),
+    "GRIDLOOM_SANDBOX_CLOCK": ("clock_movers", _one_of("everyone", "operator")),
     "GRIDLOOM_POOL_SIZE": ("pool_size", _whole(4, 1000)),
     "GRIDLOOM_RATE_LIMIT": ("rate_limit_per_minute", _whole(1, 1_000_000_000)),
     "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole(1, 1_000_000_000)),

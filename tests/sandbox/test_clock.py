@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Literal
 
 import httpx2
 import pytest
@@ -57,6 +58,24 @@ class TestTheClock:
     )
     async def test_refuses_what_is_no_move(self, operator: httpx2.AsyncClient, body: dict[str, str]):
         assert (await operator.put("/sandbox/clock", json=body)).status_code == 400
+
+
+class TestWhoMovesTheClock:
+    @pytest.mark.parametrize(("clock_movers", "status"), [("everyone", 200), ("operator", 403)])
+    async def test_is_everyone_unless_it_is_left_to_the_operator(
+        self, settings: Settings, clock_movers: Literal["everyone", "operator"], status: int
+    ):
+        async with migrated_database() as url:
+            asked = replace(settings, database_url=url, clock_movers=clock_movers)
+            async with running(asked) as edge, People(edge) as people:
+                trader = await people.new_organisation("Trader")
+                before = (await trader.admin.get("/sandbox/clock")).json()["now"]
+                moved = await trader.viewer.put("/sandbox/clock", json={"advance": "P1D"})
+                assert moved.status_code == status
+                after = (await trader.admin.get("/sandbox/clock")).json()["now"]
+                assert (after[:10] == before[:10]) == (status == 403)
+                operator = (await people.operator()).client
+                assert (await operator.put("/sandbox/clock", json={"advance": "P1D"})).status_code == 200
 
 
 class TestAReset:

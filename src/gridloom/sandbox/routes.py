@@ -14,6 +14,7 @@ from gridloom.identity.store.announcements import announce, organisation_subject
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden
 from gridloom.sandbox import clock, store
 from gridloom.sandbox.clock import ClockMovesForward
+from gridloom.settings import Settings
 
 TAG = "Sandbox"
 FARTHEST = timedelta(days=3660)
@@ -46,7 +47,9 @@ async def read_clock(call: Call) -> ClockView:
 )
 async def move_clock(call: Call, body: ClockChange) -> ClockView:
     """What is due on the way (auctions opening, closing and clearing, gates closing) happens, in order, before this
-    answers."""
+    answers. Where the sandbox is set so, only the operator's people may do this."""
+    if call.resources[Settings].clock_movers == "operator" and not call.caller.is_operator:
+        raise Forbidden("Only the operator moves this sandbox's clock.")
     if (body.now is UNSET) == (body.advance is UNSET):
         raise _malformed("", "give either now or advance")
     span = None if isinstance(body.advance, UnsetType) else body.advance
