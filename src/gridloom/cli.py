@@ -13,12 +13,14 @@ from uuid import UUID
 from cyclopts import App, Parameter
 from rich.console import Console
 from rich.panel import Panel
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
     from gridloom.serve import Started
     from gridloom.settings import Settings
+    from gridloom.settlements.rebuilding import Outcome
 
 INSTALL_THE_SERVER = "This command is part of the server. Install it with: pip install 'gridloom[server]'"
 
@@ -109,6 +111,54 @@ def rotate_signing_key(*, distrust: bool = False) -> None:
     from gridloom.operate import rotate_key
 
     print(f"The new key is {rotate_key(_settings(), distrust=distrust)}.")
+
+
+rebuild = App(name="rebuild", help="Make anew what is computed from recorded facts.", group="Running the platform")
+app.command(rebuild)
+
+
+@rebuild.command
+def revenue(*, asset: list[UUID] | None = None, check: bool = False) -> None:
+    """Compare the kept sums of revenue with the settled facts, mend them, and say what differed.
+
+    The service may run meanwhile. Ends with 1 if --check finds a difference.
+
+    Parameters
+    ----------
+    asset: Only this asset; may be repeated.
+    check: Only compare, change nothing.
+    """
+    from gridloom.operate import rebuild_revenue
+
+    with _progress_bar() as bar:
+        task = bar.add_task("days", total=None)
+
+        def watch(outcome: Outcome) -> None:
+            bar.update(task, total=outcome.total_days, completed=outcome.compared_days)
+
+        outcome = rebuild_revenue(_settings(), asset or (), only_check=check, watch=watch)
+    _print_differences(outcome)
+    done = "differ" if check else "differed and were made anew"
+    print(f"{outcome.compared_days} asset-days compared with their facts; {outcome.differing_days} {done}.")
+    if check and outcome.differing_days:
+        raise SystemExit(1)
+
+
+def _progress_bar() -> Progress:
+    """On a terminal, beside the answer; nothing in a pipe."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=errors, disable=not sys.stderr.isatty(), transient=True)
+
+
+def _print_differences(outcome: Outcome) -> None:
+    if not outcome.differences:
+        return
+    table = Table("asset", "day", "measure", "where", "kept", "from the facts")
+    for one in outcome.differences:
+        place = "day" if one.places is None else f"{one.places} periods or blocks"
+        kept = "unreadable" if one.kept is None else f"{one.kept:.6f}"
+        table.add_row(str(one.asset_id), str(one.day), one.measure, place, kept, f"{one.from_facts:.6f}")
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
 @app.command(group="Running the platform")

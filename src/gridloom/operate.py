@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from gridloom.settings import Settings
 
 if TYPE_CHECKING:
     from gridloom.identity.model import Invitation
+    from gridloom.settlements.rebuilding import Outcome
 
 
 class OperationRefused(Exception):
@@ -73,6 +74,26 @@ def troubled_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[M
             return list((await job_store.health(connection, most_shown=1000)).troubled)
         finally:
             await connection.close()
+
+    with database_of(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+def rebuild_revenue(
+    settings: Settings, asset_ids: Sequence[UUID], *, only_check: bool, watch: Callable[[Outcome], None]
+) -> Outcome:
+    """Compare the kept sums of revenue with the facts and mend them, beside a service that may be running."""
+    from gridloom.settlements.rebuilding import UnknownAssets, rebuild
+
+    async def run(dsn: str) -> Outcome:
+        # Settlements that stand before in the queue may take their time.
+        async with await create_pool(
+            dsn, size=1, command_timeout_s=300, statement_timeout_s=300, lock_timeout_s=120
+        ) as pool:
+            try:
+                return await rebuild(pool, asset_ids, only_check=only_check, watch=watch)
+            except UnknownAssets as fault:
+                raise OperationRefused(str(fault)) from None
 
     with database_of(settings) as dsn:
         return asyncio.run(run(dsn))

@@ -42,7 +42,7 @@ async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], 
     touched = await store.merge(db, batch, by)
     if kind.source in KEPT_SOURCES:
         await sum_up(db, kind.source, touched)
-    await _announce(db, touched)
+    await announce(db, touched)
     replaced = sum(change.replaced for change in touched)
     inserted = sum(change.written for change in touched) - replaced
     counts = Counts(
@@ -59,18 +59,21 @@ async def sum_up(db: Database, source: Source, touched: Sequence[Touched]) -> No
     places = [(change.asset_key, change.day) for change in touched if change.day is not None]
     for first in range(0, len(places), DAYS_AT_ONCE):
         part = places[first : first + DAYS_AT_ONCE]
-        keys: list[int] = [key for key, _ in part]
-        days: list[date] = [day for _, day in part]
-        sheets = await store.read_sheets(db, source, keys, days)
-        encoded, sums = await asyncio.to_thread(_folded, source, sheets)
-        await store.keep_sheets(db, source, keys, days, encoded, sums)
+        await keep(db, source, [key for key, _ in part], [day for _, day in part])
+
+
+async def keep(db: Database, source: Source, keys: Sequence[int], days: Sequence[date]) -> None:
+    """Put what the facts of these asset-days say in the place of what was kept; their assets must be locked."""
+    sheets = await store.read_sheets(db, source, keys, days)
+    encoded, sums = await asyncio.to_thread(_folded, source, sheets)
+    await store.keep_sheets(db, source, keys, days, encoded, sums)
 
 
 def _folded(source: Source, sheets: Sequence[FloatArray]) -> tuple[list[bytes | None], FloatArray]:
     return [encode_sheet(source, sheet) for sheet in sheets], day_sums(sheets)
 
 
-async def _announce(db: Database, touched: Sequence[Touched]) -> None:
+async def announce(db: Database, touched: Sequence[Touched]) -> None:
     """One event for each asset whose figures changed."""
     by_asset: dict[int, list[Touched]] = {}
     for change in touched:

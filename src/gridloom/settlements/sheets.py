@@ -35,6 +35,14 @@ def decode_sheet(source: Source, body: bytes, width: int) -> FloatArray:
     return decode_sheets(source, [body], [width])
 
 
+def readable_sheet(source: Source, body: bytes | None, width: int) -> FloatArray | None:
+    """The same for a body that may be anything: None where it cannot be a sheet of that width."""
+    try:
+        return decode_sheets(source, [body], [width])
+    except (pa.ArrowException, OSError, ValueError):
+        return None
+
+
 def decode_sheets(
     source: Source, bodies: Sequence[bytes | None], widths: Sequence[int], into: FloatArray | None = None
 ) -> FloatArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from gridloom.settlements.measures import BLOCK_SOURCES, MEASURES, Source
+from gridloom.settlements.measures import BLOCK_SOURCES, KEPT_SOURCES, MEASURES, Source
 from gridloom.settlements.model import KIND_OF, Column, FactKind
 
 _STAGED: Final = {"int": "int", "text": "text", "day": "int", "moment": "float8", "decimal": "bigint"}
@@ -228,6 +228,37 @@ def keep_sums_statement(source: Source) -> str:
         select * from unnest($1::int[], $2::date[], {arrays})
         on conflict (asset_key, day) do update set {sets}
     """
+
+
+def _edge_days(edge: str) -> str:
+    """The first or last (`min`, `max`) days of an asset `a` in the tables of facts and of kept sums; index look-ups."""
+    edges = [
+        f"(select {edge}(day) from {table} where asset_key = a.key)" for table in ("settled_day", "settled_periods")
+    ]
+    for source in KEPT_SOURCES:
+        kind = KIND_OF[source]
+        column = "period" if kind.is_of_a_period else "delivery_day"
+        day = f"({edge}({column}) at time zone 'Europe/Berlin')::date" if kind.is_of_a_period else f"{edge}({column})"
+        edges.append(f"(select {day} from {kind.table} where asset_key = a.key)")
+    return ", ".join(edges)
+
+
+SETTLED_ASSETS: Final = f"""
+    select * from (
+      select a.key, a.id, a.kind, a.organisation_id,
+        least({_edge_days("min")}) as first_day, greatest({_edge_days("max")}) as last_day
+      from asset a where cardinality($1::uuid[]) = 0 or a.id = any($1)) settled
+    where first_day is not null order by key
+"""
+"""Parameter: the assets' ids; all assets for an empty array."""
+
+KEPT_DAYS: Final = f"""
+    select day, {", ".join(f"d.{measure.name}" for measure in MEASURES)},
+      {", ".join(f"p.{source.value}" for source in KEPT_SOURCES)}
+    from (select * from settled_day where asset_key = $1 and day between $2 and $3) d
+    full join (select * from settled_periods where asset_key = $1 and day between $2 and $3) p using (day)
+"""
+"""Parameters: the asset's key, the first and the last day."""
 
 
 @cache

@@ -14,12 +14,14 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.settlements.copying import FLOAT8, INT4, INT8, TEXT, copy_bytes
 from gridloom.settlements.market_days import IntArray, day_edges_s, day_numbers_at, day_of_number, number_of_day
-from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, Source
+from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, KEPT_SOURCES, MEASURES, Source
 from gridloom.settlements.model import Batch, FactKind, Touched
 from gridloom.settlements.rules import hundred_millionths
 from gridloom.settlements.sheets import FloatArray, scatter
 from gridloom.settlements.statements import (
+    KEPT_DAYS,
     LOCK_ASSETS,
+    SETTLED_ASSETS,
     keep_sheets_statement,
     keep_sums_statement,
     list_statement,
@@ -149,6 +151,59 @@ async def keep_sheets(
     """Put the sheets and the day's sums in the place of those kept before."""
     await db.execute(keep_sheets_statement(source), list(keys), list(days), list(sheets))
     await db.execute(keep_sums_statement(source), list(keys), list(days), *sums.T.tolist())
+
+
+# --- what is kept, as it lies ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SettledAsset:
+    """An asset with facts or kept sums, and the days between the first and the last of them."""
+
+    key: int
+    id: UUID
+    kind: str
+    organisation_id: UUID
+    first_day: date
+    last_day: date
+
+    @property
+    def day_count(self) -> int:
+        return (self.last_day - self.first_day).days + 1
+
+
+async def settled_assets(db: Database, ids: Sequence[UUID]) -> list[SettledAsset]:
+    """These assets, or all if none is named, as far as anything was ever settled for them."""
+    rows = await db.fetch(SETTLED_ASSETS, list(ids))
+    return [SettledAsset(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDay:
+    """What is kept of an asset's market day."""
+
+    sums: FloatArray
+    """One a measure."""
+    sheets: Mapping[Source, bytes | None]
+
+
+EMPTY_DAY: Final = KeptDay(np.zeros(len(MEASURES)), dict.fromkeys(KEPT_SOURCES))
+
+
+async def read_kept_days(db: Database, key: int, first: date, last: date) -> dict[date, KeptDay]:
+    """The sums and sheets of one asset that lie there, be they right or wrong."""
+    rows = await db.fetch(KEPT_DAYS, key, first, last)
+    count = len(MEASURES)
+    return {
+        row["day"]: KeptDay(
+            np.array([row[1 + n] or 0.0 for n in range(count)]),
+            {source: row[1 + count + n] for n, source in enumerate(KEPT_SOURCES)},
+        )
+        for row in rows
+    }
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

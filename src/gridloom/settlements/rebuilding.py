@@ -1,0 +1,180 @@
+"""Making the kept sums anew from the facts, and saying what differed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Final, TypeAlias
+from uuid import UUID
+
+import numpy as np
+
+from gridloom.audit.model import Actor, NewEntry
+from gridloom.audit.store import insert_entry
+from gridloom.database.pool import Database, Pool, snapshot
+from gridloom.kernel.market_time import market_day_window
+from gridloom.settlements import store
+from gridloom.settlements.market_days import day_of_number, number_of_day
+from gridloom.settlements.measures import KEPT_SOURCES, MEASURES, Source, positions_of
+from gridloom.settlements.model import Touched
+from gridloom.settlements.recording import announce, keep
+from gridloom.settlements.sheets import FloatArray, day_sums, encode_sheet, readable_sheet
+from gridloom.settlements.store import EMPTY_DAY, KeptDay, SettledAsset
+
+DAYS_AT_ONCE: Final = 100
+"""Settlements of an asset wait while a part of its days is mended: a moment, not a minute."""
+MOST_SHOWN: Final = 1_000
+"""Differences that are told one by one; beyond, they are counted."""
+RELATIVE_TOLERANCE: Final = 1e-12
+"""Of a day's sum: another order of adding up moves the last digits of a double, and nothing that anybody is paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A measure whose kept value is not what the facts say.
+
+    places: in how many periods or blocks of the day; None where it is the sum of the day.
+    kept: over the day; None for what cannot be read at all.
+    """
+
+    asset_id: UUID
+    day: date
+    measure: str
+    places: int | None
+    kept: float | None
+    from_facts: float
+
+
+_Found: TypeAlias = tuple[Difference, Source]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What has been found so far, over all assets; `differences` are the first of them."""
+
+    total_days: int
+    compared_days: int = 0
+    differing_days: int = 0
+    differences: list[Difference] = field(default_factory=list)
+
+    def add(self, days: Sequence[date], found: Sequence[_Found]) -> None:
+        self.compared_days += len(days)
+        self.differing_days += len({one.day for one, _ in found})
+        self.differences += [one for one, _ in found[: MOST_SHOWN - len(self.differences)]]
+
+
+class UnknownAssets(Exception):
+    """Assets are named that do not exist."""
+
+
+async def rebuild(
+    pool: Pool, asset_ids: Sequence[UUID], *, only_check: bool, watch: Callable[[Outcome], None] | None = None
+) -> Outcome:
+    """Compare the kept sums of these assets, or of all, with their facts and, unless only asked to check, mend them.
+
+    Comparing takes no lock: facts and sums change in one transaction, so a snapshot sees either both or none. What
+    differs is compared again and mended under the lock that settlements take.
+    """
+    assets = await store.settled_assets(pool, asset_ids)
+    unknown = set(asset_ids) - set(await store.asset_keys(pool, asset_ids))
+    if unknown:
+        raise UnknownAssets(f"There is no asset {', '.join(sorted(map(str, unknown)))}.")
+    outcome = Outcome(sum(asset.day_count for asset in assets))
+    for asset in assets:
+        for days in _parts(asset):
+            async with snapshot(pool) as moment:
+                found = await _compare(moment, asset, days)
+            if found and not only_check:
+                found = await _mend(pool, asset, days)
+            outcome.add(days, found)
+            if watch is not None:
+                watch(outcome)
+    return outcome
+
+
+def _parts(asset: SettledAsset) -> Iterator[list[date]]:
+    first = number_of_day(asset.first_day)
+    for start in range(first, first + asset.day_count, DAYS_AT_ONCE):
+        end = min(start + DAYS_AT_ONCE, first + asset.day_count)
+        yield [day_of_number(number) for number in range(start, end)]
+
+
+async def _compare(db: Database, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:
+    kept = await store.read_kept_days(db, asset.key, days[0], days[-1])
+    found: list[_Found] = []
+    for source in KEPT_SOURCES:
+        sheets = await store.read_sheets(db, source, [asset.key] * len(days), days)
+        found += await asyncio.to_thread(_differences, asset, source, days, kept, sheets)
+    return found
+
+
+async def _mend(pool: Pool, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:
+    async with pool.acquire() as db, db.transaction():
+        await store.lock_assets(db, [asset.key])
+        found = await _compare(db, asset, days)
+        for source in KEPT_SOURCES:
+            wrong = sorted({one.day for one, of in found if of is source})
+            if wrong:
+                await keep(db, source, [asset.key] * len(wrong), wrong)
+        if found:
+            mended = sorted({one.day for one, _ in found})
+            await announce(db, [_touched(asset.key, day) for day in mended])
+            await insert_entry(db, _entry(asset, mended))
+        return found
+
+
+def _touched(asset_key: int, day: date) -> Touched:
+    window = market_day_window(day)
+    return Touched(asset_key, day, window.start, window.end, 0, 0)
+
+
+def _entry(asset: SettledAsset, days: Sequence[date]) -> NewEntry:
+    return NewEntry(
+        actor=Actor("SYSTEM", name="command line"),
+        action="rebuildRevenue",
+        method="POST",
+        resource=f"{asset.kind.lower()}-assets/{asset.id}",
+        status=200,
+        subject_organisation_id=asset.organisation_id,
+        address=None,
+        request_id=None,
+        details={"days": len(days), "first": str(days[0]), "last": str(days[-1])},
+    )
+
+
+def _differences(
+    asset: SettledAsset,
+    source: Source,
+    days: Sequence[date],
+    kept: Mapping[date, KeptDay],
+    sheets: Sequence[FloatArray],
+) -> list[_Found]:
+    names = [measure.name for measure in MEASURES if measure.source is source]
+    there = [kept.get(day, EMPTY_DAY) for day in days]
+    kept_sums = np.array([one.sums[positions_of(source)] for one in there])
+    sums = day_sums(sheets)
+    is_right = np.isclose(kept_sums, sums, rtol=RELATIVE_TOLERANCE, atol=0)
+    found: list[_Found] = []
+    for position, (day, sheet) in enumerate(zip(days, sheets, strict=True)):
+        places, sheet_sums = _differing(source, there[position].sheets[source], sheet)
+        for n, name in enumerate(names):
+            value = float(sums[position, n])
+            if places[n]:
+                kept_value = None if sheet_sums is None else float(sheet_sums[n])
+                found.append((Difference(asset.id, day, name, int(places[n]), kept_value, value), source))
+            if not is_right[position, n]:
+                found.append((Difference(asset.id, day, name, None, float(kept_sums[position, n]), value), source))
+    return found
+
+
+def _differing(source: Source, body: bytes | None, sheet: FloatArray) -> tuple[Sequence[int], FloatArray | None]:
+    """In how many places each measure differs, and what the kept ones sum up to, if they can be read."""
+    count, width = sheet.shape
+    if body == encode_sheet(source, sheet):
+        return [0] * count, None
+    kept = readable_sheet(source, body, width)
+    if kept is None:
+        return [width] * count, None
+    return (kept != sheet).sum(axis=1).tolist(), kept.sum(axis=1)
