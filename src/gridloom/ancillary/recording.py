@@ -14,11 +14,12 @@ from gridloom.ancillary.result_store import StoredResult
 from gridloom.ancillary.rules import BidNotStanding, ContradictsResult, UnknownBids
 from gridloom.ancillary.store import StoredBid
 from gridloom.database.pool import Database
-from gridloom.events.outbox import record_event
+from gridloom.events.model import NewEvent
+from gridloom.events.outbox import record_events
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import BadRequest, FieldError
-from gridloom.logbook.model import Impact
-from gridloom.logbook.store import write_system_entry
+from gridloom.logbook.model import Impact, NewEntry
+from gridloom.logbook.store import write_system_entries
 from gridloom.physical_assets.store import lock_asset, platform_now
 
 READ = "Read:physical-assets"
@@ -88,8 +89,9 @@ async def record_results(
     await result_store.insert_results(db, asset.key, [result for _, result in added], recorded_by)
     own = [one for one, _ in added if bids[one.result.bid_id].product == one.key.product.code]
     await store.set_status(db, asset.key, [(one.result.bid_id, rules.status_of(one.result)) for one in own])
-    for one, result in added:
-        await _tell(db, asset, one, result, recorded_by)
+    if added:
+        await write_system_entries(db, asset.key, [_entry(one, result) for one, result in added], recorded_by)
+        await record_events(db, [_event(asset, one, result) for one, result in added])
     recorded.by_entry.extend((key, [known[one.place] for one in entry]) for key, entry in by_entry)
     return recorded
 
@@ -155,23 +157,22 @@ def _correction(one: _Given, before: StoredResult) -> dict[str, Any]:
     }
 
 
-async def _tell(db: Database, asset: ResultsAsset, one: _Given, result: StoredResult, recorded_by: UUID) -> None:
-    status = rules.status_of(one.result)
+def _entry(one: _Given, result: StoredResult) -> NewEntry:
+    """What the logbook says about it."""
     price = "" if result.settlement_price_eur is None else f" at {result.settlement_price_eur} EUR"
-    await write_system_entry(
-        db,
-        asset.key,
+    return NewEntry(
         type="ANCILLARY_RESULT",
-        title=f"{one.key} {status.lower()}" + (", corrected" if result.revision > 1 else ""),
+        title=f"{one.key} {rules.status_of(one.result).lower()}" + (", corrected" if result.revision > 1 else ""),
         description=f"{result.accepted_capacity_kw:g} kW of the bid {result.bid_id} were accepted{price}.",
         impact=Impact.POSITIVE if result.accepted else Impact.NEUTRAL,
         start=one.key.window.start,
         end=one.key.window.end,
         tags=["ancillary", one.key.product.market.lower()],
-        author_id=recorded_by,
     )
-    await record_event(
-        db,
+
+
+def _event(asset: ResultsAsset, one: _Given, result: StoredResult) -> NewEvent:
+    return NewEvent(
         type="ancillary.result",
         organisation_id=asset.organisation_id,
         subject=f"physical-assets/{asset.id}/ancillary/bids/{result.bid_id}",
@@ -181,6 +182,6 @@ async def _tell(db: Database, asset: ResultsAsset, one: _Given, result: StoredRe
             "bidID": result.bid_id,
             "product": result.product,
             "deliveryDay": result.delivery_day,
-            "status": status,
+            "status": rules.status_of(one.result),
         },
     )

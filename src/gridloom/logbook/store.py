@@ -13,6 +13,11 @@ from gridloom.database.pool import Database
 from gridloom.kernel.ids import uuid7
 from gridloom.logbook.model import EntryPlace, Impact, LogbookEntry, LogbookQuery, NewEntry, Source
 
+_INSERT = """
+insert into logbook_entry
+  (asset_key, id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+"""
 _COLUMNS = "id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id, created_at"
 
 
@@ -27,13 +32,20 @@ class PlacedEntry:
 async def insert_entry(
     db: Database, asset_key: int, new: NewEntry, author_id: UUID | None, source: Source, corrects_id: UUID | None = None
 ) -> LogbookEntry:
-    row = await db.fetchrow(
-        f"""
-        insert into logbook_entry
-          (asset_key, id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-        returning {_COLUMNS}
-        """,  # noqa: S608 — a constant
+    row = await db.fetchrow(f"{_INSERT} returning {_COLUMNS}", *_values(asset_key, new, author_id, source, corrects_id))
+    assert row is not None
+    return _entry(row)
+
+
+async def write_system_entries(db: Database, asset_key: int, entries: Sequence[NewEntry], author_id: UUID) -> None:
+    """Many at once, in this order, as `write_system_entry` writes one."""
+    await db.executemany(_INSERT, [_values(asset_key, new, author_id, Source.SYSTEM, None) for new in entries])
+
+
+def _values(
+    asset_key: int, new: NewEntry, author_id: UUID | None, source: Source, corrects_id: UUID | None
+) -> tuple[object, ...]:
+    return (
         asset_key,
         uuid7(),
         new.title,
@@ -47,8 +59,6 @@ async def insert_entry(
         source,
         corrects_id,
     )
-    assert row is not None
-    return _entry(row)
 
 
 async def write_system_entry(
