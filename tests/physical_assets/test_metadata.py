@@ -62,6 +62,8 @@ class TestMetadata:
             ("market", {"biddingZone": EIC}, 422, "/biddingZone"),
             ("market", {"prequalifiedFor": ["MFRR"]}, 400, "/prequalifiedFor/0"),
             ("market", {"extra": {"note": 5}}, 400, "/extra/..."),
+            ("market", {"extra": {"n" * 101: "x"}}, 400, "/extra"),
+            ("market", {"extra": {"": "x"}}, 400, "/extra"),
             ("grid", {"mastrNumber": "SEE900000000001\n"}, 400, "/mastrNumber"),
             ("grid", {"eicCode": f"{EIC}\n"}, 400, "/eicCode"),
             ("grid", {"meteringPoint": f"DE{'0' * 31}\n"}, 400, "/meteringPoint"),

@@ -127,7 +127,7 @@ def _acceptances(struct: type[msgspec.Struct]) -> tuple[tuple[str, _Acceptance],
 # --- bodies in -----------------------------------------------------------------------------------------------------
 
 _AT_FIELD = re.compile(r"^(?P<what>.*?) - at field `(?P<field>[^`]+)`(?: - at `(?P<path>[^`]+)`)?$", re.DOTALL)
-_AT_PATH = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>[^`]+)`)?$", re.DOTALL)
+_AT_PATH = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]+)`)?$", re.DOTALL)
 _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _UNKNOWN = re.compile(r"unknown field `(?P<field>[^`]+)`")
 
