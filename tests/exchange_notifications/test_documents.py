@@ -19,9 +19,11 @@ from gridloom.exchange_notifications.documents import (
 )
 from gridloom.exchange_notifications.message import (
     CapacityInterval,
+    CodeScheme,
     EventStatus,
     EventType,
     MarketMessage,
+    ParticipantCode,
     ReasonCode,
     UnavailabilityType,
     UnitType,
@@ -42,6 +44,7 @@ MESSAGE = MarketMessage(
     asset_eic="11W0-0000-0001-X",
     bidding_zone="10Y1001A1001A82H",
     participant_name="Übertragung & Söhne",
+    participant_code=ParticipantCode(CodeScheme.ACE, "A0000001X.DE"),
     installed_capacity_kw=105_500.5,
     intervals=(
         CapacityInterval(START, START + HOUR, 5_500.5, 100_000.0),
@@ -81,6 +84,9 @@ def messages(draw) -> MarketMessage:
         unit_type=draw(st.sampled_from(UnitType)),
         asset_name=draw(words),
         participant_name=draw(words),
+        participant_code=draw(
+            st.sampled_from([None, MESSAGE.participant_code, ParticipantCode(CodeScheme.EIC, "11XSOEHNE------7")])
+        ),
         installed_capacity_kw=float(installed),
         intervals=tuple(intervals),
         start=start,
@@ -115,6 +121,7 @@ class TestAcerUmm:
         assert text("m:UMM/m:affectedAsset/c:name") == "Speicher <Nord> & Süd"
         assert text("m:UMM/m:affectedAsset/c:eic") == "11W0-0000-0001-X"
         assert text("m:UMM/m:marketParticipant/c:name") == "Übertragung & Söhne"
+        assert text("m:UMM/m:marketParticipant/c:ace") == "A0000001X.DE"
         assert text("m:UMM/m:capacity/m:installedCapacity") == "105.5005"
         assert text("m:UMM/m:capacity/m:capacityInterval/m:unavailableCapacity") == "100"
         assert text("m:UMM/m:capacity/m:capacityInterval/m:availableCapacity") == "5.5005"
@@ -123,7 +130,7 @@ class TestAcerUmm:
 class TestEntsoeDocument:
     @given(messages())
     def test_reads_back_as_the_same_message(self, message):
-        left_out = {"event_type": None, "participant_name": None, "duration_uncertainty": None}
+        left_out = dict.fromkeys(("event_type", "participant_name", "participant_code", "duration_uncertainty"))
         assert read_entsoe_unavailability(entsoe_unavailability(message)) == replace(message, **left_out)
 
     @pytest.mark.parametrize(

@@ -273,6 +273,20 @@ class TestDocument:
         assert [interval.unavailable_capacity_kw for interval in parsed.intervals] == [5_000, 2_500.5]
         assert parsed.published_at.isoformat().replace("+00:00", "Z") == message["publishedAt"]
 
+    async def test_names_the_publisher_by_the_code_in_the_market_metadata(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        participant = "11XBATTERIE-UND" + eic_check_character("11XBATTERIE-UND")
+
+        async def code(**metadata):
+            await asset.owner.engineer.put(asset.path("/metadata/market"), json=metadata)
+            path = asset.path(f"/exchange-notifications/{(await publish(asset)).json()['id']}/document")
+            found = read_acer_umm((await asset.owner.viewer.get(path)).content).participant_code
+            return found and (found.scheme, found.code)
+
+        assert await code() is None
+        assert await code(marketParticipantEic=participant) == ("eic", participant)
+        assert await code(marketParticipantEic=participant, acerCode="A0000001X.DE") == ("ace", "A0000001X.DE")
+
     async def test_of_an_old_version_is_dismissed(self, new_organisation):
         asset = await new_asset(new_organisation)
         notification_id = (await publish(asset)).json()["id"]

@@ -17,9 +17,11 @@ from lxml import etree
 
 from gridloom.exchange_notifications.message import (
     CapacityInterval,
+    CodeScheme,
     EventStatus,
     EventType,
     MarketMessage,
+    ParticipantCode,
     ReasonCode,
     UnavailabilityType,
     UnitType,
@@ -106,6 +108,8 @@ def acer_umm(message: MarketMessage) -> bytes:
     _add(asset, "eic", message.asset_eic, UMM_COMMON_NAMESPACE)
     participant = _add(umm, "marketParticipant")
     _add(participant, "name", message.participant_name or "", UMM_COMMON_NAMESPACE)
+    if message.participant_code is not None:
+        _add(participant, message.participant_code.scheme, message.participant_code.code, UMM_COMMON_NAMESPACE)
     return _serialised(root)
 
 
@@ -135,6 +139,7 @@ def read_acer_umm(document: bytes) -> MarketMessage:
         asset_eic=_text(_child(umm, "affectedAsset"), "eic", UMM_COMMON_NAMESPACE),
         bidding_zone=_text(umm, "biddingZone"),
         participant_name=_text(_child(umm, "marketParticipant"), "name", UMM_COMMON_NAMESPACE),
+        participant_code=_participant_code(_child(umm, "marketParticipant")),
         installed_capacity_kw=_kw(_text(capacity, "installedCapacity")),
         intervals=intervals,
         start=_instant(_text(event, "eventStart")),
@@ -144,6 +149,13 @@ def read_acer_umm(document: bytes) -> MarketMessage:
         remarks=_optional_text(umm, "remarks"),
         published_at=_instant(_text(umm, "publicationDateTime")),
     )
+
+
+def _participant_code(participant: etree._Element) -> ParticipantCode | None:
+    for scheme in CodeScheme:
+        if (code := participant.findtext(f"{{{UMM_COMMON_NAMESPACE}}}{scheme}")) is not None:
+            return ParticipantCode(scheme, code)
+    return None
 
 
 def entsoe_unavailability(message: MarketMessage) -> bytes:
@@ -216,6 +228,7 @@ def read_entsoe_unavailability(document: bytes) -> MarketMessage:
         asset_eic=_text(series, f"{_RESOURCE}.mRID"),
         bidding_zone=_text(series, "biddingZone_Domain.mRID"),
         participant_name=None,
+        participant_code=None,
         installed_capacity_kw=installed_kw,
         intervals=_intervals(_child(series, "Available_Period"), start, end, installed_kw),
         start=start,

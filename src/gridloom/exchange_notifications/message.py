@@ -46,6 +46,19 @@ class UnitType(StrEnum):
     PRODUCTION_UNIT = "PRODUCTION_UNIT"
 
 
+class CodeScheme(StrEnum):
+    """By what a market participant is known: its ACER code or its EIC."""
+
+    ACE = "ace"
+    EIC = "eic"
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantCode:
+    scheme: CodeScheme
+    code: str
+
+
 @dataclass(frozen=True, slots=True)
 class CapacityInterval:
     """A stretch of the event over which the same capacity is available."""
@@ -74,6 +87,7 @@ class MarketMessage:
     asset_eic: str
     bidding_zone: str
     participant_name: str | None
+    participant_code: ParticipantCode | None
     installed_capacity_kw: float
     intervals: tuple[CapacityInterval, ...]
     start: datetime

@@ -61,6 +61,7 @@ async def compose(
         asset_eic=asset_eic,
         bidding_zone=bidding_zone,
         participant_name=publisher.participant_name,
+        participant_code=publisher.participant_code,
         installed_capacity_kw=installed_kw,
         intervals=tuple(intervals),
         start=start,

@@ -14,9 +14,11 @@ import msgspec
 from gridloom.database.pool import Database
 from gridloom.exchange_notifications.message import (
     CapacityInterval,
+    CodeScheme,
     EventStatus,
     EventType,
     MarketMessage,
+    ParticipantCode,
     ReasonCode,
     UnavailabilityType,
     UnitType,
@@ -51,27 +53,39 @@ class Publisher:
     asset_name: str
     asset_eic: str | None
     participant_name: str
+    participant_code: ParticipantCode | None
     installed_capacity_kw: float
     published_at: datetime
 
 
 async def read_publisher(db: Database, asset_key: int, at: datetime) -> Publisher:
-    """The rated discharge power in force at `at`, or the first to come, is what is installed."""
+    """The rated discharge power in force at `at`, or the first to come, is what is installed. The publisher's code is
+    the one in the asset's market metadata; ACER's own goes before an EIC."""
     row = await db.fetchrow(
         """
-        select p.name, p.eic_code, o.name as organisation_name, date_trunc('second', platform_now()) as now,
+        select p.name, p.eic_code, o.name as organisation_name, m.body ->> 'acerCode' as ace,
+               m.body ->> 'marketParticipantEic' as eic, date_trunc('second', platform_now()) as now,
                (select rated_discharge_power_kw from physical_asset_parameters q where q.asset_key = $1
                 order by q.valid_from > $2, case when q.valid_from > $2 then q.valid_from end, q.valid_from desc,
                          q.version desc
                 limit 1) as installed_kw
         from physical_asset p join asset a on a.key = p.asset_key join organisation o on o.id = a.organisation_id
+        left join physical_asset_metadata m on m.asset_key = p.asset_key and m.category = 'market'
         where p.asset_key = $1
         """,
         asset_key,
         at,
     )
     assert row is not None
-    return Publisher(row["name"], row["eic_code"], row["organisation_name"], row["installed_kw"], row["now"])
+    codes = [ParticipantCode(scheme, row[scheme]) for scheme in CodeScheme if row[scheme] is not None]
+    return Publisher(
+        asset_name=row["name"],
+        asset_eic=row["eic_code"],
+        participant_name=row["organisation_name"],
+        participant_code=codes[0] if codes else None,
+        installed_capacity_kw=row["installed_kw"],
+        published_at=row["now"],
+    )
 
 
 async def insert_notification(db: Database, asset_key: int, notification_id: UUID, message_id: str) -> bool:
@@ -106,9 +120,9 @@ async def insert_version(db: Database, asset_key: int, new: StoredNotification, 
           (asset_key, notification_id, version, event_status, unavailability_type, event_type, reason_code, unit_type,
            asset_name, asset_eic, bidding_zone, participant_name, installed_capacity_kw, available_capacity_kw,
            unavailable_capacity_kw, capacity_intervals, starts_at, ends_at, duration_uncertainty, cause, remarks,
-           published_at, published_by)
+           published_at, published_by, participant_code_scheme, participant_code)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-                $23)
+                $23, $24, $25)
         """,
         asset_key,
         new.id,
@@ -133,6 +147,8 @@ async def insert_version(db: Database, asset_key: int, new: StoredNotification, 
         message.remarks,
         message.published_at,
         published_by,
+        message.participant_code and message.participant_code.scheme,
+        message.participant_code and message.participant_code.code,
     )
     await db.execute(
         "update exchange_notification set latest_version = $3 where asset_key = $1 and id = $2",
@@ -228,6 +244,7 @@ def _stored(row: asyncpg.Record) -> StoredNotification:
 
 
 def _message(row: asyncpg.Record) -> MarketMessage:
+    scheme = row["participant_code_scheme"]
     intervals: Any = msgspec.convert(row["capacity_intervals"], tuple[CapacityInterval, ...])
     return MarketMessage(
         message_id=row["message_id"],
@@ -241,6 +258,7 @@ def _message(row: asyncpg.Record) -> MarketMessage:
         asset_eic=row["asset_eic"],
         bidding_zone=row["bidding_zone"],
         participant_name=row["participant_name"],
+        participant_code=None if scheme is None else ParticipantCode(CodeScheme(scheme), row["participant_code"]),
         installed_capacity_kw=row["installed_capacity_kw"],
         intervals=intervals,
         start=row["starts_at"],
