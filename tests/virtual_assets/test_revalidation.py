@@ -11,7 +11,10 @@ from tests.virtual_assets.conftest import QUARTER, Battery, new_asset, register,
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.edge.dispatch import Edge
-from gridloom.jobs import run_due_platform_jobs
+from gridloom.jobs import JobRun, run_due_platform_jobs
+from gridloom.virtual_assets import gates, store
+from gridloom.virtual_assets.grid import period_number
+from gridloom.virtual_assets.revalidation import look_at_backed_assets
 
 GATE = timedelta(seconds=480)
 
@@ -302,3 +305,36 @@ class TestCarvingWhileCapacityIsMissing:
         await battery.put([900])
         await lose(battery, 0, 4, power=200)
         assert (await battery.carve(0, 4, "AFRR_NEG", 600, 0)).status_code == 201
+
+
+class TestALookUnderWay:
+    async def test_does_not_put_off_what_changed_meanwhile(self, make):
+        battery = await make()
+        pool, early, late = battery.edge.pool, battery.start + timedelta(days=1), battery.end - timedelta(hours=1)
+        keys = await pool.fetchrow(
+            "select asset_key, physical_asset_key from virtual_backing b join asset a on a.key = b.asset_key"
+            " where a.id = $1",
+            battery.asset["id"],
+        )
+
+        async def change() -> None:
+            async with pool.acquire() as db, db.transaction():
+                await look_at_backed_assets(JobRun(db=db, kind="", key=str(keys[1]), payload={}, due=early, attempt=1))
+
+        async with pool.acquire() as db, db.transaction():
+            asset = await store.lock_asset_by_key(db, keys[0])
+            assert asset is not None
+            meanwhile = asyncio.create_task(change())
+            await asyncio.sleep(0.3)
+            await gates.come_back(db, asset, period_number(late))
+        await meanwhile
+        due = await pool.fetchval("select due from job where kind = $1 and key = $2", gates.CLOSE_GATE, str(keys[0]))
+        assert due == early
+
+    async def test_that_waits_for_earlier_gates_is_not_put_off_by_later_changes(self, make):
+        battery = await make()
+        pool, key = battery.edge.pool, "4711"
+        for due in (battery.start, battery.end):
+            await gates.look_again(pool, int(key), due)
+        found = await pool.fetchval("select due from job where kind = $1 and key = $2", gates.CLOSE_GATE, key)
+        assert found == battery.start

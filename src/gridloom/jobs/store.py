@@ -51,7 +51,14 @@ class Health:
 
 
 async def put(
-    db: Database, kind: str, key: str, clock: Clock, due: datetime, payload: Mapping[str, Any], restart: bool
+    db: Database,
+    kind: str,
+    key: str,
+    clock: Clock,
+    due: datetime,
+    payload: Mapping[str, Any],
+    restart: bool,
+    at_latest: bool,
 ) -> None:
     # A notification costs a lock that all notifying commits share, so it is sent only for what cannot wait for a look.
     await db.execute(
@@ -59,7 +66,8 @@ async def put(
         with put as (
           insert into job (kind, key, clock, due, payload) values ($1, $2, $3, $4, $5::text::jsonb)
           on conflict (kind, key) do update
-            set clock = excluded.clock, due = excluded.due, payload = excluded.payload, state = 'WAITING', attempts = 0,
+            set clock = excluded.clock, payload = excluded.payload, state = 'WAITING', attempts = 0,
+                due = case when $9 and job.state = 'WAITING' then least(job.due, excluded.due) else excluded.due end,
                 deaths = 0, begun_at = null, not_before = null, last_error = null, failed_at = null,
                 revision = job.revision + 1, enqueued_at = clock_timestamp()
             where $8 or (job.state = 'WAITING' and job.attempts = 0)
@@ -67,7 +75,7 @@ async def put(
         )
         select pg_notify($6, '') from put where due < job_now(clock) + $7::interval
         """,
-        kind, key, clock, due, msgspec.json.encode(payload).decode(), CHANNEL, SOON, restart,
+        kind, key, clock, due, msgspec.json.encode(payload).decode(), CHANNEL, SOON, restart, at_latest,
     )  # fmt: skip
 
 

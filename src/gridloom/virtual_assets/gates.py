@@ -17,11 +17,17 @@ CLOSE_GATE: Final = "virtual-assets.close-gate"
 
 
 async def look_again(db: Database, asset_key: int, due: datetime) -> None:
-    await enqueue(db, CLOSE_GATE, key=str(asset_key), due=due, clock="platform")
+    """Look at all gates that close from `due` on; a look that waits for earlier ones does not lose them.
+
+    Only for whoever holds the asset's row: a look under way could otherwise put off one that it knows nothing of.
+    """
+    await enqueue(db, CLOSE_GATE, key=str(asset_key), due=due, clock="platform", at_latest=True)
 
 
-async def look_at_gate_closure(db: Database, asset: VirtualAsset, period: int) -> None:
-    await look_again(db, asset.key, period_start(period) - timedelta(seconds=asset.terms.gate_closure_s))
+async def come_back(db: Database, asset: VirtualAsset, period: int) -> None:
+    """For the look itself: all before this period is settled, so the next look is when its gate closes."""
+    due = period_start(period) - timedelta(seconds=asset.terms.gate_closure_s)
+    await enqueue(db, CLOSE_GATE, key=str(asset.key), due=due, clock="platform")
 
 
 async def watch_cycles(db: Database, asset: VirtualAsset, summaries: DaySummaries, now: datetime) -> None:

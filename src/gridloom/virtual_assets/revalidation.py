@@ -32,7 +32,7 @@ concerned_by_changes(where="from virtual_backing where physical_asset_key = $1 o
 @job(AVAILABILITY_CHANGED, clock="platform")
 async def look_at_backed_assets(run: JobRun) -> None:
     """Each virtual asset behind which the battery stands gets a look of its own, in a transaction of its own."""
-    for key in await store.assets_backed_by(run.db, int(run.key), run.due):
+    for key in await store.lock_assets_backed_by(run.db, int(run.key), run.due):
         await gates.look_again(run.db, key, run.due)
 
 
@@ -63,7 +63,7 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
     misfit = None if place is None else first + place
     await store.set_judged(db, asset.key, closed, misfit)
     if misfit is not None:
-        await gates.look_at_gate_closure(db, asset, misfit)
+        await gates.come_back(db, asset, misfit)
     return adjustments
 
 

@@ -193,11 +193,11 @@ async def set_judged(db: Database, key: int, judged_until: int, first_misfit: in
     )
 
 
-async def assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[int]:
-    """The virtual assets that a physical one stands behind and whose life is not over, in the order of their keys."""
+async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[int]:
+    """The virtual assets that a physical one stands behind and whose life is not over, held in the order of keys."""
     rows = await db.fetch(
         """select b.asset_key from virtual_backing b join virtual_asset v using (asset_key)
-           where b.physical_asset_key = $1 and v.end_at > $2 order by b.asset_key""",
+           where b.physical_asset_key = $1 and v.end_at > $2 order by b.asset_key for no key update of v""",
         physical_asset_key,
         now,
     )

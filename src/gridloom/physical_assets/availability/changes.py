@@ -72,4 +72,5 @@ async def announce_change(db: Database, asset_key: int) -> None:
 
 
 async def enqueue_change(db: Database, asset_key: int, now: datetime) -> None:
-    await enqueue(db, AVAILABILITY_CHANGED, key=str(asset_key), due=now, clock="platform")
+    # What the job looks at begins with the first of the changes that it has not seen.
+    await enqueue(db, AVAILABILITY_CHANGED, key=str(asset_key), due=now, clock="platform", at_latest=True)
