@@ -204,6 +204,18 @@ class TestLostEnergy:
         assert (await battery.put([100], offset=50)).status_code == 200
         problem(await battery.put([-100], offset=60), 422, "energy-out-of-bounds")
 
+    async def test_cuts_charging_too_that_came_with_an_improvement(self, make):
+        battery = await make()
+        await battery.put([-1000] * 4)  # to 1900 kWh
+        await lose(battery, 20, 192, energy=500)  # 1500 kWh are left, and the battery rests with more
+        await advance(battery.edge, battery.start - timedelta(hours=1))
+        assert (
+            await battery.put([360, 0, -400], offset=18)
+        ).status_code == 200  # 1800 kWh, and 90 more into a full store
+        await advance(battery.edge, battery.end)
+        assert await adjustments(battery) == [(20, -400, 0, "STATE_OF_ENERGY_BOUNDARIES")]
+        assert "-0.0" not in (await battery.client.get(f"{battery.url}/adjustments")).text
+
 
 class TestCycleLimit:
     async def test_is_cut_per_market_day(self, make):

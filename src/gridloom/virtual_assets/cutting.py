@@ -158,7 +158,7 @@ def _leaves_bounds(standing: Standing, after_kwh: float, total_kw: float, positi
 def _power_for_energy(standing: Standing, energy_kwh: float, position: int) -> tuple[float, float]:
     """The most the store can take (negative) and give in one period, from what it holds."""
     room_kwh = max(0.0, float(standing.available_kwh[position]) - energy_kwh)
-    lowest_kw = -room_kwh / standing.efficiency.charge / QUARTER_HOUR_H
+    lowest_kw = 0.0 - room_kwh / standing.efficiency.charge / QUARTER_HOUR_H  # never the -0.0 that a minus makes
     highest_kw = max(0.0, energy_kwh) * standing.efficiency.discharge / QUARTER_HOUR_H
     return lowest_kw, highest_kw
 

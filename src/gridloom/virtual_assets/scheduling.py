@@ -15,7 +15,7 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.virtual_assets import schedule_store
 from gridloom.virtual_assets.availability import Availability, load_available
-from gridloom.virtual_assets.gates import watch_cycles
+from gridloom.virtual_assets.gates import look_again, watch_cycles
 from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, Ints, days_of, first_period
 from gridloom.virtual_assets.imbalance import Imbalance, imbalance_of
 from gridloom.virtual_assets.model import Author, Block, VersionKind, VirtualAsset
@@ -90,9 +90,11 @@ async def put_schedule(
     check_power(points, block.charge_kw * available.charge[places], block.discharge_kw * available.discharge[places])
     change = {block.lane: LaneChange(points.periods, points.power_kw)}
     draft = await draft_change(db, asset, change)
-    await check_energy(db, asset, draft, available)
+    remains_outside = await check_energy(db, asset, draft, available)
     version, accepted_at = await write_change(db, asset, draft, VersionKind.SCHEDULE, author, block, change)
     await watch_cycles(db, asset, draft.after, now)
+    if remains_outside:
+        await look_again(db, asset.key, now)
     await tell_updated(db, asset, block.id, points.first, points.last + 1, len(points.periods), version)
     return Accepted(version, accepted_at, imbalance_at_end(asset, draft.end_kwh(asset)), available, draft)
 
@@ -119,8 +121,12 @@ async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, 
     return Draft(days, {lane: rows_kw[lane] for lane in changes}, before_kw, after_kw, before, after)
 
 
-async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, available: Availability) -> None:
-    """Refuse a change that moves the stored energy out of bounds in any period until the end of life."""
+async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, available: Availability) -> bool:
+    """Refuse a change that moves the stored energy out of bounds in any period until the end of life.
+
+    Answers whether it stays out of bounds, where lost capacity has left it, on a day that the change touches: what was
+    scheduled there instead may have to be cut as well.
+    """
     slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
     first_day, first_place = int(draft.days[0]), int(draft.days[0]) - asset.first_day
     capacity_kwh = np.full((len(asset.days) - first_place, PERIODS_PER_DAY), np.inf)
@@ -136,6 +142,7 @@ async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, availabl
     before_kwh = draft.before.day_starts_kwh(asset.initial_kwh)
     after_kwh = draft.after.day_starts_kwh(asset.initial_kwh)
     touched = {int(day) - asset.first_day: row for row, day in enumerate(draft.days.tolist())}
+    remains_outside = False
     # Touched days are at hand, and a change of a whole year is judged at once; others are fetched a few at a time.
     for group in _groups(places, touched):
         strangers = [place + asset.first_day for place in group.tolist() if place not in touched]
@@ -148,18 +155,17 @@ async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, availabl
             else:
                 lanes = powers.get(place + asset.first_day, {})
                 old_kw[row] = new_kw[row] = np.sum(list(lanes.values()), axis=0) if lanes else 0.0
-        excess = first_excess(
-            _energies_kwh(asset, before_kwh[group], old_kw).ravel(),
-            _energies_kwh(asset, after_kwh[group], new_kw).ravel(),
-            capacity_kwh[group - first_place].ravel(),
-            slack_kwh,
-        )
+        energy_kwh = _energies_kwh(asset, after_kwh[group], new_kw).ravel()
+        there_kwh = capacity_kwh[group - first_place].ravel()
+        excess = first_excess(_energies_kwh(asset, before_kwh[group], old_kw).ravel(), energy_kwh, there_kwh, slack_kwh)
         if excess is not None:
             place, slot = divmod(excess.position, PERIODS_PER_DAY)
             period = first_period(int(group[place]) + asset.first_day) + slot
             raise energy_out_of_bounds(
                 asset, period, excess, float(capacity_kwh[int(group[place]) - first_place, slot])
             )
+        remains_outside |= bool(((energy_kwh > there_kwh + slack_kwh) | (energy_kwh < -slack_kwh)).any())
+    return remains_outside
 
 
 def _from(values: Floats, place: int) -> Floats:
