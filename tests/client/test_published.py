@@ -144,6 +144,21 @@ class TestAFRREnergy:
         average, _ = read_afrr_energy(path)
         assert average.price == Decimal("-25.5")
 
+    @pytest.mark.parametrize(
+        ("day", "product"),
+        [("2026-03-29", "POS_093"), ("2026-03-28", "POS_097"), ("2026-10-25", "NEG_101"), ("2026-03-28", "NEG_000")],
+    )
+    def test_products_that_the_day_does_not_have_are_refused(self, tmp_path: Path, day: str, product: str) -> None:
+        row = [day, product, 30, "GRID_TO_PROVIDER", 5, 5, "DE"]
+        with pytest.raises(PublishedFileError, match=product):
+            list(read_afrr_energy(write_csv(tmp_path / "energy.csv", list(self.COLUMNS), [row])))
+
+    @pytest.mark.parametrize("text", ["1_0", "1e3", "５", "NaN", "ten"])
+    def test_prices_are_numbers_as_people_write_them(self, tmp_path: Path, text: str) -> None:
+        row = ["2026-01-10", "POS_001", text, "GRID_TO_PROVIDER", 5, 5, "DE"]
+        with pytest.raises(PublishedFileError, match="not a number"):
+            list(read_afrr_energy(write_csv(tmp_path / "energy.csv", list(self.COLUMNS), [row])))
+
 
 class TestDayAhead:
     @pytest.mark.parametrize(
@@ -170,9 +185,15 @@ class TestDayAhead:
 
     def test_files_of_smard_are_read_too(self, tmp_path: Path) -> None:
         path = tmp_path / "smard.json"
-        path.write_text(json.dumps({"meta_data": {}, "series": [[1774738800000, 1.5], [1774742400000, None]]}))
+        path.write_text(json.dumps({"meta_data": {}, "series": [[1743202800000, 1.5], [1743206400000, None]]}))
         (price,) = read_day_ahead(path)
         assert (price.price, price.end - price.start) == (Decimal("1.5"), timedelta(hours=1))
+
+    def test_hourly_means_do_not_stand_in_for_quarter_hours(self, tmp_path: Path) -> None:
+        path = tmp_path / "smard.json"
+        path.write_text(json.dumps({"series": [[1774738800000, 1.5], [1774742400000, 2.5]]}))
+        with pytest.raises(PublishedFileError, match="hourly mean"):
+            list(read_day_ahead(path))
 
     @pytest.mark.parametrize(
         "content",
@@ -185,6 +206,7 @@ class TestDayAhead:
             '{"unix_seconds": [1], "price": []}',
             '{"unix_seconds": [0, 900], "price": ["a", 1]}',
             '{"unix_seconds": [0], "price": [1]}',
+            '{"unix_seconds": [0, 0], "price": [1, null]}',
             '{"unix_seconds": [0, 900], "price": [1, 2], "unit": "ct/kWh"}',
         ],
     )

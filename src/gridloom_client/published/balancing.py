@@ -68,7 +68,10 @@ def read_afrr_energy(path: Path) -> Iterator[PublishedPrice]:
     for (day, product), group in groupby(found, key=lambda bid: (bid.day, bid.product)):
         bids = list(group)
         direction, number = product.split("_")
-        start, end = quarter_hour(day, int(number))
+        try:
+            start, end = quarter_hour(day, int(number))
+        except ValueError as fault:
+            raise PublishedFileError(f"{path.name}, {product}: {fault}") from None
         total = sum((bid.allocated_mw for bid in bids), Decimal(0))
         mean = sum((bid.price * bid.allocated_mw for bid in bids), Decimal(0)) / total
         series = f"AFRR_ENERGY_{direction}_DE"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -11,10 +11,13 @@ from typing import Any
 
 import msgspec
 
-from gridloom_client.published.prices import MICRO, PublishedFileError, PublishedPrice
+from gridloom_client.published.prices import MICRO, PublishedFileError, PublishedPrice, wall_clock
 
 SERIES = "DAY_AHEAD_DE_LU"
-_STEPS = (timedelta(minutes=15), timedelta(hours=1))
+QUARTER_HOURS_SINCE = wall_clock(date(2025, 10, 1), 0)
+"""From here on trades settle at quarter-hourly prices, and the hourly ones that are still published are means."""
+_HOUR = timedelta(hours=1)
+_STEPS = (timedelta(minutes=15), _HOUR)
 
 
 def read_day_ahead(path: Path) -> Iterator[PublishedPrice]:
@@ -27,8 +30,12 @@ def read_day_ahead(path: Path) -> Iterator[PublishedPrice]:
     starts = [start for start, _ in points]
     for position, (start, price) in enumerate(points):
         if price is not None:
-            end = start + _step(path, starts, position)
-            yield PublishedPrice(SERIES, start, end, Decimal(str(price)).quantize(MICRO))
+            step = _step(path, starts, position)
+            if step == _HOUR and start >= QUARTER_HOURS_SINCE:
+                raise PublishedFileError(
+                    f"{path.name}: {start:%Y-%m-%dT%H:%MZ} is an hourly mean; since 2025-10-01 quarter-hours count."
+                )
+            yield PublishedPrice(SERIES, start, start + step, Decimal(str(price)).quantize(MICRO))
 
 
 def _points(path: Path, document: Any) -> list[tuple[datetime, float | None]]:
@@ -45,7 +52,7 @@ def _points(path: Path, document: Any) -> list[tuple[datetime, float | None]]:
         raise PublishedFileError(f"{path.name} is neither an Energy-Charts nor a SMARD price file.") from None
     if not all(price is None or isinstance(price, int | float) for _, price in points):
         raise PublishedFileError(f"{path.name} has prices that are no numbers.")
-    return sorted(points)
+    return sorted(points, key=lambda point: point[0])
 
 
 def _step(path: Path, starts: list[datetime], position: int) -> timedelta:

@@ -47,8 +47,10 @@ def block(day: date, product: str) -> tuple[datetime, datetime]:
 
 
 def quarter_hour(day: date, number: int) -> tuple[datetime, datetime]:
-    """The window of the day's quarter-hour, counted from 1."""
+    """The window of the day's quarter-hour, counted from 1 to 92, 96 or 100; a ValueError for one beyond."""
     start = wall_clock(day, 0) + (number - 1) * timedelta(minutes=15)
+    if not wall_clock(day, 0) <= start < wall_clock(day, 24):
+        raise ValueError(f"{day} has no quarter-hour {number}.")
     return start, start + timedelta(minutes=15)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import csv
+import math
+import re
 import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from gridloom_client.published.prices import PublishedFileError
 
 MISSING = frozenset({"", "-", "n/a", "n.a.", "n/e"})
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?")
 _DAY_FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y/%m/%d")
 
 
@@ -34,19 +37,18 @@ class Row:
 
     def number(self, name: str) -> Decimal:
         """A number with a point or, as in German files, a comma before its decimals."""
+        cell = self._cells.get(name)
+        if isinstance(cell, int | float) and math.isfinite(cell):
+            return Decimal(str(cell))
         text = self.text(name)
         if "," in text and "." not in text:
             text = text.replace(",", ".")
         elif "," in text:
             thousands = "," if text.rindex(".") > text.rindex(",") else "."
             text = text.replace(thousands, "").replace(",", ".")
-        try:
-            number = Decimal(text)
-        except InvalidOperation:
-            raise PublishedFileError(f"{self.place}: {name} is {text!r}, not a number.") from None
-        if not number.is_finite():
+        if _NUMBER.fullmatch(text) is None:
             raise PublishedFileError(f"{self.place}: {name} is {text!r}, not a number.")
-        return number
+        return Decimal(text)
 
     def day(self, *names: str) -> date:
         """The first of these columns that there is, as a day."""
