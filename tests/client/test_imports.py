@@ -15,6 +15,7 @@ from tests.client.test_published import DATA, FCR_COLUMNS, FCR_ROWS, write_xlsx
 from tests.people import OPERATOR_USERNAME, PASSWORD
 
 from gridloom.kernel.ids import uuid7
+from gridloom_client.commands.imports import LINES_AT_ONCE
 
 
 @pytest.fixture
@@ -82,3 +83,16 @@ class TestImport:
         refused = await signed_in("import", "settlements", "fcr", str(broken))
         assert refused.code == 1
         assert "is not a field" in refused.err
+
+    async def test_names_the_rows_of_the_file_that_are_refused(
+        self, signed_in: Terminal, asset: UUID, tmp_path: Path
+    ) -> None:
+        header, row = "assetID,time,volume\n", f"{asset},2026-03-29T00:00:00Z,1\n\n"
+        file = tmp_path / "netted.csv"
+        file.write_text(header + row + row + row.replace(",1", ",1x"))
+        ended = await signed_in("import", "settlements", "net-off", str(file))
+        assert (ended.code, ended.out) == (1, "")
+        assert "netted.csv: nothing of it was recorded. row 3/volume: is not a plain decimal number" in ended.err
+        file.write_text(header + LINES_AT_ONCE * row + row.replace(",1", ",1x"))
+        ended = await signed_in("import", "settlements", "net-off", str(file))
+        assert "netted.csv: its first 50,000 rows are recorded. row 50,001/volume" in ended.err

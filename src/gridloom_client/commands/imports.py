@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -17,6 +19,7 @@ from gridloom_client.client import Client
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.rendering import print_facts, print_json
+from gridloom_client.errors import GridloomError, ProblemError
 from gridloom_client.published import (
     PublishedFileError,
     PublishedPrice,
@@ -32,6 +35,8 @@ Files = Annotated[tuple[Path, ...], Parameter(help="The files, in any order.")]
 Kind = Literal["wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-off", "tolling-contracts"]
 T = TypeVar("T")
 
+_ROW = re.compile(r"/([0-9]+)(/.*)?$")
+MOST_SHOWN = 10
 ROWS_AT_ONCE = 10_000
 LINES_AT_ONCE = 50_000
 _MEDIA_TYPES = {
@@ -83,14 +88,19 @@ def settlements(kind: Kind, *files: Path, options: Options = USUAL) -> None:
     """Record settlements from CSV, NDJSON, JSON or Parquet files with the fields of the interface."""
     _demand(files)
     pieces = [(path, piece) for path in files for piece in _pieces(path)]
-    total = sum(len(piece) for _, piece in pieces)
+    total = sum(len(piece.body) for _, piece in pieces)
     outcomes: list[BulkOutcome] = []
     with connect(options) as client, _progress() as progress:
         record = _recorder(client, kind)
         task = progress.add_task("bytes", total=total)
         for path, piece in pieces:
-            outcomes.append(record(piece, content_type=_MEDIA_TYPES[path.suffix.lower()]))
-            progress.advance(task, len(piece))
+            try:
+                outcomes.append(record(piece.body, content_type=_MEDIA_TYPES[path.suffix.lower()]))
+            except ProblemError as refusal:
+                if options.json or not any(_ROW.match(fault.pointer) for fault in refusal.errors):
+                    raise
+                raise GridloomError(_refused_rows(path, piece, refusal)) from refusal
+            progress.advance(task, len(piece.body))
     _print_outcome(outcomes, options)
 
 
@@ -133,18 +143,37 @@ def _demand(files: Sequence[Path]) -> None:
         raise PublishedFileError(f"There is no file {', '.join(missing)}.")
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Rows of a file as one request, which records all of them or none."""
+
+    body: bytes
+    first_row: int
+
+
+def _refused_rows(path: Path, piece: _Piece, refusal: ProblemError) -> str:
+    """Which rows of the file, not of the request, are at fault, and what of the file is recorded already."""
+    rows = [(_ROW.match(fault.pointer), fault.detail) for fault in refusal.errors]
+    faults = [f"row {piece.first_row + int(m[1]) + 1:,}{m[2]}: {detail}" for m, detail in rows if m is not None]
+    more = f"; and {len(faults) - MOST_SHOWN} more" if len(faults) > MOST_SHOWN else ""
+    before = f"its first {piece.first_row:,} rows are recorded" if piece.first_row else "nothing of it was recorded"
+    return f"{path.name}: {before}. {'; '.join(faults[:MOST_SHOWN])}{more}"
+
+
+def _pieces(path: Path) -> Iterator[_Piece]:
     """A file in requests of a size that the service takes; only formats of lines can be divided."""
     suffix = path.suffix.lower()
     if suffix not in _MEDIA_TYPES:
         raise PublishedFileError(f"{path.name} ends in none of {', '.join(_MEDIA_TYPES)}.")
     if suffix in (".json", ".parquet"):
-        yield path.read_bytes()
+        yield _Piece(path.read_bytes(), 0)
         return
     with path.open("rb") as lines:
         header = next(lines, b"") if suffix == ".csv" else b""
-        for part in _parts(lines, LINES_AT_ONCE):
-            yield header + b"".join(part)
+        rows = 0
+        for part in _parts((line for line in lines if line.strip()), LINES_AT_ONCE):
+            yield _Piece(header + b"".join(part), rows)
+            rows += len(part)
 
 
 def _parts(items: Iterator[T], size: int) -> Iterator[list[T]]:
