@@ -153,7 +153,7 @@ def _worst_of_each(
     valid_from, rated_steps = _rated_steps(ratings)
     starts, ends, volumes = _missing_volumes(outages, int(grid[0]), end)
     inner = valid_from[(valid_from > grid[0]) & (valid_from < end)]
-    moments = np.unique(np.concatenate((grid, inner, starts, ends[ends < end])))
+    moments = _merged(grid, np.unique(np.concatenate((inner, starts, ends[ends < end]))))
 
     rated = rated_steps[np.searchsorted(valid_from, moments, "right")]
     changes = np.zeros((len(moments) + 1, 3), dtype=np.int64)
@@ -166,6 +166,14 @@ def _worst_of_each(
     return AvailabilitySeries(
         grid, np.minimum.reduceat(rated, firsts, axis=0), np.minimum.reduceat(available, firsts, axis=0)
     )
+
+
+def _merged(grid: NDArray[np.int64], changes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The instants of both, in order and once each. The grid is long and in order already: sorting it again with the
+    few changes would cost more than all the rest."""
+    places = np.searchsorted(grid, changes)
+    is_new = grid[np.minimum(places, len(grid) - 1)] != changes
+    return np.insert(grid, places[is_new], changes[is_new])
 
 
 def _rated_steps(ratings: Sequence[Rating]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
