@@ -32,6 +32,7 @@ from gridloom.edge.router import Router
 from gridloom.edge.wire import parse_parameter, to_json
 from gridloom.kernel.problem import (
     BadRequest,
+    FieldError,
     Forbidden,
     MethodNotAllowed,
     NotFound,
@@ -335,8 +336,11 @@ def _pairs(query_string: bytes) -> list[tuple[str, str]]:
 
 
 def _refuse_query(query_string: bytes) -> None:
-    names = ", ".join(sorted({name for name, _ in _pairs(query_string)}))
-    raise BadRequest(f"This operation takes no query parameters, and was given {names}.")
+    names = sorted({name for name, _ in _pairs(query_string)})
+    raise BadRequest(
+        f"This operation takes no query parameters, and was given {', '.join(names)}.",
+        errors=[FieldError(f"query:{name}", "is not a parameter of this operation") for name in names],
+    )
 
 
 def _content_type(call: Call, operation: Operation) -> str:
