@@ -422,6 +422,18 @@ class TestResults:
         await record(asset, "POS_017", bid_id, status=422)
         assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "ACCEPTED"
 
+    async def test_of_the_quarter_hours_take_no_more_than_was_accepted_of_the_capacity(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        await record(asset, "POS_00_04", bid_id, capacity=3000)
+        beyond = await record(asset, "POS_001", bid_id, capacity=3500, status=422)
+        assert beyond.json()["type"] == "/docs/problems/result-does-not-fit-bid"
+        first = await record(asset, "POS_001", bid_id, capacity=3000)
+        # The same again is welcome, whatever became of the capacity since; something new is not.
+        await record(asset, "POS_00_04", bid_id, accepted=False, correction=True)
+        assert (await record(asset, "POS_001", bid_id, capacity=3000)).json() == first.json()
+        await record(asset, "POS_002", bid_id, capacity=1000, status=422)
+
     async def test_racing_bids_end_in_one_consistent_state(self, new_organisation):
         asset = await register_asset(await new_organisation())
         for round_number in range(6):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import date
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from gridloom.ancillary import result_store, rules, store
@@ -23,6 +24,9 @@ from gridloom.logbook.store import write_system_entries
 from gridloom.physical_assets.store import lock_asset, platform_now
 
 READ = "Read:physical-assets"
+
+Known: TypeAlias = dict[tuple[UUID, date, str], StoredResult]
+"""The results so far, by bid, delivery day and product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class _Given:
     is_correction: bool
 
     @property
-    def place(self) -> tuple[UUID, Any, str]:
+    def place(self) -> tuple[UUID, date, str]:
         return self.result.bid_id, self.key.delivery_day, self.key.product.code
 
 
@@ -64,14 +68,13 @@ async def record_results(
     await lock_asset(db, asset.key)
     bids = await store.read_bids(db, asset.key, {one.result.bid_id for one in given})
     known = await result_store.latest_results(db, asset.key, list(bids))
-    _check_bids(given, bids)
+    new = [one for one in given if not _is_known(known, one)]
+    _check_bids(new, bids, known)
     now = await platform_now(db)
     recorded = Recorded()
     added: list[tuple[_Given, StoredResult]] = []
-    for one in given:
+    for one in new:
         before = known.get(one.place)
-        if before is not None and before.says_the_same_as(one.result):
-            continue
         bid = bids[one.result.bid_id]
         _check_standing(one, bid, before)
         after = StoredResult(
@@ -113,7 +116,12 @@ def _check_places(given: Sequence[_Given]) -> None:
         seen.add(one.place)
 
 
-def _check_bids(given: Sequence[_Given], bids: dict[UUID, StoredBid]) -> None:
+def _is_known(known: Known, one: _Given) -> bool:
+    before = known.get(one.place)
+    return before is not None and before.says_the_same_as(one.result)
+
+
+def _check_bids(given: Sequence[_Given], bids: dict[UUID, StoredBid], known: Known) -> None:
     faults = [
         FieldError(f"{one.pointer}/bidID", f"{one.result.bid_id} is not a bid of this asset for {one.key}")
         for one in given
@@ -122,7 +130,14 @@ def _check_bids(given: Sequence[_Given], bids: dict[UUID, StoredBid]) -> None:
     if faults:
         raise UnknownBids("; ".join(fault.detail for fault in faults[:3]) + ".", errors=faults)
     for one in given:
-        rules.check_result(one.result, bids[one.result.bid_id].offered_capacity_kw, one.pointer)
+        rules.check_result(one.result, _most_kw(bids[one.result.bid_id], one.key, known), one.pointer)
+
+
+def _most_kw(bid: StoredBid, key: ProductKey, known: Known) -> float:
+    """What was offered; of the quarter-hours behind a capacity bid, what was accepted of it."""
+    if bid.product == key.product.code:
+        return bid.offered_capacity_kw
+    return known[bid.id, bid.delivery_day, bid.product].accepted_capacity_kw
 
 
 def _is_for(bid: StoredBid, key: ProductKey) -> bool:
