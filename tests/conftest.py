@@ -17,6 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import httpx2
+import hypothesis
 import pytest
 import structlog
 from tests.people import OrganisationUnderTest, People, client_of
@@ -31,6 +32,10 @@ from gridloom.settings import Settings
 
 # A test that fails says why; the log of every refused request would bury it.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+
+# How quick a rule is, benches measure; a busy machine is no reason for it to be wrong.
+hypothesis.settings.register_profile("gridloom", deadline=None)
+hypothesis.settings.load_profile("gridloom")
 
 SERVER = "GRIDLOOM_TEST_SERVER"
 TEMPLATE = "gridloom_template"
