@@ -43,3 +43,9 @@ class TestReferencePrice:
         assert (await participant.admin.get("/reference-prices", params={"series": "FCR_DE"})).status_code == 200
         assert (await participant.admin.get("/reference-prices", params={"series": "LUCK"})).status_code == 400
         assert (await participant.admin.get("/reference-prices/deviations?kind=fcr")).json() == []
+
+    @pytest.mark.parametrize("path", ["/reference-prices?series=FCR_DE", "/reference-prices/deviations?kind=fcr"])
+    async def test_is_not_asked_for_backwards(self, operator: httpx2.AsyncClient, path: str) -> None:
+        answer = await operator.get(f"{path}&start=2026-03-29T00:00:00Z&end=2026-03-29T00:00:00Z")
+        assert answer.status_code == 400
+        assert answer.json()["errors"][0]["pointer"] == "query:end"

@@ -93,6 +93,7 @@ async def list_reference_prices(call: Call, query: ReferencePriceQuery) -> Page[
     """One series by start."""
     if query.series not in SERIES:
         raise parameter_refused("query", "series", f"is not one of {', '.join(SERIES)}")
+    _refuse_backwards(query)
     prices = await store.list_prices(
         call.db, query.series, query.start, query.end, query.after(datetime), query.limit + 1
     )
@@ -133,6 +134,7 @@ class PriceDeviation(View):
 )
 async def list_price_deviations(call: Call, query: DeviationQuery) -> Page[PriceDeviation]:
     """By asset, time and trade or product. What has no published price is not listed."""
+    _refuse_backwards(query)
     key = None if query.asset_id is None else await _asset_key(call, query.asset_id)
     found = await store.list_deviations(
         call.db,
@@ -161,6 +163,11 @@ async def list_price_deviations(call: Call, query: DeviationQuery) -> Page[Price
         ],
         page.next_cursor,
     )
+
+
+def _refuse_backwards(query: ReferencePriceQuery | DeviationQuery) -> None:
+    if query.start is not None and query.end is not None and query.start >= query.end:
+        raise parameter_refused("query", "end", "is not after start")
 
 
 async def _asset_key(call: Call, asset_id: UUID) -> int:
