@@ -378,3 +378,17 @@ class TestAsOf:
             found = await report(world, subject, utc(day, 0), utc(later, 24), "daily", as_of=moment)
             known.append([round(value or 0.0, 2) for value in found["revenue_total_revenue"].values()])
         assert known == [[100, 0], [0, 200], [40, 200], [50, 200], [60, 200], [60, 200]]
+
+    async def test_knows_only_the_ratings_recorded_until_then(self, world: World) -> None:
+        physical = await world.physical_asset(10)
+        day = date(2026, 2, 1)
+        await world.record_facts([Toll(0, "c", utc(day, 0), utc(day, 24), Fraction(8760))], [physical])
+        before = await world.pool.fetchval("select date_trunc('milliseconds', platform_now())")
+        await world.pool.execute("select pg_sleep(0.002)")
+        await world.rate(physical, 30, utc(day, 12))  # reaches back
+        key = await world.key_of(physical)
+        subject = Subject("p", (Contribution(key),), (key,))
+        for as_of, revenue, power_mw in ((before, 240, 10), (None, 12 * 10 + 12 * 30, 20)):
+            found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=as_of)
+            assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(revenue)
+            assert found["revenue_normalised_tolling"][utc(day, 0)] == pytest.approx(revenue / power_mw)

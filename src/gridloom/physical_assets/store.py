@@ -168,9 +168,9 @@ async def insert_parameters(
         insert into physical_asset_parameters
           (asset_key, version, valid_from, rated_charge_power_kw, rated_discharge_power_kw, energy_capacity_kwh,
            min_state_of_charge, max_state_of_charge, charge_efficiency, discharge_efficiency, ramp_rate_kw_s,
-           daily_cycle_limit, annual_cycle_limit, fcr_limit_ratio, recorded_by)
+           daily_cycle_limit, annual_cycle_limit, fcr_limit_ratio, recorded_by, recorded_at)
         values ($1, 1 + coalesce((select max(version) from physical_asset_parameters where asset_key = $1), 0),
-                $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+                $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, date_trunc('milliseconds', platform_now()))
         returning *
         """,
         asset_key,

@@ -142,7 +142,7 @@ async def _read_background(db: Database, report: Report) -> Background:
     if Source.AUCTION in sources:
         results = await store.read_auction_results(db, subject.keys, window.start, window.end, report.as_of)
     accruing = {toll.asset_key for toll in tolls} | {result.asset_key for result in results}
-    ratings = await store.read_ratings(db, accruing | set(subject.rated_keys))
+    ratings = await store.read_ratings(db, accruing | set(subject.rated_keys), report.as_of)
     rated = tuple(ratings[key] for key in subject.rated_keys if key in ratings)
     weights = {part.asset_key: part.weight for part in subject.contributions}
     return Background(ratings, rated, tolls, results, weights)

@@ -87,8 +87,11 @@ async def read_backed(db: Database, physical_keys: Sequence[int]) -> tuple[Contr
     return tuple(Contribution(row["key"], row["weight"], row["holders"]) for row in rows)
 
 
-async def read_ratings(db: Database, keys: Iterable[int]) -> dict[int, Rating]:
-    """The rated power of virtual assets over their life, and of physical ones by their effective parameters."""
+async def read_ratings(db: Database, keys: Iterable[int], as_of: datetime | None) -> dict[int, Rating]:
+    """The rated power of virtual assets over their life, and of physical ones by their effective parameters.
+
+    As of a moment: by the parameters recorded until then, for they may reach back and change what a toll has earned.
+    """
     rows = await db.fetch(
         """
         select asset_key, null::timestamptz as valid_from, start_at, end_at,
@@ -97,10 +100,13 @@ async def read_ratings(db: Database, keys: Iterable[int]) -> dict[int, Rating]:
         union all
         select asset_key, valid_from, null, null, (rated_charge_power_kw + rated_discharge_power_kw) / 2
         from (select distinct on (asset_key, valid_from) * from physical_asset_parameters
-              where asset_key = any($1::int[]) order by asset_key, valid_from, version desc) in_force
+              where asset_key = any($1::int[])
+                and ($2::timestamptz is null or recorded_at <= $2 or version = 1)
+              order by asset_key, valid_from, version desc) in_force
         order by asset_key, valid_from
         """,
         list(keys),
+        as_of,
     )
     steps: dict[int, list[Any]] = {}
     for row in rows:
