@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gridloom.edge.slices import SLICE_BYTES
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
-from gridloom.monitoring import arrow_limits
+from gridloom.monitoring import arrow_limits, json_rows
 from gridloom.monitoring.columns import TooManyPoints
 from gridloom.monitoring.model import Reason, Received, microseconds
 from gridloom.monitoring.parsing import ARROW, CSV, JSON, NDJSON, parse
@@ -81,6 +82,51 @@ def points_of(received: Received, asset: UUID | None = None) -> dict[tuple[str, 
 
 def expected(rows: list[Row]) -> dict[tuple[str, int], float]:
     return {(signal, microseconds(datetime.fromisoformat(time))): value for signal, time, value in rows}
+
+
+class TestALongBody:
+    """Longer than one slice: read piece by piece, and as if it were not."""
+
+    ROWS = tuple(
+        (
+            f"signal_{number % 7}",
+            f"2026-01-{1 + number // 1440:02}T{number // 60 % 24:02}:{number % 60:02}:00Z",
+            number / 4,
+        )
+        for number in range(20_000)
+    )
+
+    @pytest.mark.parametrize(("write", "media_type"), [(rows_body, JSON), (lines_body, NDJSON)])
+    def test_is_decoded_in_slices_and_gives_every_point(self, write, media_type: str, monkeypatch) -> None:
+        lengths: list[int] = []
+
+        def noted(decode):
+            def decode_piece(piece: bytes):
+                lengths.append(len(piece))
+                return decode(piece)
+
+            return decode_piece
+
+        noting = {key: noted(decode) for key, decode in json_rows._decoders.items()}
+        monkeypatch.setattr(json_rows, "_decoders", noting)
+        body = write(list(self.ROWS))
+        assert points_of(read(body, media_type)) == expected(list(self.ROWS))
+        assert len(lengths) >= 4
+        assert max(lengths) < SLICE_BYTES + 1000
+
+    @pytest.mark.parametrize(("write", "media_type"), [(rows_body, JSON), (lines_body, NDJSON)])
+    def test_names_a_bad_point_by_its_place_in_the_whole(self, write, media_type: str) -> None:
+        rows = list(self.ROWS)
+        rows[15_000] = (rows[15_000][0], rows[15_000][1], None)  # type: ignore[assignment]
+        received = read(write(rows), media_type)
+        assert received.refusals.places == {Reason.INVALID_VALUE: ["/15000/value"]}
+        assert len(points_of(received)) == 19_999
+
+    def test_keeps_grades_that_only_some_rows_bring(self) -> None:
+        body = [{"signal": signal, "time": time, "value": value} for signal, time, value in self.ROWS]
+        body[15_000]["quality"] = "BAD"
+        received = read(json.dumps(body).encode())
+        assert received.refusals.places == {Reason.BAD_QUALITY: ["/15000/quality"]}
 
 
 class TestABody:

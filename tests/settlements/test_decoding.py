@@ -185,3 +185,27 @@ class TestParquet:
         assert msgspec.to_builtins(found[0])["price"] == 1.25
         award = {**AWARD, "deliveryDay": date(2026, 3, 29)}
         assert len(decode_rows(FCR_AWARDS, as_parquet([award]), PARQUET)) == 1
+
+
+class TestALongBody:
+    """Longer than one slice, so that places must be counted from its beginning all the same."""
+
+    ROWS = tuple({**TRADE, "tradeID": f"T{number}, {{}},{{"} for number in range(5000))
+
+    @pytest.mark.parametrize(("media_type", "write"), [(JSON, as_json), (NDJSON, as_ndjson)])
+    def test_keeps_its_order(self, media_type: str, write: Any) -> None:
+        found = decode_rows(WHOLESALE_TRADES, write(list(self.ROWS)), media_type)
+        assert [msgspec.to_builtins(row)["tradeID"] for row in found] == [row["tradeID"] for row in self.ROWS]
+
+    @pytest.mark.parametrize(("media_type", "write"), [(JSON, as_json), (NDJSON, as_ndjson)])
+    def test_is_refused_by_the_place_in_the_whole(self, media_type: str, write: Any) -> None:
+        rows: list[dict[str, Any]] = list(self.ROWS)
+        rows[4321] = {**TRADE, "volume": "much"}
+        refused = refusal(WHOLESALE_TRADES, write(rows), media_type)
+        assert [error.pointer for error in refused.errors] == ["/4321/volume"]
+
+    def test_is_refused_by_the_place_in_the_whole_also_when_it_is_crowded(self) -> None:
+        rows: list[dict[str, Any]] = list(self.ROWS)
+        rows[4321] = {**TRADE, "volume": [0] * 1_100_000}
+        refused = refusal(WHOLESALE_TRADES, as_json(rows))
+        assert [error.pointer for error in refused.errors] == ["/4321/volume"]

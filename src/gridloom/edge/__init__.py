@@ -17,7 +17,15 @@ from gridloom.edge.answers import (
 )
 from gridloom.edge.call import Call, Resources
 from gridloom.edge.caller import Caller
-from gridloom.edge.operation import BULK_BODY_LIMIT, PUBLIC, SIGNED_IN, Operation, operation, operations_of
+from gridloom.edge.operation import (
+    BULK_BODY_LIMIT,
+    LONG_JSON_LIMIT,
+    PUBLIC,
+    SIGNED_IN,
+    Operation,
+    operation,
+    operations_of,
+)
 from gridloom.edge.paging import Paging, encode_cursor
 from gridloom.edge.wire import Instant, Name, QueryParameters, RequestBody, Text, View, to_json
 
@@ -28,6 +36,7 @@ __all__ = [
     "EVENT_STREAM",
     "HTML",
     "JSON",
+    "LONG_JSON_LIMIT",
     "NDJSON",
     "PARQUET",
     "PUBLIC",

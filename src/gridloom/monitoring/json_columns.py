@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from gridloom.edge.slices import count_in_slices
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.monitoring import timestamps
 from gridloom.monitoring.codec import Times, Values
@@ -29,7 +30,7 @@ _texts_decoder = msgspec.json.Decoder(list[str])
 
 
 def from_columns(body: bytes, *, many: bool) -> Columns:
-    if len(body) > MOST_SERIES and body.count(b"{") > MOST_SERIES:
+    if len(body) > MOST_SERIES and count_in_slices(body, b"{") > MOST_SERIES:
         raise TooManyPoints(f"JSON in columns carries at most {MOST_SERIES:,} series; rows and Arrow carry more.")
     try:
         assets = _asset_columns_decoder.decode(body) if many else {"": _columns_decoder.decode(body)}

@@ -5,8 +5,10 @@ What makes a body unreadable refuses the request (400). What makes a single poin
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
+from gridloom.edge.slices import count_in_slices
 from gridloom.monitoring import json_columns, json_rows, tables
 from gridloom.monitoring.columns import TooManyPoints, check_count, settle
 from gridloom.monitoring.model import MOST_POINTS, Received
@@ -16,6 +18,8 @@ NDJSON: Final = "application/x-ndjson"
 CSV: Final = "text/csv"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 MEDIA_TYPES: Final = (JSON, NDJSON, CSV, ARROW)
+
+_ARRAY: Final = re.compile(rb"\s*\[")
 
 
 def parse(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received:
@@ -28,7 +32,7 @@ def parse(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Receiv
         columns = tables.from_arrow(body, many=many)
     elif media_type == NDJSON:
         columns = json_rows.from_rows(body, many=many, lines=True)
-    elif body.lstrip()[:1] == b"[":
+    elif _ARRAY.match(body):
         columns = json_rows.from_rows(body, many=many, lines=False)
     else:
         columns = json_columns.from_columns(body, many=many)
@@ -40,5 +44,5 @@ def _refuse_implausible(body: bytes) -> None:
     """Unpacked, `{}` takes thirty times the room that it takes in a body: what holds far more things than the points
     allowed could need is not unpacked at all."""
     for sign, most in ((b"{", 2 * MOST_POINTS), (b",", 6 * MOST_POINTS), (b"\n", 8 * MOST_POINTS)):
-        if len(body) > most and body.count(sign) > most:
+        if len(body) > most and count_in_slices(body, sign) > most:
             raise TooManyPoints(f"The request holds far more than {MOST_POINTS:,} points.")

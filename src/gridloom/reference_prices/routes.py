@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
@@ -9,7 +10,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.edge import BULK_BODY_LIMIT, Call, Instant, Page, Paging, RequestBody, View, operation
+from gridloom.edge import LONG_JSON_LIMIT, Call, Instant, Page, Paging, RequestBody, View, operation
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
@@ -20,6 +21,7 @@ from gridloom.settlements.store import asset_keys
 
 TAG = "Reference prices"
 MOST_ROWS = 100_000
+CHECKED_AT_ONCE = 2_000
 
 SeriesName = Annotated[
     str,
@@ -54,23 +56,27 @@ class ReferencePrice(View):
     tag=TAG,
     access="Create:settlements",
     problems=(PayloadTooLarge,),
-    body_limit_bytes=BULK_BODY_LIMIT,
+    body_limit_bytes=LONG_JSON_LIMIT,
 )
 async def record_reference_prices(call: Call, body: list[NewReferencePrice]) -> Counts:
     """Known again by series and start: the same row changes nothing, another one replaces it. All rows or none."""
-    if len(body) > MOST_ROWS:
-        raise PayloadTooLarge(f"A request holds up to {MOST_ROWS} rows, and this one {len(body)}.")
-    errors = [error for position, row in enumerate(body) for error in _faults(position, row)]
-    if errors:
-        raise BadRequest(f"Nothing was recorded. {errors[0].pointer}: {errors[0].detail}", errors=errors[:100])
-    prices = [
-        PublishedPrice(row.series, row.start, row.end, Decimal(str(row.price)).quantize(Decimal("0.000001")))
-        for row in body
-    ]
+    prices = _prices(body) if len(body) <= CHECKED_AT_ONCE else await asyncio.to_thread(_prices, body)
     inserted, replaced = await store.put_prices(call.db, prices, call.caller.id)
     counts = Counts(received=len(body), inserted=inserted, replaced=replaced, unchanged=len(body) - inserted - replaced)
     call.audit_details.update(received=counts.received, inserted=inserted, replaced=replaced)
     return counts
+
+
+def _prices(rows: list[NewReferencePrice]) -> list[PublishedPrice]:
+    if len(rows) > MOST_ROWS:
+        raise PayloadTooLarge(f"A request holds up to {MOST_ROWS} rows, and this one {len(rows)}.")
+    errors = [error for position, row in enumerate(rows) for error in _faults(position, row)]
+    if errors:
+        raise BadRequest(f"Nothing was recorded. {errors[0].pointer}: {errors[0].detail}", errors=errors[:100])
+    return [
+        PublishedPrice(row.series, row.start, row.end, Decimal(str(row.price)).quantize(Decimal("0.000001")))
+        for row in rows
+    ]
 
 
 def _faults(position: int, row: NewReferencePrice) -> list[FieldError]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gridloom.edge import CSV, JSON, NDJSON, PARQUET
+from gridloom.edge.slices import count_in_slices, read_in_slices
 from gridloom.edge.wire import escape, refused
 from gridloom.kernel.money import is_plain_number
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
@@ -68,7 +69,7 @@ def refuse_rows(errors: Sequence[FieldError], total: int) -> BadRequest:
 
 def _refuse_crowd(body: bytes, mark: bytes) -> None:
     """Before anything is unfolded: a body with far more marks than rows are taken would only cost memory."""
-    marks = body.count(mark)
+    marks = count_in_slices(body, mark)
     if marks > 2 * MOST_ROWS:
         _refuse_too_many(marks)
 
@@ -94,10 +95,10 @@ def _row_decoder(row: type[Row]) -> msgspec.json.Decoder[Any]:
 def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
     _refuse_crowd(body, b'"assetID"')
     try:
-        return _array_decoder(row).decode(body)  # type: ignore[no-any-return]
-    except msgspec.ValidationError as fault:
-        if body.count(b",") > MOST_FIELDS * MOST_ROWS:
-            raise refused(str(fault)) from None
+        return _joined(read_in_slices(body, _array_decoder(row).decode, lines=False))
+    except msgspec.ValidationError:
+        if count_in_slices(body, b",") > MOST_FIELDS * MOST_ROWS:
+            raise _refused_whole(row, body) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
@@ -110,10 +111,23 @@ def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
     return _each(parts, _row_decoder(row).decode)
 
 
+def _refused_whole(row: type[Row], body: bytes) -> BadRequest:
+    """The first fault, by its place in the whole body."""
+    try:
+        _array_decoder(row).decode(body)
+    except msgspec.ValidationError as fault:
+        return refused(str(fault))
+    raise AssertionError("a slice was refused and the whole is not")
+
+
+def _joined(slices: Sequence[Sequence[Row]]) -> Sequence[Row]:
+    return slices[0] if len(slices) == 1 else [row for one in slices for row in one]
+
+
 def _read_ndjson(row: type[Row], body: bytes) -> Sequence[Row]:
     _refuse_crowd(body, b"\n")
     try:
-        return _row_decoder(row).decode_lines(body)
+        return _joined(read_in_slices(body, _row_decoder(row).decode_lines, lines=True))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         lines = [line for line in body.split(b"\n") if line.strip()]
         _refuse_too_many(len(lines))
