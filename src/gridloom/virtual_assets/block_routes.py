@@ -131,7 +131,7 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
 )
 async def get_block(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: BlockQuery
-) -> Answer[BlockView] | Stream:
+) -> Answer[BlockView | Stream]:
     """The block with its schedule and capacity in the window; as a table, one row for each quarter-hour.
 
     `as-of` asks for the block and its schedule as they stood at that moment; capacity is always the present one.
@@ -144,11 +144,14 @@ async def get_block(
         first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
         power_kw, available = await _course_of(db, asset, block, first, end, version)
     columns = {"power": power_kw} | dict(zip(CAPACITY_COLUMNS, capacity_kw(block, first, end, available), strict=True))
+    shown: BlockView | Stream
     if call.accepts != JSON:
-        return table(call.accepts, first, columns, f"block-{block.id}")
-    if end - first > STREAMED_FROM_PERIODS:
-        return streamed_block(block, first, columns, etag_of(asset))
-    return Answer(block_view(block, first, power_kw, available), etag=etag_of(asset))
+        shown = table(call.accepts, first, columns, f"block-{block.id}")
+    elif end - first > STREAMED_FROM_PERIODS:
+        shown = streamed_block(block, first, columns)
+    else:
+        shown = block_view(block, first, power_kw, available)
+    return Answer(shown, etag=etag_of(asset))
 
 
 @operation(

@@ -59,7 +59,7 @@ def streamed_data(meta_data: object, first: int, series: Mapping[str, Floats]) -
     return Stream(chunks(), JSON)
 
 
-def streamed_block(block: Block, first: int, columns: Mapping[str, Floats], etag: str) -> Stream:
+def streamed_block(block: Block, first: int, columns: Mapping[str, Floats]) -> Stream:
     """A block with its schedule and capacity over a long window."""
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -71,7 +71,7 @@ def streamed_block(block: Block, first: int, columns: Mapping[str, Floats], etag
             yield chunk
         yield b"}"
 
-    return Stream(chunks(), JSON, {"ETag": f'"{etag}"'})
+    return Stream(chunks(), JSON)
 
 
 async def _list(first: int, columns: Mapping[str, Floats]) -> AsyncIterator[bytes]:
