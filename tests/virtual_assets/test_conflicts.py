@@ -53,3 +53,25 @@ class TestBlocksInConflict:
         )
         assert created.status_code == 201, created.text
         assert created.json()["conflicts"] == []
+
+    async def test_are_named_where_the_store_grows_too_small(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        assert (await battery.put([-1000.0] * 4 + [0.0, 400.0])).status_code == 200  # 225 kWh each, to 1900 kWh
+        created = await battery.organisation.engineer.post(
+            f"/physical-assets/{battery.physical[0]['id']}/unavailability",
+            json={
+                "description": "",
+                "type": "OUTAGE",
+                "start": wire(battery.start),
+                "end": wire(battery.end),
+                "volume": {"energyCapacity": 500, "powerCapacity": {"charge": 0, "discharge": 0}},
+            },
+        )
+        (conflict,) = created.json()["conflicts"]
+        assert conflict["id"] == battery.asset["blockIDs"][0]
+        assert (conflict["start"], conflict["end"]) == (
+            wire(battery.start + 2 * QUARTER),
+            wire(battery.start + 4 * QUARTER),
+        )
+        assert (conflict["power"], conflict["available"]) == (-1000, 0)
+        assert "1900 kWh" in conflict["detail"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.kernel.instant import written
+from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries
 from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_conflicts
@@ -13,7 +16,9 @@ from gridloom.virtual_assets import store
 from gridloom.virtual_assets.availability import Availability, load_available
 from gridloom.virtual_assets.grid import Floats, Ints, days_of, period_number, period_number_from, period_start
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
-from gridloom.virtual_assets.schedule_store import lane_power_kw, read_day_range
+from gridloom.virtual_assets.schedule_store import lane_power_kw, read_day_range, read_summaries
+from gridloom.virtual_assets.standing import Course, course_of
+from gridloom.virtual_assets.trajectory import tolerance_kwh
 
 _NOISE_KW = 1e-6
 
@@ -39,15 +44,63 @@ async def _conflicts_of(db: Database, asset: VirtualAsset, window: Window) -> li
     if first >= end:
         return []
     available = await load_available(db, asset, first, end)
-    if available.charge.min() == available.discharge.min() == 1.0:
+    if available.charge.min() == available.discharge.min() == available.energy.min() == 1.0:
         return []
     powers = await read_day_range(db, asset.key, days_of(first, end))
-    return [
-        conflict
+    lanes_kw = {
+        block: lane_power_kw(powers, block.lane, first, end)
         for block in await store.read_blocks(db, asset.key)
         if block.market is Market.WHOLESALE and block.overlaps(first, end)
-        for conflict in _beyond(asset, block, lane_power_kw(powers, block.lane, first, end), available)
+    }
+    found = [
+        conflict for block, power_kw in lanes_kw.items() for conflict in _beyond(asset, block, power_kw, available)
     ]
+    if available.energy.min() < 1.0:
+        course = course_of(asset, await read_summaries(db, asset), powers, first, end)
+        found += _beyond_store(asset, lanes_kw, course, available)
+    return found
+
+
+def _beyond_store(
+    asset: VirtualAsset, lanes_kw: Mapping[Block, Floats], course: Course, available: Availability
+) -> list[Conflict]:
+    """What charges beyond the capacity that is left, or discharges what is not there; all blocks share the store."""
+    terms = asset.terms
+    there_kwh, slack_kwh = available.energy * terms.energy_capacity_kwh, tolerance_kwh(terms.energy_capacity_kwh)
+    power_kw, before_kwh, after_kwh = course.power_kw, course.energy_kwh[:-1], course.energy_kwh[1:]
+    charging = power_kw < 0
+    excess_kwh = np.where(charging, after_kwh - there_kwh, -after_kwh)
+    wrong = np.flatnonzero((excess_kwh > slack_kwh) & (np.abs(power_kw) > _NOISE_KW))
+    limit_kw = np.where(
+        charging,
+        np.maximum(there_kwh - before_kwh, 0.0) / terms.efficiency.charge,
+        np.maximum(before_kwh, 0.0) * terms.efficiency.discharge,
+    )
+    conflicts = []
+    for stretch in _stretches(wrong):
+        worst = int(stretch[np.argmax(excess_kwh[stretch])])
+        block = max(lanes_kw, key=lambda block: lanes_kw[block][worst] * np.sign(power_kw[worst]))
+        conflicts.append(
+            Conflict(
+                kind=ConflictKind.VIRTUAL_ASSET_BLOCK,
+                id=block.id,
+                virtual_asset_id=asset.id,
+                start=period_start(course.first + int(stretch[0])),
+                end=period_start(course.first + int(stretch[-1]) + 1),
+                power=float(power_kw[worst]),
+                available=float(limit_kw[worst] / QUARTER_HOUR_H),
+                detail=(
+                    f"The asset's schedules bring the store to {after_kwh[worst]:g} kWh in the quarter-hour from "
+                    f"{written(period_start(course.first + worst))} on, where it can hold {there_kwh[worst]:g} kWh."
+                ),
+            )
+        )
+    return conflicts
+
+
+def _stretches(places: Ints) -> list[Ints]:
+    """Places that follow each other, together."""
+    return [stretch for stretch in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(stretch)]
 
 
 def _beyond(asset: VirtualAsset, block: Block, power_kw: Floats, available: Availability) -> list[Conflict]:
@@ -60,9 +113,7 @@ def _beyond(asset: VirtualAsset, block: Block, power_kw: Floats, available: Avai
     wrong = np.flatnonzero(excess_kw > _NOISE_KW)
     offset = available.first + inside.start
     return [
-        _conflict(asset, block, stretch, power_kw[inside], limit_kw, excess_kw, offset)
-        for stretch in np.split(wrong, np.flatnonzero(np.diff(wrong) > 1) + 1)
-        if len(stretch)
+        _conflict(asset, block, stretch, power_kw[inside], limit_kw, excess_kw, offset) for stretch in _stretches(wrong)
     ]
 
 
