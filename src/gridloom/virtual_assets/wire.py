@@ -30,6 +30,14 @@ OneWayEfficiency = Annotated[
     float, Meta(ge=LEAST_EFFICIENCY, le=1, description="Ratio of what comes out to what goes in, one way")
 ]
 CycleLimit = Annotated[float, Meta(gt=0, le=100_000, description="Full cycles: energy discharged ÷ energy capacity")]
+RampRate = Annotated[
+    float,
+    Meta(
+        gt=0,
+        le=MOST_POWER_KW,
+        description="kW/s; a term for whoever dispatches. Schedules are means of quarter-hours and are not held to it.",
+    ),
+]
 Percentage = Annotated[float, Meta(ge=0, le=100)]
 
 
@@ -56,7 +64,7 @@ class NewVirtualAsset(RequestBody):
     portfolio_id: UUID | None = None
     daily_cycle_limit: CycleLimit | None = None
     annual_cycle_limit: CycleLimit | None = None
-    ramp_rate: Annotated[float, Meta(gt=0, le=MOST_POWER_KW, description="kW/s")] | None = None
+    ramp_rate: RampRate | None = None
     dispatch_gate_closure_seconds: Annotated[int, Meta(ge=0, le=604_800)] = DEFAULT_GATE_CLOSURE_S
     initial_state_of_charge_percentage: Percentage = 50.0
     final_soc_tolerance: Annotated[float, Meta(ge=0, le=1)] = DEFAULT_FINAL_SOC_TOLERANCE
