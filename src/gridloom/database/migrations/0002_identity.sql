@@ -121,6 +121,7 @@ create table asset (
   constraint asset_kind_known check (kind in ('PHYSICAL', 'VIRTUAL'))
 );
 create index asset_by_organisation on asset (organisation_id, kind, id);
+create index asset_by_registration on asset (organisation_id, kind, key);
 
 -- What an organisation that does not own an asset may do with it.
 create table asset_grant (
