@@ -201,3 +201,7 @@ class TestJourney:
         assert len(report.data) == 46
         daily = await trader.revenue.wholesale(virtual.id, start=virtual.start, end=virtual.end)
         assert daily.revenue == pytest.approx(20.0)
+        await cast.operator.settlements.add_wholesale_trades([{**trade, "price": Decimal(90)}])
+        old, new = [one async for one in cast.operator.settlements.wholesale_trades(versions=True)]
+        assert (old.price, old.superseded_by, old.superseded_at) == (Decimal(80), new.recorded_by, new.recorded_at)
+        assert (new.price, new.superseded_by) == (Decimal(90), None)

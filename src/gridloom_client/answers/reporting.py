@@ -68,6 +68,7 @@ class WholesaleTrade(Recorded):
     market: str
     executed_at: datetime | None = None
     superseded_at: datetime | None = None
+    superseded_by: UUID | None = None
 
 
 class FcrAward(Recorded):
@@ -77,6 +78,7 @@ class FcrAward(Recorded):
     settlement_price: Decimal
     delivery_hours: float
     superseded_at: datetime | None = None
+    superseded_by: UUID | None = None
 
 
 class AfrrCapacityAward(Recorded):
@@ -86,6 +88,7 @@ class AfrrCapacityAward(Recorded):
     price: Decimal
     delivery_hours: float
     superseded_at: datetime | None = None
+    superseded_by: UUID | None = None
 
 
 class AfrrActivation(Recorded):
@@ -94,12 +97,14 @@ class AfrrActivation(Recorded):
     volume: float
     price: Decimal
     superseded_at: datetime | None = None
+    superseded_by: UUID | None = None
 
 
 class NetOff(Recorded):
     time: datetime
     volume: float
     superseded_at: datetime | None = None
+    superseded_by: UUID | None = None
 
 
 class TollingContract(Recorded):
@@ -108,6 +113,7 @@ class TollingContract(Recorded):
     end: datetime
     annual_price: Decimal
     superseded_at: datetime | None = None
+    superseded_by: UUID | None = None
 
 
 class ReferencePrice(Answered):
