@@ -267,6 +267,15 @@ class TestConflicts:
             (bid_id, 4000, 3000)
         ]
 
+    async def test_are_named_however_far_ahead_the_outage_is(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        later = START + timedelta(days=10 * 365)
+        await asset.owner.trader.put(
+            asset.path("/schedule"), json={"schedule": [{"time": later.isoformat(), "power": 12_000}]}
+        )
+        answer = await create(asset, start=later.isoformat(), end=(later + timedelta(hours=1)).isoformat())
+        assert [(each["kind"], each["available"]) for each in answer.json()["conflicts"]] == [("SCHEDULE", 10_000)]
+
     async def test_of_the_past_are_not_raised(self, new_organisation):
         asset = await register_asset(await new_organisation())
         past = floor_to_period(datetime.now(UTC)) - timedelta(days=2)

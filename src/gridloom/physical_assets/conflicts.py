@@ -18,7 +18,7 @@ from gridloom.physical_assets.availability import AvailabilitySeries, Rating, lo
 from gridloom.physical_assets.availability.changes import any_exists, concerned, enqueue_change
 
 MOST_CONFLICTS = 1000
-LONGEST = timedelta(days=3 * 366)  # nothing is promised further ahead
+LONGEST = timedelta(days=3 * 366)  # what is looked at in one go
 
 
 class ConflictKind(StrEnum):
@@ -119,7 +119,8 @@ async def find_conflicts(db: Database, asset_key: int, window: Window) -> list[C
 
 
 async def _conflicts_ahead(db: Database, asset_key: int, glance: Glance) -> list[Conflict]:
-    start, end = max(glance.window.start, glance.now), min(glance.window.end, glance.now + LONGEST)
+    start = max(glance.window.start, glance.now)
+    end = min(glance.window.end, start + LONGEST)
     if start >= end or not glance.is_promised:
         return []
     ahead = Window(start, end)
