@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from gridloom.ancillary.products import product_key
-from gridloom.ancillary.rules import deliverable_kw
+from gridloom.ancillary.products import PRODUCTS, product_key
+from gridloom.ancillary.rules import deliverable_kw, least_deliverable_kw
 from gridloom.ancillary.store import list_to_deliver
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries
 from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_conflicts
+
+# Of products in one direction all have the same limits; only FCR goes both ways.
+_BY_DIRECTION = {product.direction: product for product in PRODUCTS.values()}
 
 
 @finds_conflicts(
@@ -24,7 +27,10 @@ from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_con
 async def bid_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
     """Bids that stand, and what was accepted; of a product that the window only touches, the part within it counts."""
     found = []
+    always_kw = {direction: least_deliverable_kw(product, series) for direction, product in _BY_DIRECTION.items()}
     for bid in await list_to_deliver(db, asset_key, window):
+        if bid.capacity_kw <= always_kw[PRODUCTS[bid.product].direction]:
+            continue  # almost every bid: there may be thousands ahead
         key = product_key(bid.delivery_day, bid.product)
         able_kw = deliverable_kw(key, series)
         if bid.capacity_kw <= able_kw:

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import assert_never
 
 from gridloom.ancillary.model import MOST_KEYS, BidStatus, NewBid, NewResult
-from gridloom.ancillary.products import Market, NotADeliveryDay, ProductKey, parse_product_key, product_key
+from gridloom.ancillary.products import Market, NotADeliveryDay, Product, ProductKey, parse_product_key, product_key
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, FCR, AvailabilitySeries
@@ -156,14 +156,18 @@ def check_gate(key: ProductKey, closure: datetime, now: datetime, pointer: str =
 
 def deliverable_kw(key: ProductKey, series: AvailabilitySeries) -> float:
     """What can be delivered throughout the product's window, which the series must cover."""
-    window = series.within(key.window)
+    return least_deliverable_kw(key.product, series.within(key.window))
+
+
+def least_deliverable_kw(product: Product, series: AvailabilitySeries) -> float:
+    """What can be delivered of the product in every period of the series."""
     limits = []
-    if key.product.direction.exports:
-        limits.append(window.least(DISCHARGE))
-    if key.product.direction.imports:
-        limits.append(window.least(CHARGE))
-    if key.product.market is Market.FCR:
-        limits.append(window.least_rated(FCR))
+    if product.direction.exports:
+        limits.append(series.least(DISCHARGE))
+    if product.direction.imports:
+        limits.append(series.least(CHARGE))
+    if product.market is Market.FCR:
+        limits.append(series.least_rated(FCR))
     return min(limits)
 
 
