@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.virtual_assets.conftest import QUARTER, wire
 
@@ -134,3 +135,40 @@ class TestOperational:
         answer = await battery.client.get(f"{battery.url}/operational", params={"categories": "cyclesTotal,speed"})
         assert answer.status_code == 400
         assert "speed" in answer.json()["detail"]
+
+
+class TestTables:
+    async def test_of_the_history_list_every_period_that_a_version_set(self, make_battery):
+        battery = await make_battery()
+        await battery.put([-100, -200])
+        await battery.carve(1, 4, "WHOLESALE", 900, 900)
+        await battery.put([300] * 3, offset=5)
+        url = f"{battery.url}/schedule-history"
+        versions = (await battery.client.get(url)).json()
+        expected = [
+            (version["version"], version["kind"], change["blockID"], point["time"], point["power"])
+            for version in versions
+            for change in version["changes"]
+            for point in change["schedule"]
+        ]
+        answer = await battery.client.get(url, headers={"Accept": "application/vnd.apache.arrow.stream"})
+        rows = pa.ipc.open_stream(answer.content).read_all().to_pylist()
+        assert [
+            (row["version"], row["kind"], row["blockID"], wire(row["time"]), row["power"])
+            for row in rows
+            if row["time"] is not None
+        ] == expected
+        assert [row["kind"] for row in rows if row["time"] is None] == ["ALLOCATION"]
+        assert {row["authorID"] for row in rows[:3]} == {str(battery.organisation.people["TRADER"].id)}
+        for media_type in ("text/csv", "application/vnd.apache.parquet"):
+            answer = await battery.client.get(url, headers={"Accept": media_type}, params={"limit": 1})
+            assert answer.headers["Content-Type"].startswith(media_type)
+            assert 'rel="next"' in answer.headers["Link"]
+            assert answer.content
+        alone = await battery.client.get(url, headers={"Accept": "text/csv"}, params={"version": 2})
+        assert len(alone.text.splitlines()) == 1 + 2
+
+    async def test_of_adjustments_are_there_when_there_are_none(self, make_battery):
+        battery = await make_battery()
+        answer = await battery.client.get(f"{battery.url}/adjustments", headers={"Accept": "text/csv"})
+        assert answer.text.splitlines() == ['"timestamp","acceptedSchedule","adjustedSchedule","reason"']

@@ -92,6 +92,11 @@ class TestLostPower:
         assert (await powers(battery))[:6] == [-400, 500, 300, 500, 500, 0]
         await advance(battery.edge, battery.end)
         assert await adjustments(battery) == [(2, 500, 300, "AVAILABILITY"), (3, 500, 300, "AVAILABILITY")]
+        table = await battery.client.get(
+            f"{battery.url}/adjustments", headers={"Accept": "text/csv"}, params={"limit": 1}
+        )
+        assert table.text.splitlines()[1] == f'"{wire(battery.start + 2 * QUARTER)}",500,300,"AVAILABILITY"'
+        assert 'rel="next"' in table.headers["Link"]
         assert (await powers(battery))[:6] == [-400, 500, 300, 300, 500, 0]
 
     async def test_shows_in_the_block_at_once_and_bounds_new_schedules(self, make):

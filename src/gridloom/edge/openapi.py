@@ -265,7 +265,7 @@ def _responses(operation: Operation, schemas: _Schemas, refusals: dict[str, Any]
     headers = ["X-Request-Id", "RateLimit-Policy", "RateLimit"]
     if get_origin(operation.answer) is Answer:
         headers.append("ETag")
-    if get_origin(operation.answer) is Page:
+    if any(get_origin(answer) is Page for answer in (operation.answer, *get_args(operation.answer))):
         headers.append("Link")
     if operation.method == "POST":
         headers.append("Idempotency-Replayed")

@@ -18,6 +18,7 @@ from gridloom.virtual_assets.availability import load_available
 from gridloom.virtual_assets.block_routes import TABLES
 from gridloom.virtual_assets.grid import Floats, period_number, period_start
 from gridloom.virtual_assets.history_store import StoredChange
+from gridloom.virtual_assets.history_tables import adjustments_table, changes_by_block, history_table
 from gridloom.virtual_assets.model import Block, ScheduleVersion, VirtualAsset
 from gridloom.virtual_assets.operational import CATEGORIES, Circumstances, operational_series
 from gridloom.virtual_assets.routes import ASSETS, TAG, known_asset
@@ -150,10 +151,18 @@ async def get_operational(call: Call, organisation_id: UUID, virtual_asset_id: U
     return streamed_data(meta_data, first, series)
 
 
-@operation("GET", ASSET + "/adjustments", summary="List adjustments", tag=TAG, access="Read:virtual-assets")
+@operation(
+    "GET",
+    ASSET + "/adjustments",
+    summary="List adjustments",
+    tag=TAG,
+    access="Read:virtual-assets",
+    produces=TABLES,
+    answers=list[AdjustmentView],
+)
 async def list_adjustments(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: AdjustmentsQuery
-) -> Page[AdjustmentView]:
+) -> Page[AdjustmentView] | Stream:
     """Quarter-hours that were cut when their gates closed, in the order of time."""
     asset = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
     start, end = query.start or asset.terms.window.start, query.end or asset.terms.window.end
@@ -165,6 +174,8 @@ async def list_adjustments(
         call.db, asset.key, *periods_between(start, end), after=query.after(int), limit=query.limit + 1
     )
     page = query.page(found, lambda adjustment: adjustment.period)
+    if call.accepts != JSON:
+        return adjustments_table(call.accepts, call.target, page)
     views = [
         AdjustmentView(
             timestamp=period_start(adjustment.period),
@@ -177,13 +188,22 @@ async def list_adjustments(
     return Page(views, page.next_cursor)
 
 
-@operation("GET", ASSET + "/schedule-history", summary="List schedule versions", tag=TAG, access="Read:virtual-assets")
+@operation(
+    "GET",
+    ASSET + "/schedule-history",
+    summary="List schedule versions",
+    tag=TAG,
+    access="Read:virtual-assets",
+    produces=TABLES,
+    answers=list[VersionView],
+)
 async def list_schedule_history(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: HistoryQuery
-) -> Page[VersionView]:
+) -> Page[VersionView] | Stream:
     """Every accepted version, the newest first: who made it, when, and which periods it set on which block.
 
-    The schedule as it stood at a moment is read from the blocks, with `as-of`.
+    As a table, one row for each period that a version set. The schedule as it stood at a moment is read from the
+    blocks, with `as-of`.
     """
     if query.start and query.end:
         periods_between(query.start, query.end)
@@ -192,12 +212,16 @@ async def list_schedule_history(
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         if query.version is not None:
             found = await history_store.read_versions(db, asset.key, below=below, limit=1)
-            alone = [version for version in found if version.version == query.version]
-            return Page(await _version_views(db, asset, alone, listed_periods=None))
+            alone = Page([version for version in found if version.version == query.version])
+            if call.accepts != JSON:
+                return history_table(call.pool, call.accepts, call.target, asset, alone)
+            return Page(await _version_views(db, asset, alone.items, listed_periods=None))
         found = await history_store.read_versions(
             db, asset.key, below=below, limit=query.limit + 1, start=query.start, end=query.end
         )
         page = query.page(found, lambda version: version.version)
+        if call.accepts != JSON:
+            return history_table(call.pool, call.accepts, call.target, asset, page)
         return Page(await _version_views(db, asset, page.items, listed_periods=LISTED_PERIODS), page.next_cursor)
 
 
@@ -226,25 +250,18 @@ async def _version_views(
 
 
 def _block_changes(change: StoredChange, blocks: Sequence[Block]) -> list[BlockChange]:
-    """A lane's change cut into the blocks that lay on it."""
-    periods = change.periods()
     views = []
-    for block in blocks:
-        if block.lane != change.lane:
-            continue
-        low, high = np.searchsorted(periods, (block.first, block.end))
-        if low == high:
-            continue
+    for block, periods, places in changes_by_block(change, blocks):
         schedule = None
         if change.power_kw is not None:
-            times = (periods[low:high] * 900_000).view("datetime64[ms]")
-            schedule = already_json(points_json(times, np.array(change.power_kw[low:high]), name="power"))
+            times = (periods * 900_000).view("datetime64[ms]")
+            schedule = already_json(points_json(times, np.array(change.power_kw[places]), name="power"))
         views.append(
             BlockChange(
                 block_id=block.id,
-                periods=int(high - low),
-                start=period_start(int(periods[low])),
-                end=period_start(int(periods[high - 1]) + 1),
+                periods=len(periods),
+                start=period_start(int(periods[0])),
+                end=period_start(int(periods[-1]) + 1),
                 schedule=schedule,
             )
         )
