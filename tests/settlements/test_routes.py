@@ -10,6 +10,8 @@ import httpx2
 import pytest
 from tests.revenue.world import World
 
+from gridloom.edge import encode_cursor
+
 KINDS: dict[str, dict[str, Any]] = {
     "wholesale-trades": {
         "tradeID": "T1",
@@ -171,3 +173,20 @@ class TestEvent:
         assert len(events) == 1
         data = events[0]["data"]
         assert data == {"start": "2026-03-28T23:00:00Z", "end": "2026-03-29T02:00:00Z"}
+
+
+class TestACursor:
+    @pytest.mark.parametrize("key", [2**31, 2**62, -1])
+    async def test_that_nobody_gave_out_is_refused(self, operator: httpx2.AsyncClient, key: int) -> None:
+        moment = "2026-01-01T00:00:00Z"
+        cursors = {
+            "/settlements/wholesale-trades?": [key, moment, "T", moment],
+            "/settlements/fcr?": [key, "2026-01-01", "NEGPOS_00_04", moment],
+            "/settlements/net-off?": [key, moment, moment],
+            "/settlements/tolling-contracts?": [key, "C", moment],
+            "/reference-prices/deviations?kind=fcr&": [key, moment, "T"],
+        }
+        for path, place in cursors.items():
+            answer = await operator.get(f"{path}cursor={encode_cursor(place)}")
+            assert answer.status_code == 400, path
+            assert answer.json()["errors"][0]["pointer"] == "query:cursor"

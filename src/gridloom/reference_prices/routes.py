@@ -18,6 +18,7 @@ from gridloom.reference_prices import store
 from gridloom.reference_prices.model import SERIES, CheckedKind, PublishedPrice
 from gridloom.settlements.model import Counts
 from gridloom.settlements.store import asset_keys
+from gridloom.settlements.views import AssetKey
 
 TAG = "Reference prices"
 MOST_ROWS = 100_000
@@ -150,7 +151,7 @@ async def list_price_deviations(call: Call, query: DeviationQuery) -> Page[Price
         start=query.start,
         end=query.end,
         tolerance=Decimal(str(query.tolerance)),
-        after=query.after(tuple[int, datetime, str]),
+        after=query.after(tuple[AssetKey, datetime, str]),
         limit=query.limit + 1,
     )
     page = query.page(found, lambda one: [one.asset_key, one.time, one.reference])

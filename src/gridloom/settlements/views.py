@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
 from uuid import UUID
+
+from msgspec import Meta
 
 from gridloom.edge import View
 from gridloom.settlements.model import (
@@ -110,9 +112,14 @@ def _plain(cell: Any) -> Any:
     return cell.quantize(Decimal(1)) if cell == cell.to_integral() else cell.normalize()
 
 
-WHOLESALE_LISTING: Final = Listing(WHOLESALE_TRADES, RecordedWholesaleTrade, tuple[int, datetime, str, datetime])
-FCR_LISTING: Final = Listing(FCR_AWARDS, RecordedFCRAward, tuple[int, date, str, datetime])
-AFRR_CAPACITY_LISTING: Final = Listing(AFRR_CAPACITY_AWARDS, RecordedAFRRCapacityAward, tuple[int, date, str, datetime])
-AFRR_ENERGY_LISTING: Final = Listing(AFRR_ACTIVATIONS, RecordedAFRRActivation, tuple[int, datetime, str, datetime])
-NET_OFF_LISTING: Final = Listing(NET_OFFS, RecordedNetOff, tuple[int, datetime, datetime])
-TOLLING_LISTING: Final = Listing(TOLLING_CONTRACTS, RecordedTollingContract, tuple[int, str, datetime])
+AssetKey: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+"""As in a cursor, which anybody can write."""
+
+WHOLESALE_LISTING: Final = Listing(WHOLESALE_TRADES, RecordedWholesaleTrade, tuple[AssetKey, datetime, str, datetime])
+FCR_LISTING: Final = Listing(FCR_AWARDS, RecordedFCRAward, tuple[AssetKey, date, str, datetime])
+AFRR_CAPACITY_LISTING: Final = Listing(
+    AFRR_CAPACITY_AWARDS, RecordedAFRRCapacityAward, tuple[AssetKey, date, str, datetime]
+)
+AFRR_ENERGY_LISTING: Final = Listing(AFRR_ACTIVATIONS, RecordedAFRRActivation, tuple[AssetKey, datetime, str, datetime])
+NET_OFF_LISTING: Final = Listing(NET_OFFS, RecordedNetOff, tuple[AssetKey, datetime, datetime])
+TOLLING_LISTING: Final = Listing(TOLLING_CONTRACTS, RecordedTollingContract, tuple[AssetKey, str, datetime])
