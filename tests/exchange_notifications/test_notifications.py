@@ -69,6 +69,7 @@ class TestPublication:
         ("changes", "status", "pointer"),
         [
             ({"eventEnd": MESSAGE["eventStart"]}, 400, "/eventEnd"),
+            ({"eventEnd": "2199-12-31T23:59:30Z"}, 400, "/eventEnd"),
             ({"unavailableCapacity": 12_001}, 422, "/unavailableCapacity"),
             ({"availableCapacity": 6_999}, 422, "/availableCapacity"),
             ({"assetEic": EIC[:-1] + ("0" if EIC[-1] != "0" else "1")}, 422, "/assetEic"),

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
+from gridloom.edge.wire import LATEST
 from gridloom.exchange_notifications.message import CapacityInterval, ReasonCode, UnavailabilityType
 from gridloom.exchange_notifications.model import NewCapacityInterval
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
@@ -69,7 +70,11 @@ def event_window(start: datetime, end: datetime) -> tuple[datetime, datetime]:
     """In whole minutes, as messages are written: the start down, the end up, so that nothing of the event is lost."""
     if start >= end:
         raise BadRequest("The event ends before it starts.", errors=[FieldError("/eventEnd", "is not after the start")])
-    return minute_down(start), minute_up(end)
+    last = minute_up(end)
+    if last >= LATEST:
+        detail = "is, in whole minutes, beyond the year 2199"
+        raise BadRequest(f"The event's end {detail}.", errors=[FieldError("/eventEnd", detail)])
+    return minute_down(start), last
 
 
 def minute_down(instant: datetime) -> datetime:
