@@ -238,6 +238,22 @@ class TestNewParameters:
         )
         assert {point["value"] for point in answer.json()["data"]["energyCapacityAvailable"]} == {2000}
 
+    async def test_count_for_the_whole_quarter_hour_in_which_they_hold(self, site):
+        asset = (await site.allocate()).json()
+        noon, minute = tomorrow() + DAY / 2, timedelta(minutes=1)
+        await self.put(site, validFrom=wire(noon + 7 * minute), maxStateOfCharge=0.8)
+        await self.put(site, validFrom=wire(noon + 8 * minute))
+        answer = await site.organisation.trader.get(
+            f"{site.url}/{asset['id']}/operational",
+            params={
+                "categories": "energyCapacityAvailable",
+                "start": wire(noon - 15 * minute),
+                "end": wire(noon + 30 * minute),
+            },
+        )
+        seen = [point["value"] for point in answer.json()["data"]["energyCapacityAvailable"]]
+        assert seen == [2000, pytest.approx(1600), 2000]
+
 
 class TestRacingAllocations:
     async def test_promise_no_battery_twice(self, site, operator, app):

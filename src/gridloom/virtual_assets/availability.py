@@ -17,7 +17,7 @@ from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability.series import CHARGE, DISCHARGE, ENERGY, availability
 from gridloom.physical_assets.availability.store import Circumstances, load_circumstances
 from gridloom.virtual_assets.backing_store import read_steps
-from gridloom.virtual_assets.grid import Floats, period_number, period_start
+from gridloom.virtual_assets.grid import Floats, period_number, period_number_from, period_start
 from gridloom.virtual_assets.ledger import TOLERANCE, Step
 from gridloom.virtual_assets.model import Promise, VirtualAsset
 
@@ -76,8 +76,10 @@ def _kept(circumstances: Circumstances, steps: Sequence[Step], first: int, end: 
     ).available
     promised = np.zeros((3, end - first))
     for step in steps:
-        span = slice(max(0, period_number(step.start) - first), max(0, period_number(step.end) - first))
-        promised[:, span] = [[step.promised.charge_kw], [step.promised.discharge_kw], [step.promised.energy_kwh]]
+        # New parameters may come into force within a period, which keeps what its worst moment keeps.
+        span = slice(max(0, period_number(step.start) - first), max(0, period_number_from(step.end) - first))
+        asked = [[step.promised.charge_kw], [step.promised.discharge_kw], [step.promised.energy_kwh]]
+        promised[:, span] = np.maximum(promised[:, span], asked)
     there = series[:, [CHARGE, DISCHARGE, ENERGY]].T
     kept = np.ones_like(promised)
     np.divide(there, promised, out=kept, where=promised > there + TOLERANCE)
