@@ -82,6 +82,9 @@ class TestGrant:
         asset = await register_asset(owner)
         path = asset.path(f"/grants/{other.id}")
         assert (await other.viewer.get(asset.path())).status_code == 403
+        for etag in ("*", '"0"', '"1"'):
+            unmet = await owner.admin.put(path, json={"permissions": ["Read:schedules"]}, headers={"If-Match": etag})
+            assert unmet.status_code == 412
         put = await owner.admin.put(path, json={"permissions": ["Read:schedules", "Read:physical-assets"]})
         assert put.json()["permissions"] == ["Read:physical-assets", "Read:schedules"]
         assert (await other.viewer.get(asset.path())).status_code == 200

@@ -9,7 +9,7 @@ from gridloom.identity import model as identity
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.store import grants as store
 from gridloom.identity.store.organisations import organisation_exists
-from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
+from gridloom.kernel.problem import FieldError, Forbidden, NotFound, PreconditionFailed, Problem
 from gridloom.physical_assets.grants.model import Grant, NewGrant
 from gridloom.physical_assets.store import lock_asset
 
@@ -84,7 +84,10 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
         raise NotGrantable(faults[0].detail + ".", errors=faults)
     await lock_asset(call.db, rights.key)
     before = await store.read_grant(call.db, rights.key, organisation_id)
-    call.check_if_match("0" if before is None else str(before.version))
+    if before is not None:
+        call.check_if_match(str(before.version))
+    elif call.header("if-match") is not None:
+        raise PreconditionFailed("There is no grant yet, so no condition on one can hold.")
     grant = await store.put_grant(call.db, rights.key, organisation_id, in_order(body.permissions), call.caller.id)
     return Answer(_view(physical_asset_id, grant), etag=str(grant.version))
 
