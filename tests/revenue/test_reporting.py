@@ -300,6 +300,34 @@ class TestPhysicalAsset:
         assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(12 * 20 * 1 + 12 * 40 * 2)
 
 
+class TestToll:
+    async def test_may_last_as_long_as_the_calendar(self, world: World) -> None:
+        id = await world.virtual_asset(10)
+        for_ever = Toll(
+            0, "c", utc(date(2000, 1, 1), 0), datetime(2099, 12, 31, 22, 59, 59, tzinfo=UTC), Fraction(8760)
+        )
+        await world.record_facts([for_ever], [id])
+        subject = await of_assets(world, [id])
+        for day, price_an_hour in ((date(2000, 1, 1), 8760 / 8784), (date(2026, 6, 1), 1), (date(2099, 12, 31), 1)):
+            for resolution in (*BUCKETED, "raw"):
+                found = await report(world, subject, utc(day, 0), utc(day, 24), resolution, names=["revenue_tolling"])
+                total = sum(value or 0.0 for value in found["revenue_tolling"].values())
+                assert total == pytest.approx(10 * 24 * price_an_hour, abs=CENT), (day, resolution)
+
+    async def test_follows_the_length_of_each_year_it_passes(self, world: World) -> None:
+        id = await world.virtual_asset(10)
+        await world.record_facts(
+            [Toll(0, "c", utc(date(2027, 12, 1), 0), utc(date(2029, 2, 1), 0), Fraction(366))], [id]
+        )
+        subject = await of_assets(world, [id])
+        start, end = utc(date(2027, 1, 1), 0), utc(date(2030, 1, 1), 0)
+        expected = 10 * 366 * (31 / 365 + 1 + 31 / 365)
+        for resolution in ("daily", "raw"):
+            found = await report(world, subject, start, end, resolution, names=["revenue_tolling"])
+            total = sum(value or 0.0 for value in found["revenue_tolling"].values())
+            assert total == pytest.approx(expected, abs=CENT), resolution
+
+
 class TestRaw:
     async def test_has_a_point_for_every_fact_also_for_one_worth_nothing(self, world: World) -> None:
         id = await world.virtual_asset()

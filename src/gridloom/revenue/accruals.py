@@ -28,7 +28,7 @@ def tolling_sums(
         rating, weight = ratings[asset_key], weights[asset_key]
         price_s, time_s, asset_mw_h = (np.zeros(len(buckets)) for _ in range(3))
         for toll in own:
-            for part, year_h in _calendar_years(toll.span):
+            for part, year_h in _calendar_years(toll.span, buckets):
                 starts, ends = _within(part, buckets)
                 power_mw_h = weight * (rating.integral_mw_h(ends) - rating.integral_mw_h(starts))
                 sums["tolling_revenue_eur"] += toll.annual_price_eur_mw * power_mw_h / year_h
@@ -64,17 +64,17 @@ def _within(span: Span, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
     return np.clip(buckets.starts_s, span.start_s, span.end_s), np.clip(buckets.ends_s, span.start_s, span.end_s)
 
 
-def _calendar_years(span: Span) -> Iterator[tuple[Span, float]]:
-    """The parts of a span by calendar year in market time, and the hours of that year: 8760 or 8784."""
-    edges = day_edges_s()
-    first = np.searchsorted(edges, span.start_s, side="right") - 1
-    year = day_of_number(int(first)).year
-    while True:
-        start_s, end_s = _new_year_s(year), _new_year_s(year + 1)
-        if start_s >= span.end_s:
-            return
-        yield Span(max(span.start_s, start_s), min(span.end_s, end_s)), (end_s - start_s) / HOUR_S
-        year += 1
+def _calendar_years(span: Span, buckets: Buckets) -> Iterator[tuple[Span, float]]:
+    """The parts of a span by calendar year in market time, and the hours of that year: 8760 or 8784.
+
+    Only the years that the buckets reach: contracts without an end are recorded until 2099.
+    """
+    start_s, end_s = max(span.start_s, buckets.starts_s.min()), min(span.end_s, buckets.ends_s.max())
+    while start_s < end_s:
+        year = day_of_number(int(np.searchsorted(day_edges_s(), start_s, side="right") - 1)).year
+        next_year_s = _new_year_s(year + 1)
+        yield Span(start_s, min(end_s, next_year_s)), (next_year_s - _new_year_s(year)) / HOUR_S
+        start_s = next_year_s
 
 
 def _new_year_s(year: int) -> float:
