@@ -1,7 +1,11 @@
 """The command `gridloom`."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 WITHOUT_THE_SERVER = """
 import sys
@@ -29,3 +33,37 @@ class TestWithoutTheServer:
         done = gridloom_without_the_server("--help")
         assert done.returncode == 0
         assert "login" in done.stdout
+
+
+def gridloom(folder: Path, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+    command = [str(Path(sys.executable).with_name("gridloom")), *arguments]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GRIDLOOM_")}
+    return subprocess.run(command, cwd=folder, env={**environ, **settings}, capture_output=True, text=True, timeout=60)
+
+
+class TestACommandForARunningPlatform:
+    @pytest.mark.parametrize(
+        "command", ["jobs", "invite a@example.com", "rotate-signing-key", "rebuild revenue", "backup here"]
+    )
+    def test_makes_no_database_where_there_is_none(self, command: str, tmp_path: Path) -> None:
+        done = gridloom(tmp_path, *command.split())
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"There is no database in {tmp_path / '.gridloom'}.")
+        assert "Traceback" not in done.stderr
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("command", ["jobs", "migrate"])
+    def test_says_in_a_sentence_that_the_database_is_not_there(self, command: str, tmp_path: Path) -> None:
+        done = gridloom(tmp_path, command, GRIDLOOM_DATABASE_URL="postgresql://nobody@127.0.0.1:1/nowhere")
+        assert done.returncode == 1
+        assert done.stderr.startswith("No connection to PostgreSQL at 127.0.0.1")
+        assert "Traceback" not in done.stderr
+
+    @pytest.mark.parametrize(
+        ("command", "words"),
+        [("jobs", "Kind and key"), ("invite", "the token is"), ("rebuild revenue", "Only compare")],
+    )
+    def test_explains_its_options(self, command: str, words: str, tmp_path: Path) -> None:
+        said = gridloom(tmp_path, *command.split(), "--help", COLUMNS="200").stdout
+        assert words in said
+        assert "--empty" not in said

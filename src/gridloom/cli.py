@@ -51,12 +51,13 @@ def migrate() -> None:
 
 
 @app.command(group="Running the platform")
-def jobs(*, revive: tuple[str, str] | None = None) -> None:
+def jobs(*, revive: Annotated[tuple[str, str] | None, Parameter(negative="")] = None) -> None:
     """List the jobs that need attention: they fail again and again, or killed their process and are laid aside.
 
     Parameters
     ----------
-    revive: Kind and key of one that is to be tried at once, as if it had never failed.
+    revive
+        Kind and key of one that is to be tried at once, as if it had never failed.
     """
     from gridloom.operate import troubled_jobs
 
@@ -89,9 +90,12 @@ def invite(
 
     Parameters
     ----------
-    email: Where the invitation would go; the token is printed here.
-    role: What the new member may do.
-    organisation: The organisation to join; the operator's when left out.
+    email
+        Where the invitation would go; the token is printed here.
+    role
+        What the new member may do.
+    organisation
+        The organisation to join; the operator's when left out.
     """
     from gridloom.operate import invite_member
 
@@ -106,7 +110,8 @@ def rotate_signing_key(*, distrust: bool = False) -> None:
 
     Parameters
     ----------
-    distrust: The present key has become known to somebody: believe no token signed with it from now on.
+    distrust
+        The present key has become known to somebody: believe no token signed with it from now on.
     """
     from gridloom.operate import rotate_key
 
@@ -118,15 +123,17 @@ app.command(rebuild)
 
 
 @rebuild.command
-def revenue(*, asset: list[UUID] | None = None, check: bool = False) -> None:
+def revenue(*, asset: Annotated[list[UUID] | None, Parameter(negative="")] = None, check: bool = False) -> None:
     """Compare the kept sums of revenue with the settled facts, mend them, and say what differed.
 
     The service may run meanwhile. Ends with 1 if --check finds a difference.
 
     Parameters
     ----------
-    asset: Only this asset; may be repeated.
-    check: Only compare, change nothing.
+    asset
+        Only this asset; may be repeated.
+    check
+        Only compare, change nothing.
     """
     from gridloom.operate import rebuild_revenue
 
@@ -163,7 +170,13 @@ def _print_differences(outcome: Outcome) -> None:
 
 @app.command(group="Running the platform")
 def backup(file: Path) -> None:
-    """Write the whole database to FILE while the service runs on."""
+    """Write the whole database to FILE while the service runs on.
+
+    Parameters
+    ----------
+    file
+        Written whole or not at all, readable only by you.
+    """
     from gridloom.operate import back_up
 
     size = back_up(_settings(), file)
@@ -172,7 +185,13 @@ def backup(file: Path) -> None:
 
 @app.command(group="Running the platform")
 def restore(file: Path) -> None:
-    """Fill an empty database from a file that `gridloom backup` wrote."""
+    """Fill an empty database from a file that `gridloom backup` wrote.
+
+    Parameters
+    ----------
+    file
+        What `gridloom backup` wrote.
+    """
     from gridloom.operate import restore as run
 
     run(_settings(), file)

@@ -18,7 +18,7 @@ import asyncpg
 from gridloom.database.binaries import find_binaries
 from gridloom.database.embedded import EmbeddedPostgres, HomeInUse, dsn_of_running
 from gridloom.database.environment import establish_environment
-from gridloom.database.migrate import migrate
+from gridloom.database.migrate import migrate, pending
 from gridloom.database.pool import create_pool
 from gridloom.settings import Settings
 
@@ -48,9 +48,44 @@ def database_of(settings: Settings) -> Iterator[str]:
         postgres.stop()
 
 
+@contextmanager
+def filled_database_of(settings: Settings, *, of_any_release: bool = False) -> Iterator[str]:
+    """The same, for what makes sense only where a service has run: nobody wants a database made on the way."""
+    if settings.database_url is None and not EmbeddedPostgres(settings.home).data.exists():
+        raise OperationRefused(
+            f"There is no database in {settings.home.absolute()}. Run this where `gridloom serve` runs, with its "
+            "settings: GRIDLOOM_HOME, or GRIDLOOM_DATABASE_URL."
+        )
+    with database_of(settings) as dsn:
+        missing = asyncio.run(_missing_migrations(dsn))
+        if missing is None or (missing and not of_any_release):
+            state = "is empty" if missing is None else f"is not up to date ({', '.join(missing)})"
+            raise OperationRefused(f"The database {state}. Run `gridloom migrate` or `gridloom serve` first.")
+        yield dsn
+
+
+async def _connect(dsn: str) -> asyncpg.Connection[asyncpg.Record]:
+    try:
+        return await asyncpg.connect(dsn, timeout=10)
+    except (OSError, asyncpg.PostgresError, TimeoutError) as error:
+        where = urlsplit(dsn)
+        raise OperationRefused(f"No connection to PostgreSQL at {where.hostname or where.path}: {error}") from error
+
+
+async def _missing_migrations(dsn: str) -> list[str] | None:
+    """What this release would add to the schema; None where there is no schema yet."""
+    connection = await _connect(dsn)
+    try:
+        if await connection.fetchval("select to_regclass('schema_migration')") is None:
+            return None
+        return await pending(connection)
+    finally:
+        await connection.close()
+
+
 def migrate_database(settings: Settings) -> list[str]:
     async def run(dsn: str) -> list[str]:
-        connection = await asyncpg.connect(dsn)
+        connection = await _connect(dsn)
         try:
             applied = await migrate(connection)
             await establish_environment(connection, settings.environment)
@@ -67,7 +102,7 @@ def troubled_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[M
     from gridloom.jobs import store as job_store
 
     async def run(dsn: str) -> list[Mapping[str, Any]]:
-        connection = await asyncpg.connect(dsn)
+        connection = await _connect(dsn)
         try:
             if revived is not None and not await job_store.revive(connection, *revived):
                 raise OperationRefused(f"No job {revived[0]} {revived[1]} has failed.")
@@ -75,7 +110,7 @@ def troubled_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[M
         finally:
             await connection.close()
 
-    with database_of(settings) as dsn:
+    with filled_database_of(settings) as dsn:
         return asyncio.run(run(dsn))
 
 
@@ -95,7 +130,7 @@ def rebuild_revenue(
             except UnknownAssets as fault:
                 raise OperationRefused(str(fault)) from None
 
-    with database_of(settings) as dsn:
+    with filled_database_of(settings) as dsn:
         return asyncio.run(run(dsn))
 
 
@@ -154,7 +189,7 @@ def invite_member(
             )
             return invitation, token, organisation.name
 
-    with database_of(settings) as dsn:
+    with filled_database_of(settings) as dsn:
         return asyncio.run(run(dsn))
 
 
@@ -183,14 +218,14 @@ def rotate_key(settings: Settings, *, distrust: bool) -> str:
             )
             return kid
 
-    with database_of(settings) as dsn:
+    with filled_database_of(settings) as dsn:
         return asyncio.run(run(dsn))
 
 
 def back_up(settings: Settings, file: Path) -> int:
     """Write a consistent copy of the database; give its size in bytes."""
     partial = file.with_name(f".{file.name}.partial")
-    with database_of(settings) as dsn:
+    with filled_database_of(settings, of_any_release=True) as dsn:
         _run_tool("pg_dump", dsn, "--format=custom", "--no-owner", "--no-privileges", "--file", str(partial))
     partial.chmod(0o600)
     partial.replace(file)
@@ -211,7 +246,7 @@ def restore(settings: Settings, file: Path) -> None:
 
 
 async def _count_tables(dsn: str) -> int:
-    connection = await asyncpg.connect(dsn)
+    connection = await _connect(dsn)
     try:
         return int(
             await connection.fetchval(

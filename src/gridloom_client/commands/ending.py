@@ -67,6 +67,8 @@ def end(error: GridloomError, *, as_json: bool = False) -> NoReturn:
     sentence = str(error)
     if isinstance(error, ProblemError) and error.status >= 500 and error.request_id:
         sentence += f" (request {error.request_id})"
+    if isinstance(error, TransportError) and not error.is_sent:
+        sentence += " Does it run there? --url or GRIDLOOM_URL names another address."
     fail(sentence, code_of(error))
 
 
