@@ -110,6 +110,13 @@ class TestAcerUmm:
         def text(path: str) -> str | None:
             return root.findtext(path, namespaces=names)
 
+        assert [etree.QName(child).localname for child in root.iterfind("m:UMM/m:event/*", names)] == [
+            "eventStatus",
+            "eventType",
+            "eventStart",
+            "eventStop",
+        ]
+        assert text("m:UMM/m:remarks") == "Second unit keeps running\nDuration uncertainty: ± 2 h"
         assert text("m:UMM/m:messageId") == "019a2b3c4d5e7f808182838485868788_002"
         assert text("m:UMM/m:event/m:eventStatus") == "Active"
         assert text("m:UMM/m:event/m:eventType") == "Other unavailability"
@@ -130,7 +137,7 @@ class TestAcerUmm:
 class TestEntsoeDocument:
     @given(messages())
     def test_reads_back_as_the_same_message(self, message):
-        left_out = dict.fromkeys(("event_type", "participant_name", "participant_code", "duration_uncertainty"))
+        left_out = dict.fromkeys(("event_type", "participant_name", "participant_code"))
         assert read_entsoe_unavailability(entsoe_unavailability(message)) == replace(message, **left_out)
 
     @pytest.mark.parametrize(

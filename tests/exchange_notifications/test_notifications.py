@@ -79,6 +79,8 @@ class TestPublication:
             ({"messageID": "MSG-1\n"}, 400, "/messageID"),
             ({"unavailabilityIDs": ["00000000-0000-7000-8000-000000000000"]}, 422, "/unavailabilityIDs/0"),
             ({"cause": ""}, 400, "/cause"),
+            ({"durationUncertainty": "x" * 479}, 422, "/durationUncertainty"),
+            ({"durationUncertainty": "x" * 100, "remarks": "x" * 400}, 422, "/durationUncertainty"),
             ({"reasonCode": "B17"}, 400, "/reasonCode"),
         ],
     )

@@ -25,6 +25,7 @@ from gridloom.exchange_notifications.message import (
     ReasonCode,
     UnavailabilityType,
     UnitType,
+    split_remarks,
 )
 
 UMM_NAMESPACE: Final = "http://www.acer.europa.eu/REMIT/REMITUMMElectricitySchema_V3.xsd"
@@ -85,8 +86,6 @@ def acer_umm(message: MarketMessage) -> bytes:
     _add(event, "eventType", EVENT_TYPE_WORDS[message.event_type or EventType.OTHER_UNAVAILABILITY])
     _add(event, "eventStart", _instant_text(message.start))
     _add(event, "eventStop", _instant_text(message.end))
-    if message.duration_uncertainty is not None:
-        _add(event, "durationUncertainty", message.duration_uncertainty)
     _add(umm, "unavailabilityType", UNAVAILABILITY_TYPE_WORDS[message.unavailability_type])
     _add(umm, "publicationDateTime", _instant_text(message.published_at))
     capacity = _add(umm, "capacity")
@@ -99,8 +98,8 @@ def acer_umm(message: MarketMessage) -> bytes:
         _add(stretch, "availableCapacity", _mw_text(interval.available_capacity_kw))
     _add(capacity, "installedCapacity", _mw_text(message.installed_capacity_kw))
     _add(umm, "unavailabilityReason", message.cause)
-    if message.remarks is not None:
-        _add(umm, "remarks", message.remarks)
+    if message.full_remarks is not None:
+        _add(umm, "remarks", message.full_remarks)
     _add(umm, "fuelType", "Other")
     _add(umm, "biddingZone", message.bidding_zone)
     asset = _add(umm, "affectedAsset")
@@ -117,6 +116,7 @@ def read_acer_umm(document: bytes) -> MarketMessage:
     """The message back from its document; a ValueError where it is not one that `acer_umm` could have written."""
     umm = _child(_parsed(document, UMM_NAMESPACE, "REMITUrgentMarketMessages"), "UMM")
     event, capacity = _child(umm, "event"), _child(umm, "capacity")
+    remarks, duration_uncertainty = split_remarks(_optional_text(umm, "remarks"))
     message_id, _, version = _text(umm, "messageId").rpartition("_")
     intervals = tuple(
         CapacityInterval(
@@ -144,9 +144,9 @@ def read_acer_umm(document: bytes) -> MarketMessage:
         intervals=intervals,
         start=_instant(_text(event, "eventStart")),
         end=_instant(_text(event, "eventStop")),
-        duration_uncertainty=_optional_text(event, "durationUncertainty"),
+        duration_uncertainty=duration_uncertainty,
         cause=_text(umm, "unavailabilityReason"),
-        remarks=_optional_text(umm, "remarks"),
+        remarks=remarks,
         published_at=_instant(_text(umm, "publicationDateTime")),
     )
 
@@ -175,10 +175,10 @@ def entsoe_unavailability(message: MarketMessage) -> bytes:
     reason = _add(root, "Reason")
     _add(reason, "code", message.reason_code or ReasonCode.FAILURE)
     _add(reason, "text", message.cause)
-    if message.remarks is not None:
+    if message.full_remarks is not None:
         complement = _add(root, "Reason")
         _add(complement, "code", COMPLEMENTARY_INFORMATION)
-        _add(complement, "text", message.remarks)
+        _add(complement, "text", message.full_remarks)
     return _serialised(root)
 
 
@@ -216,6 +216,7 @@ def read_entsoe_unavailability(document: bytes) -> MarketMessage:
     installed_kw = _kw(_text(series, f"{_UNIT}.nominalP"))
     reasons = {_text(reason, "code"): _text(reason, "text") for reason in root.findall(f"{{{OUTAGE_NAMESPACE}}}Reason")}
     code = next(ReasonCode(code) for code in reasons if code != COMPLEMENTARY_INFORMATION)
+    remarks, duration_uncertainty = split_remarks(reasons.get(COMPLEMENTARY_INFORMATION))
     return MarketMessage(
         message_id=_text(root, "mRID"),
         version=int(_text(root, "revisionNumber")),
@@ -233,9 +234,9 @@ def read_entsoe_unavailability(document: bytes) -> MarketMessage:
         intervals=_intervals(_child(series, "Available_Period"), start, end, installed_kw),
         start=start,
         end=end,
-        duration_uncertainty=None,
+        duration_uncertainty=duration_uncertainty,
         cause=reasons[code],
-        remarks=reasons.get(COMPLEMENTARY_INFORMATION),
+        remarks=remarks,
         published_at=_instant(_text(root, "createdDateTime")),
     )
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
+
+UNCERTAINTY: Final = "Duration uncertainty: "
 
 
 class EventStatus(StrEnum):
@@ -96,3 +99,21 @@ class MarketMessage:
     cause: str
     remarks: str | None
     published_at: datetime
+
+    @property
+    def full_remarks(self) -> str | None:
+        """With how sure the end is, in a last line: documents have one field for both."""
+        if self.duration_uncertainty is None:
+            return self.remarks
+        line = f"{UNCERTAINTY}{self.duration_uncertainty}"
+        return line if self.remarks is None else f"{self.remarks}\n{line}"
+
+
+def split_remarks(full: str | None) -> tuple[str | None, str | None]:
+    """Remarks and uncertainty back from `full_remarks`."""
+    if full is None or UNCERTAINTY not in full:
+        return full, None
+    if full.rfind(UNCERTAINTY) == 0:
+        return None, full.removeprefix(UNCERTAINTY)
+    remarks, mark, uncertainty = full.rpartition(f"\n{UNCERTAINTY}")
+    return (remarks, uncertainty) if mark else (full, None)

@@ -71,6 +71,7 @@ async def compose(
         remarks=draft.remarks,
         published_at=publisher.published_at,
     )
+    rules.check_remarks(message)
     return store.StoredNotification(
         notification_id, message, available_kw, unavailable_kw, sorted(set(draft.unavailability_ids))
     )

@@ -27,6 +27,7 @@ from gridloom.exchange_notifications.rules import (
     IntervalsDoNotCoverEvent,
     MessageIdTaken,
     NotificationClosed,
+    RemarksTooLong,
     UnknownUnavailabilities,
 )
 from gridloom.identity.reach import asset_reach
@@ -39,7 +40,14 @@ from gridloom.physical_assets.window_query import check_order
 TAG = "Exchange notifications"
 READ = "Read:physical-assets"
 CREATE = "Create:exchange-notifications"
-PROBLEMS = (CapacityMismatch, IntervalsDoNotCoverEvent, AssetEicMissing, UnknownUnavailabilities, InvalidCode)
+PROBLEMS = (
+    CapacityMismatch,
+    IntervalsDoNotCoverEvent,
+    AssetEicMissing,
+    RemarksTooLong,
+    UnknownUnavailabilities,
+    InvalidCode,
+)
 
 
 @operation(

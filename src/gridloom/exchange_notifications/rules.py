@@ -11,11 +11,12 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from gridloom.edge.wire import LATEST
-from gridloom.exchange_notifications.message import CapacityInterval, ReasonCode, UnavailabilityType
+from gridloom.exchange_notifications.message import CapacityInterval, MarketMessage, ReasonCode, UnavailabilityType
 from gridloom.exchange_notifications.model import NewCapacityInterval
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 
 MOST_VERSIONS = 999
+LONGEST_REMARKS = 500
 _MINUTE = timedelta(minutes=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOSE_KW = 1e-6
@@ -50,6 +51,14 @@ class UnknownUnavailabilities(Problem):
 
     status = 422
     title = "The asset has no such unavailabilities"
+
+
+class RemarksTooLong(Problem):
+    """Documents have one field of 500 characters for the remarks and for how sure the end is, and together they are
+    longer."""
+
+    status = 422
+    title = "The remarks do not fit the documents"
 
 
 class NotificationClosed(Problem):
@@ -148,6 +157,15 @@ def _refuse(position: int, edge: str, detail: str) -> None:
     raise IntervalsDoNotCoverEvent(
         f"The interval {position} {detail}.", errors=[FieldError(f"/capacityIntervals/{position}/{edge}", detail)]
     )
+
+
+def check_remarks(message: MarketMessage) -> None:
+    length = len(message.full_remarks or "")
+    if length <= LONGEST_REMARKS:
+        return
+    pointer = "/durationUncertainty" if message.duration_uncertainty is not None else "/remarks"
+    detail = f"Remarks and uncertainty make {length} characters together, more than {LONGEST_REMARKS}."
+    raise RemarksTooLong(detail, errors=[FieldError(pointer, detail)])
 
 
 def check_unavailabilities(given: Sequence[UUID], known: set[UUID]) -> None:
