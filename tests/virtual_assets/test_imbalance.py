@@ -31,3 +31,10 @@ class TestImbalance:
     @pytest.mark.parametrize(("end_kwh", "balanced"), [(1000, True), (1020, True), (980, True), (1020.1, False)])
     def test_is_balanced_within_the_tolerance(self, end_kwh, balanced):
         assert imbalance_of(end_kwh, 2000.0, 0.01).balanced is balanced
+
+    @pytest.mark.parametrize("end", [0.49, 0.51, 0.42, 0.58])
+    @pytest.mark.parametrize("capacity_kwh", [0.3, 7.0, 1234.5, 2000.0, 9e7])
+    def test_is_none_at_the_very_edge_of_the_tolerance(self, end, capacity_kwh):
+        """0.51 − 0.5 is more than 0.01 in doubles."""
+        tolerance = 0.01 if end in (0.49, 0.51) else 0.08
+        assert imbalance_of(end * capacity_kwh, capacity_kwh, tolerance).balanced

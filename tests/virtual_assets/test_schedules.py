@@ -21,6 +21,7 @@ class TestScheduling:
         battery = await make_battery()
         assert (await battery.put([-400, -400, 200])).status_code == 200
         assert (await battery.put([100], offset=1)).status_code == 200
+        assert "-0.0" not in (await battery.put([-0.0], offset=3)).text
         powers = [point["power"] for point in (await battery.life())["schedule"]]
         assert powers[:4] == [-400, 100, 200, 0]
         assert len(powers) == 192

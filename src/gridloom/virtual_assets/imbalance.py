@@ -23,10 +23,10 @@ def imbalance_of(
 
     One of the two is always zero. Within `final_soc_tolerance` of the capacity the asset counts as balanced.
     """
-    beyond_kwh = end_kwh - final_soc_target * energy_capacity_kwh
-    if abs(beyond_kwh) <= tolerance_kwh(energy_capacity_kwh):
+    beyond_kwh, noise_kwh = end_kwh - final_soc_target * energy_capacity_kwh, tolerance_kwh(energy_capacity_kwh)
+    if abs(beyond_kwh) <= noise_kwh:
         beyond_kwh = 0.0  # what sums of doubles leave behind is no imbalance
-    balanced = abs(beyond_kwh) <= final_soc_tolerance * energy_capacity_kwh
+    balanced = abs(beyond_kwh) <= final_soc_tolerance * energy_capacity_kwh + noise_kwh
     end_percentage = min(max(100 * end_kwh / energy_capacity_kwh, 0.0), 100.0)
     return Imbalance(
         balanced,

@@ -163,7 +163,7 @@ def read_points(times: Sequence[datetime], power_kw: Floats, block: Block) -> Po
     doubled = np.zeros(len(numbers), dtype=bool)
     doubled[order[1:]] = ordered[1:] == ordered[:-1]
     _refuse(doubled, "Expected each time once; it is doubled.")
-    return Points(ordered, power_kw[order], order)
+    return Points(ordered, power_kw[order] + 0.0, order)  # an optimiser's -0.0 is a plain 0
 
 
 def _refuse(wrong: Sequence[bool] | np.ndarray, detail: str, block: Block | None = None, member: str = "time") -> None:
