@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
 from gridloom import documentation, health
 from gridloom.ancillary import routes as ancillary
+from gridloom.ancillary.gates import GateClosures
 from gridloom.auctions import desk as bid_desk
 from gridloom.auctions import results as auction_results
 from gridloom.auctions import routes as auctions
@@ -109,6 +111,14 @@ RESIDENTS: tuple[Resident, ...] = (
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
 
 
+def _gates(settings: Settings) -> GateClosures:
+    return GateClosures(
+        fcr_day_before=settings.gate_closure_fcr,
+        afrr_capacity_day_before=settings.gate_closure_afrr_capacity,
+        afrr_energy_lead=timedelta(minutes=settings.gate_closure_afrr_energy_minutes),
+    )
+
+
 def create_edge(settings: Settings) -> Edge:
     """The service without anything around it."""
 
@@ -117,6 +127,7 @@ def create_edge(settings: Settings) -> Edge:
         assert settings.database_url is not None
         edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
         listener = Listener(settings.database_url)
+        edge.resources.add(_gates(settings))
         for resource in (settings, Interface(edge, settings), HealthChecks(), listener, Activations(read_activated)):
             edge.resources.add(resource)
         edge.audit = record_audit

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import time
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -30,6 +32,9 @@ class Settings:
     bootstrap_password: str | None = field(default=None, repr=False)
     simulator: bool = True
     clock_movers: Literal["everyone", "operator"] = "everyone"
+    gate_closure_fcr: time = time(8)
+    gate_closure_afrr_capacity: time = time(9)
+    gate_closure_afrr_energy_minutes: int = 25
     pool_size: int = 10
     rate_limit_per_minute: int = 600_000
     public_rate_limit_per_minute: int = 60_000
@@ -102,6 +107,12 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
+def _time_of_day(text: str) -> time:
+    if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", text, re.ASCII):
+        raise ValueError(f"must be a time of day such as 08:00, not {text!r}")
+    return time.fromisoformat(text)
+
+
 def _switch(text: str) -> bool:
     if text.lower() in ("on", "true", "yes", "1"):
         return True
@@ -141,6 +152,9 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_BOOTSTRAP_PASSWORD": ("bootstrap_password", _text),
     "GRIDLOOM_SIMULATOR": ("simulator", _switch),
     "GRIDLOOM_SANDBOX_CLOCK": ("clock_movers", _one_of("everyone", "operator")),
+    "GRIDLOOM_GATE_CLOSURE_FCR": ("gate_closure_fcr", _time_of_day),
+    "GRIDLOOM_GATE_CLOSURE_AFRR_CAPACITY": ("gate_closure_afrr_capacity", _time_of_day),
+    "GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES": ("gate_closure_afrr_energy_minutes", _whole(0, 10_000)),
     "GRIDLOOM_POOL_SIZE": ("pool_size", _whole(4, 1000)),
     "GRIDLOOM_RATE_LIMIT": ("rate_limit_per_minute", _whole(1, 1_000_000_000)),
     "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole(1, 1_000_000_000)),

@@ -1,12 +1,14 @@
 """Gates close by the platform's clock, to the moment, whatever the machine's own clock says."""
 
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime, time, timedelta
 
 import pytest
 from tests.assets import register_asset
+from tests.conftest import migrated_database, running
 from tests.people import People
 
-from gridloom.ancillary.gates import GATES
+from gridloom.ancillary.gates import GateClosures
 from gridloom.ancillary.products import product_key
 from gridloom.kernel.market_time import market_day_of
 
@@ -30,7 +32,7 @@ async def test_a_bid_just_in_time_stands_and_one_just_too_late_is_refused(fresh_
         asset = await register_asset(owner)
         now = await edge.pool.fetchval("select platform_now()")
         day = market_day_of(now) + timedelta(days=10)
-        closure = GATES.closure(product_key(day, product))
+        closure = GateClosures().closure(product_key(day, product))
         body = [{"deliveryDay": day.isoformat(), "product": product, "bids": [BIDS[product]]}]
         await set_clock(edge, closure - timedelta(seconds=30))
         early = await owner.trader.post(asset.path("/ancillary/bids"), json=body)
@@ -49,3 +51,19 @@ async def test_a_bid_just_in_time_stands_and_one_just_too_late_is_refused(fresh_
             json=[{"deliveryDay": day.isoformat(), "product": product, "results": [result]}],
         )
         assert recorded.status_code == 201
+
+
+async def test_a_gate_that_is_set_to_close_earlier_closes_earlier(settings):
+    async with migrated_database() as url:
+        asked = replace(settings, database_url=url, gate_closure_fcr=time(6))
+        async with running(asked) as edge, People(edge) as people:
+            await people.operator()
+            owner = await people.new_organisation()
+            asset = await register_asset(owner)
+            day = market_day_of(await edge.pool.fetchval("select platform_now()")) + timedelta(days=10)
+            usual = GateClosures().closure(product_key(day, "NEGPOS_00_04"))
+            body = [{"deliveryDay": day.isoformat(), "product": "NEGPOS_00_04", "bids": [BIDS["NEGPOS_00_04"]]}]
+            for hours_before, status in ((2.5, 201), (1.5, 422)):
+                await set_clock(edge, usual - timedelta(hours=hours_before))
+                answer = await owner.trader.post(asset.path("/ancillary/bids"), json=body)
+                assert answer.status_code == status, answer.text

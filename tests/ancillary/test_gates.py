@@ -33,19 +33,6 @@ class TestGateClosure:
         assert GateClosures().closure(product_key(day, code)) == at(closure)
 
     def test_can_be_configured(self):
-        gates = GateClosures.from_environment(
-            {"GRIDLOOM_GATE_CLOSURE_FCR": "07:30", "GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES": "30"}
-        )
-        assert gates == GateClosures(fcr_day_before=time(7, 30), afrr_energy_lead=timedelta(minutes=30))
-
-    @pytest.mark.parametrize(
-        "environment",
-        [
-            {"GRIDLOOM_GATE_CLOSURE_FCR": "25:00"},
-            {"GRIDLOOM_GATE_CLOSURE_FCR": "08:00+01:00"},
-            {"GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES": "-1"},
-        ],
-    )
-    def test_refuses_a_configuration_that_makes_no_sense(self, environment):
-        with pytest.raises(ValueError):  # noqa: PT011 — the standard library words some of them
-            GateClosures.from_environment(environment)
+        gates = GateClosures(fcr_day_before=time(7, 30), afrr_energy_lead=timedelta(minutes=30))
+        assert gates.closure(product_key(date(2026, 6, 15), "NEGPOS_00_04")) == at("2026-06-14T05:30")
+        assert gates.closure(product_key(date(2026, 6, 15), "POS_001")) == at("2026-06-14T21:30")

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from gridloom.ancillary import rules, store
-from gridloom.ancillary.gates import GATES
+from gridloom.ancillary.gates import GateClosures
 from gridloom.ancillary.model import BidStatus, NewBid, NewProductBids
 from gridloom.ancillary.products import ProductKey
 from gridloom.ancillary.rules import BidIdTaken, BidNotStanding, ResultKnown
@@ -41,7 +41,7 @@ class _Asked:
 
 
 async def place_bids(
-    db: Database, asset_key: int, entries: Sequence[NewProductBids], placed_by: UUID
+    db: Database, asset_key: int, entries: Sequence[NewProductBids], placed_by: UUID, gates: GateClosures
 ) -> list[list[PlacedBid]]:
     """Let these bids stand, all of them or none, and answer them entry by entry.
 
@@ -54,7 +54,7 @@ async def place_bids(
     known = await store.read_bids(db, asset_key, [one.bid.id for one in asked if one.bid.id])
     new = [one for one in asked if not _is_known(known, one)]
     now = await platform_now(db)
-    await _check_new(db, asset_key, new, now)
+    await _check_new(db, asset_key, new, now, gates)
     rows = await _replace(db, asset_key, new, now, placed_by)
     now_standing = _after_replacement(known, rows) | {
         row.id: StoredBid(
@@ -116,12 +116,12 @@ def _after_replacement(known: dict[UUID, StoredBid], rows: Sequence[BidRow]) -> 
     }
 
 
-async def _check_new(db: Database, asset_key: int, new: Sequence[_Asked], now: datetime) -> None:
+async def _check_new(db: Database, asset_key: int, new: Sequence[_Asked], now: datetime, gates: GateClosures) -> None:
     """Gate, asset and availability, as they are now that nobody else changes this asset."""
     if not new:
         return
     for one in new:
-        rules.check_gate(one.key, GATES.closure(one.key), now, one.pointer.rsplit("/bids", 1)[0])
+        rules.check_gate(one.key, gates.closure(one.key), now, one.pointer.rsplit("/bids", 1)[0])
     check_active(await read_status(db, asset_key))
     days = {day: market_day_window(day) for day in sorted({one.key.delivery_day for one in new})}
     hull = Window(min(day.start for day in days.values()), max(day.end for day in days.values()))
@@ -158,7 +158,7 @@ async def _replace(db: Database, asset_key: int, new: Sequence[_Asked], now: dat
     return rows
 
 
-async def withdraw_bid(db: Database, asset_key: int, bid_id: UUID) -> None:
+async def withdraw_bid(db: Database, asset_key: int, bid_id: UUID, gates: GateClosures) -> None:
     """Take a bid back before its gate closes; one that was withdrawn already stays so."""
     await lock_asset(db, asset_key)
     bid = (await store.read_bids(db, asset_key, [bid_id])).get(bid_id)
@@ -169,5 +169,5 @@ async def withdraw_bid(db: Database, asset_key: int, bid_id: UUID) -> None:
     if bid.status is not BidStatus.OFFERED:
         raise BidNotStanding(f"The bid {bid_id} is {bid.status}.")
     key = rules.given_key(bid.delivery_day, bid.product, "")
-    rules.check_gate(key, GATES.closure(key), await platform_now(db))
+    rules.check_gate(key, gates.closure(key), await platform_now(db))
     await store.set_status(db, asset_key, [(bid_id, BidStatus.WITHDRAWN)])

@@ -15,6 +15,7 @@ from gridloom.ancillary import (
     rules,
     store,
 )
+from gridloom.ancillary.gates import GateClosures
 from gridloom.ancillary.model import (
     Bid,
     BidsQuery,
@@ -121,7 +122,7 @@ async def list_bids_by_product_keys(call: Call, physical_asset_id: UUID, query: 
 async def place_ancillary_bids(call: Call, physical_asset_id: UUID, body: NewBids) -> list[ProductBids]:
     """All of them or none. One bid stands per product: a new one replaces it, and the old one is kept as history."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_BIDS)
-    placed = await place_bids(call.db, reach.key, body, call.caller.id)
+    placed = await place_bids(call.db, reach.key, body, call.caller.id, call.resources[GateClosures])
     return [
         _entry(entry.delivery_day, entry.product, [one.bid for one in bids])
         for entry, bids in zip(body, placed, strict=True)
@@ -154,7 +155,7 @@ async def list_ancillary_bids(call: Call, physical_asset_id: UUID, query: BidsQu
 async def withdraw_ancillary_bid(call: Call, physical_asset_id: UUID, bid_id: UUID) -> None:
     """Before its gate closes. The bid is kept as `WITHDRAWN`; withdrawing it again changes nothing."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_BIDS)
-    await withdraw_bid(call.db, reach.key, bid_id)
+    await withdraw_bid(call.db, reach.key, bid_id, call.resources[GateClosures])
 
 
 @operation(
