@@ -354,6 +354,29 @@ class TestRaw:
             assert found["net_off_volume_wholesale"] == {utc(day, 11): 0.0}
             assert len(found["revenue_total_revenue"]) == 5  # netting earns nothing
 
+    async def test_is_normalised_by_the_power_over_the_facts_own_time(self, world: World) -> None:
+        physical = await world.physical_asset(10)
+        day = date(2026, 1, 12)
+        await world.rate(physical, 30, utc(day, 2))
+        facts: list[reference.Fact] = [
+            Toll(0, "c", utc(day, 0), utc(day, 8), Fraction(8760)),
+            FCR(0, day, "NEGPOS_00_04", Fraction(1), Fraction(10), Fraction(4)),
+            Trade(0, "a", utc(day, 0), "SELL", Fraction(1), Fraction(100)),
+        ]
+        await world.record_facts(facts, [physical])
+        key = await world.key_of(physical)
+        subject = Subject("p", (Contribution(key),), (key,))
+        for start, hours_of_10 in ((0, 2), (1, 1)):
+            found = await report(world, subject, utc(day, start), utc(day, 8), "raw")
+            toll = {utc(day, 0): pytest.approx(8 - start)}
+            assert found["revenue_normalised_tolling"] == toll
+            block_mw = (10 * hours_of_10 + 30 * 2) / (hours_of_10 + 2)
+            assert found["revenue_normalised_fcr"] == {utc(day, 0): pytest.approx(10 * (4 - start) / block_mw)}
+        found = await report(world, subject, utc(day, 0), utc(day, 8), "raw")
+        assert found["revenue_normalised_wholesale"] == {utc(day, 0): pytest.approx(100 / 10)}
+        total = (20 + 180) + 40 + 100
+        assert found["revenue_normalised_total"] == {utc(day, 0): pytest.approx(total / 25)}
+
 
 class TestFleet:
     async def test_counts_a_virtual_asset_by_the_shares_of_its_members(self, world: World) -> None:

@@ -6,6 +6,7 @@ A point carries the name of its fact's start and, like every bucket, the part of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -23,7 +24,20 @@ from gridloom.settlements.measures import BLOCK_SOURCES, PERIOD_SOURCES, Source
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 Accruing: TypeAlias = tuple[Sequence[Toll], Sequence[AuctionResult], Mapping[int, Rating], Mapping[int, float]]
-_Points: TypeAlias = tuple[IntArray, dict[str, FloatArray]]
+_Points: TypeAlias = tuple[Buckets, dict[str, FloatArray]]
+
+
+@dataclass(frozen=True, slots=True)
+class RawSums:
+    """The sums at the start of every fact."""
+
+    labels_s: IntArray
+    sums: dict[str, FloatArray]
+    spans: dict[Source, Buckets]
+    """The time of each source's facts at every start, a delivery period where it has none."""
+    present: dict[Source, BoolArray]
+    """Which sources have a fact there."""
+
 
 _NO_VALUE: Final = frozenset({"fcr_capacity_mw"})
 """Measures that are missing, not 0, where their source has no fact."""
@@ -37,23 +51,21 @@ def raw_sums(
     contributions: Sequence[Contribution],
     sources: frozenset[Source],
     accruing: Accruing,
-) -> tuple[Buckets, dict[str, FloatArray], dict[Source, BoolArray]]:
-    """The sums at the start of every fact, and which sources have a fact there; `starts` are those of kept sources."""
+) -> RawSums:
+    """All facts within the window; `starts` are those of kept sources."""
     found: dict[Source, _Points] = {}
     for source in sources:
         if source in PERIOD_SOURCES or source in BLOCK_SOURCES:
             found[source] = _kept_points(days, window, kept, starts[source], contributions, source)
     tolls, results, ratings, weights = accruing
     if Source.TOLLING in sources:
-        found[Source.TOLLING] = _span_points(
-            [(toll.span, tolling_sums([toll], ratings, weights, _one(toll.span, window))) for toll in tolls],
-            TOLLING_MEASURES,
-        )
+        spans = [_one(toll.span, window) for toll in tolls]
+        own = [tolling_sums([toll], ratings, weights, span) for toll, span in zip(tolls, spans, strict=True)]
+        found[Source.TOLLING] = _span_points(spans, own, TOLLING_MEASURES)
     if Source.AUCTION in sources:
-        found[Source.AUCTION] = _span_points(
-            [(result.span, auction_sums([result], ratings, weights, _one(result.span, window))) for result in results],
-            AUCTION_MEASURES,
-        )
+        spans = [_one(result.span, window) for result in results]
+        own = [auction_sums([result], ratings, weights, span) for result, span in zip(results, spans, strict=True)]
+        found[Source.AUCTION] = _span_points(spans, own, AUCTION_MEASURES)
     return _on_one_line(found)
 
 
@@ -69,7 +81,8 @@ def _kept_points(
     there = np.isin(grid.buckets.labels_s, starts)
     sums = sum_over_assets(grid, kept, contributions, (source,))
     own = {name: values[there] for name, values in sums.items() if SOURCE_OF[name] is source}
-    return grid.buckets.labels_s[there], own
+    buckets = grid.buckets
+    return Buckets(buckets.labels_s[there], buckets.starts_s[there], buckets.ends_s[there]), own
 
 
 def _one(span: Span, window: Span) -> Buckets:
@@ -77,21 +90,30 @@ def _one(span: Span, window: Span) -> Buckets:
     return Buckets(np.array([int(span.start_s)]), np.array([start_s]), np.array([end_s]))
 
 
-def _span_points(parts: Sequence[tuple[Span, dict[str, FloatArray]]], measures: Sequence[str]) -> _Points:
-    labels = np.array([int(span.start_s) for span, _ in parts], dtype=np.int64)
-    return labels, {name: np.array([sums[name][0] for _, sums in parts]) for name in measures}
+def _span_points(
+    spans: Sequence[Buckets], parts: Sequence[Mapping[str, FloatArray]], measures: Sequence[str]
+) -> _Points:
+    buckets = Buckets(
+        np.array([span.labels_s[0] for span in spans], dtype=np.int64),
+        np.array([span.starts_s[0] for span in spans]),
+        np.array([span.ends_s[0] for span in spans]),
+    )
+    return buckets, {name: np.array([sums[name][0] for sums in parts]) for name in measures}
 
 
-def _on_one_line(found: Mapping[Source, _Points]) -> tuple[Buckets, dict[str, FloatArray], dict[Source, BoolArray]]:
-    labels = np.unique(np.concatenate([points[0] for points in found.values()]).astype(np.int64))
-    sums: dict[str, FloatArray] = {}
-    present: dict[Source, BoolArray] = {}
-    for source, (own_labels, own) in found.items():
-        places = np.searchsorted(labels, own_labels)
-        present[source] = np.zeros(len(labels), dtype=np.bool_)
-        present[source][places] = True
-        for name, values in own.items():
-            sums[name] = np.where(present[source], 0.0, np.nan) if name in _NO_VALUE else np.zeros(len(labels))
-            np.add.at(sums[name], places, values)
-    starts = labels.astype(np.float64)
-    return Buckets(labels, starts, starts + PERIOD_S), sums, present
+def _on_one_line(found: Mapping[Source, _Points]) -> RawSums:
+    labels = np.unique(np.concatenate([own.labels_s for own, _ in found.values()]).astype(np.int64))
+    line = RawSums(labels, {}, {}, {})
+    for source, (own, sums) in found.items():
+        places = np.searchsorted(labels, own.labels_s)
+        there = line.present[source] = np.zeros(len(labels), dtype=np.bool_)
+        there[places] = True
+        starts_s = labels.astype(np.float64)
+        starts_s[places] = own.starts_s
+        ends_s = starts_s + np.where(there, 0.0, PERIOD_S)
+        np.maximum.at(ends_s, places, own.ends_s)
+        line.spans[source] = Buckets(labels, starts_s, ends_s)
+        for name, values in sums.items():
+            line.sums[name] = np.where(there, 0.0, np.nan) if name in _NO_VALUE else np.zeros(len(labels))
+            np.add.at(line.sums[name], places, values)
+    return line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -59,8 +60,8 @@ async def record_batches(report: Report, parts: AsyncIterator[Part]) -> AsyncIte
 
 def _record_batch(schema: pa.Schema, categories: Sequence[Category], part: Part) -> pa.RecordBatch:
     columns = [pa.array(part.buckets.labels_s * 1000, type=pa.int64()).cast(TIME)]
-    sums = RememberingSums(part.sums)
-    columns += [_column(category, sums.of(category.formula), part.is_shown(category)) for category in categories]
+    remembering = replace(part, sums=RememberingSums(part.sums))
+    columns += [_column(category, remembering.values(category), part.is_shown(category)) for category in categories]
     return pa.record_batch(columns, schema=schema)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Final
@@ -32,6 +32,8 @@ DAYS_AT_ONCE: Final = 375
 """Bound what is read at one moment: the sheets of 8,000 asset-days, or those of a year."""
 DAYS_IN_A_PART: Final = 183
 """Two parts a year: fewer are sent late, more cost the fixed part of their work more often."""
+SHORTEST_FIRST: Final = (*KEPT_SOURCES, Source.TOLLING, Source.AUCTION)
+"""Periods, blocks, contracts."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,25 @@ class Part:
     """Consecutive buckets of a report with their sums.
 
     present: for `raw`, in which buckets each source has a fact; empty where every bucket counts.
+    rated_power_mw: for `raw`, over the time of each source's facts, which may be a quarter-hour or years.
     """
 
     buckets: Buckets
     sums: Sums
     present: dict[Source, np.ndarray[tuple[int], np.dtype[np.bool_]]]
+    rated_power_mw: dict[Source, FloatArray] = field(default_factory=dict)
 
     def values(self, category: Category) -> FloatArray:
-        return self.sums.of(category.formula)
+        if not self.rated_power_mw or "rated_power_mw" not in category.formula.measures:
+            return self.sums.of(category.formula)
+        return Sums({**self.sums, "rated_power_mw": self._power_of(category)}).of(category.formula)
+
+    def _power_of(self, category: Category) -> FloatArray:
+        """Over the fact that starts there; where several of the category do, over the longest kind of them."""
+        power_mw = np.zeros(len(self.buckets))
+        for source in (source for source in SHORTEST_FIRST if source in category.sources):
+            power_mw = np.where(self.present[source], self.rated_power_mw[source], power_mw)
+        return power_mw
 
     def is_shown(self, category: Category) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
         """Which buckets have a point of this category; None for all."""
@@ -247,7 +260,7 @@ def _raw_part(
     tolls: Sequence[Toll],
     results: Sequence[AuctionResult],
 ) -> Part:
-    buckets, sums, present = raw_sums(
+    line = raw_sums(
         days,
         report.span,
         kept,
@@ -256,7 +269,9 @@ def _raw_part(
         report.sources,
         (tolls, results, background.ratings, background.weights),
     )
-    needed = report.measures
-    if "rated_power_mw" in needed:
-        sums["rated_power_mw"] = rated_power_mw(background.rated, buckets)
-    return Part(buckets, Sums({name: values for name, values in sums.items() if name in needed}), present)
+    rated: dict[Source, FloatArray] = {}
+    if "rated_power_mw" in report.measures:
+        rated = {source: rated_power_mw(background.rated, span) for source, span in line.spans.items()}
+    starts_s = line.labels_s.astype(np.float64)
+    sums = Sums({name: values for name, values in line.sums.items() if name in report.measures})
+    return Part(Buckets(line.labels_s, starts_s, starts_s), sums, line.present, rated)
