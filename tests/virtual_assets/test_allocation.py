@@ -131,6 +131,18 @@ class TestAllocation:
         assert len(answer["shortages"]) == 1
         assert answer["shortages"][0]["free"]["charge"] == 250
 
+    async def test_of_shares_that_miss_the_whole_by_rounding_has_all_its_power(self, site, operator):
+        large = {"ratedChargePower": 5e5, "ratedDischargePower": 5e5, "energyCapacity": 1e6}
+        site.physical = [await register(operator, site.organisation.id, **large) for _ in range(3)]
+        backing = [{"physicalAssetID": physical["id"], "share": 0.3333333333} for physical in site.physical]
+        asset = (await site.allocate(power=1e6, energy=2e6, backing=backing)).json()
+        assert asset["availableEnergyCapacity"] == 2e6
+        schedule = {"schedule": [{"time": asset["start"], "power": 1e6}]}
+        answer = await site.organisation.trader.put(
+            f"{site.url}/{asset['id']}/blocks/{asset['blockIDs'][0]}", json=schedule
+        )
+        assert answer.status_code == 200, answer.text
+
     @pytest.mark.parametrize(
         ("changes", "status", "kind", "pointer"),
         [

@@ -7,6 +7,7 @@ has the sum of its promises, `rated · Σ share · min(1, available ÷ promised)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -63,6 +64,7 @@ def available_of(
         key = promise.physical_asset_key
         parts += promise.share * _kept(circumstances[key], steps[key], first, end)
     # Shares sum to 1 up to rounding; what is not lost is there in full.
+    parts /= math.fsum(promise.share for promise in promises)
     parts[parts > 1 - 1e-12] = 1.0
     return Availability(first, parts[0], parts[1], parts[2])
 
