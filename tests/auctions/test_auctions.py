@@ -256,6 +256,8 @@ class TestABody:
             ({"initialSoC": 50}, 400, "/item/initialSoC"),
             ({"start": "2020-01-01T00:00:00Z"}, 422, "/item/start"),
             ({"start": "2020-01-01T00:07:00Z"}, 400, "/item/start"),
+            ({"end": "2199-01-01T00:00:00Z"}, 400, "/item/end"),
+            ({"dischargeEfficiency": 5e-324}, 400, "/item/dischargeEfficiency"),
         ],
     )
     async def test_of_an_item_at_fault_is_pointed_at(

@@ -11,6 +11,7 @@ from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
+from gridloom.virtual_assets.rules import LONGEST_LIFE
 
 SHARE_TOLERANCE = 1e-9
 
@@ -54,6 +55,11 @@ def check_terms(opening: Window, item: Item, backing: Sequence[BackingShare], no
                 f"The delivery window is made of quarter-hours, and {written(moment)} is not on one.",
                 errors=[FieldError(f"/item/{name}", "is not on a 15-minute boundary")],
             )
+    if item.delivery.duration > LONGEST_LIFE:
+        raise BadRequest(
+            "A virtual asset lives for ten years at most.",
+            errors=[FieldError("/item/end", "Expected an earlier time.")],
+        )
     if opening.end <= now:
         raise unfit("/end", f"the auction would be over already: it is {written(now)}")
     if item.delivery.start < opening.end:
