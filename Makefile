@@ -44,6 +44,7 @@ clean: ## remove the environment and the caches, never the data
 
 # uv installs a lock in a second or two; pip is what a bare machine has, and the fallback.
 $(VENV)/uv.stamp: requirements/uv.lock
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or later is needed, and $(PYTHON) is %d.%d. Name another one: make PYTHON=python3.12 run" % sys.version_info[:2])'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@

@@ -100,7 +100,8 @@ def invite(
     from gridloom.operate import invite_member
 
     invitation, token, name = invite_member(_settings(), email, role, organisation)
-    print(f"{email} may join {name} as {role} until {invitation.expires_at:%Y-%m-%d %H:%M} UTC with this token:\n")
+    until = f"{invitation.expires_at:%Y-%m-%d %H:%M} UTC"
+    print(f"{email} may join {name} as {role} until {until}. gridloom join asks for this token:\n")
     print(token)
 
 
@@ -282,6 +283,8 @@ def _announce(started: Started) -> None:
     title = f"Gridloom {settings.environment}, ready in {started.seconds:.1f} s"
     console = Console(soft_wrap=not sys.stdout.isatty())
     console.print(Panel(facts, title=title, title_align="left", expand=False, padding=(1, 2)))
+    if started.bootstrap is None and settings.environment == "sandbox":
+        console.print("Nobody remembers a password? gridloom invite EMAIL, then gridloom join.", style="dim")
     console.print("Ctrl-C stops it.", style="dim")
     sys.stdout.flush()
 

@@ -43,6 +43,26 @@ class TestSigningIn:
         me = json.loads((await terminal("whoami", "--json")).out)
         assert me["username"] == OPERATOR_USERNAME
 
+    async def test_follows_from_accepting_an_invitation(
+        self, terminal: Terminal, operator: httpx2.AsyncClient, new_organisation
+    ):
+        ours = await new_organisation()
+        invited = await operator.post(
+            f"/organisations/{ours.id}/invitations", json={"email": "ada@example.com", "role": "TRADER"}
+        )
+        token, name = invited.json()["token"], f"ada-{time.time_ns()}"
+        weak = await terminal("join", "--username", name, "--stdin", typed=f"{token}\nshort\n")
+        assert (weak.code, weak.err.count("\n")) == (1, 1)
+        joined = await terminal("join", "--username", name, "--stdin", typed=f"{token}\nharbour-spindle-ochre-71\n")
+        assert joined.code == 0, joined.err
+        assert joined.out == f"Joined as TRADER and signed in to {terminal.address} as {name}.\n"
+        me = json.loads((await terminal("whoami", "--json")).out)
+        assert (me["username"], me["organisationID"]) == (name, str(ours.id))
+        again = await terminal(
+            "join", "--username", f"{name}-2", "--stdin", typed=f"{token}\nharbour-spindle-ochre-71\n"
+        )
+        assert again.code != 0
+
     async def test_is_over_after_logout(self, terminal: Terminal, signed_in: Terminal):
         file = CredentialsFile(signed_in.home / "gridloom")
         credentials = file.read()

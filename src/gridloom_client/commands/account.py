@@ -16,6 +16,8 @@ from gridloom_client.commands.options import USUAL, Options, address, connect
 from gridloom_client.commands.rendering import print_facts, print_json
 from gridloom_client.errors import CredentialsError, GridloomError
 
+NO_TERMINAL = "There is no terminal to ask on: give --username, and the rest on standard input (--help says how)."
+
 
 @ending
 def login(
@@ -53,6 +55,45 @@ def login(
         print_json(me)
     else:
         print(f"Signed in to {url} as {_name(me)}.")
+
+
+@ending
+def join(
+    *,
+    username: str | None = None,
+    display_name: str | None = None,
+    stdin: Annotated[bool, Parameter(negative="")] = False,
+    options: Options = USUAL,
+) -> None:
+    """Accept an invitation to an organisation: choose a username and a password, and be signed in.
+
+    Parameters
+    ----------
+    username
+        What you will sign in as; asked for when left out.
+    display_name
+        What others see; the username when left out.
+    stdin
+        Read the invitation's token and then the password from standard input, one a line, instead of asking for them.
+    """
+    url = address(options)
+    token = _first_line("the invitation's token") if stdin else _ask_secretly("Token of the invitation: ")
+    username = username or _ask("Username: ")
+    password = _first_line("a password") if stdin else _ask_secretly("New password: ")
+    if not stdin and _ask_secretly("The password again: ") != password:
+        raise Misunderstood("The passwords differ. Nothing was done.")
+    with Client(url) as client:
+        client.auth.accept_invitation(
+            token=token, username=username, password=password, display_name=display_name or username
+        )
+    with Client(url, username=username, password=password) as client:
+        tokens = client.sign_in()
+        me = client.auth.me()
+    CredentialsFile().write(Credentials(url=url, tokens=tokens))
+    if options.json:
+        print_json(me)
+    else:
+        print(f"Joined as {me.role} and signed in to {url} as {_name(me)}.")
 
 
 @ending
@@ -102,11 +143,11 @@ def _first_line(what: str) -> str:
 
 def _ask(prompt: str) -> str:
     if not sys.stdin.isatty():
-        raise Misunderstood("There is no terminal to ask on: give --username and --password-stdin.")
+        raise Misunderstood(NO_TERMINAL)
     return input(prompt).strip()
 
 
 def _ask_secretly(prompt: str) -> str:
     if not sys.stdin.isatty():
-        raise Misunderstood("There is no terminal to ask on: give --username and --password-stdin.")
+        raise Misunderstood(NO_TERMINAL)
     return getpass.getpass(prompt)
