@@ -158,10 +158,14 @@ class TestCSV:
 
     @pytest.mark.parametrize(
         "text",
-        ["nan", "inf", "1_000", "0x10", "", "ten", " 5", "5 ", "\t5", "+5", "1e3", "1e-5", ".5", "5.", "５", "٥"],
+        ["nan", "inf", "1_000", "0x10", "", "ten", " 5", "5 ", "\t5", "+5", "1e999", "1e", ".5", "5.", "５", "٥"],
     )
-    def test_takes_only_plain_numbers(self, text: str) -> None:
+    def test_takes_only_numbers_as_people_and_programs_write_them(self, text: str) -> None:
         assert refusal(FCR_AWARDS, as_csv([{**AWARD, "capacity": text}]), CSV).errors[0].pointer == "/0/capacity"
+
+    def test_takes_what_programs_write_with_an_exponent(self) -> None:
+        rows = decode_rows(FCR_AWARDS, as_csv([{**AWARD, "capacity": "1e-05"}, {**AWARD, "capacity": "2.5E+1"}]), CSV)
+        assert [msgspec.to_builtins(row)["capacity"] for row in rows] == [0.00001, 25]
 
     def test_refuses_a_row_of_another_width(self) -> None:
         assert refusal(FCR_AWARDS, as_csv([AWARD]) + b",1,2", CSV).errors[0].pointer == "/0"

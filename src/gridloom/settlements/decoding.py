@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -19,7 +20,6 @@ import pyarrow.parquet as pq
 from gridloom.edge import CSV, JSON, NDJSON, PARQUET
 from gridloom.edge.slices import count_in_slices, read_in_slices
 from gridloom.edge.wire import escape, refused
-from gridloom.kernel.money import is_plain_number
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
 from gridloom.settlements.model import FactKind, Row
 
@@ -164,7 +164,7 @@ def _named(columns: Sequence[tuple[str, Callable[[str], Any]]], line: Sequence[s
     record = {name: read(text) for (name, read), text in zip(columns, line, strict=True) if text != ""}
     for name, cell in record.items():
         if cell is None:
-            raise FaultyCell(name, "is not a plain decimal number, such as 84.31")
+            raise FaultyCell(name, "is not a number, such as 84.31")
     return record
 
 
@@ -176,9 +176,13 @@ class FaultyCell(ValueError):
         self.field = field
 
 
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+"""As JSON has it: programs write what is very small or large with an exponent."""
+
+
 def _number(text: str) -> float | None:
-    """None for what people do not write as a number, also where Python would read one."""
-    return float(text) if is_plain_number(text) else None
+    """None for what nobody writes as a number, also where Python would read one."""
+    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 @cache
