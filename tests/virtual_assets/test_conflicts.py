@@ -1,8 +1,13 @@
 """Blocks whose schedules no longer fit are named when the battery behind them loses capacity."""
 
 from datetime import timedelta
+from uuid import UUID
 
-from tests.virtual_assets.conftest import QUARTER, MakeBattery, wire
+import httpx2
+from tests.virtual_assets.conftest import QUARTER, MakeBattery, new_asset, wire
+
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.conflicts import find_conflicts
 
 
 class TestBlocksInConflict:
@@ -75,3 +80,39 @@ class TestBlocksInConflict:
         )
         assert (conflict["power"], conflict["available"]) == (-1000, 0)
         assert "1900 kWh" in conflict["detail"]
+
+    async def test_are_looked_for_with_as_many_statements_however_many_assets_a_battery_backs(
+        self, make_battery: MakeBattery, operator: httpx2.AsyncClient
+    ) -> None:
+        battery = await make_battery()
+        assert (await battery.put([800])).status_code == 200
+        key = await battery.edge.pool.fetchval("select key from asset where id = $1", UUID(battery.physical[0]["id"]))
+        window = Window(battery.start - timedelta(days=1), battery.start + timedelta(days=40))
+
+        async def statements() -> int:
+            asked: list[object] = []
+            async with battery.edge.pool.acquire() as connection:
+                with connection.query_logger(asked.append):
+                    assert await find_conflicts(connection, key, window) == []
+            return len(asked)
+
+        with_one = await statements()
+        for place in range(1, 6):
+            start = battery.start + timedelta(days=2 * place)
+            url = f"/organisations/{battery.organisation.id}/virtual-assets"
+            body = new_asset(battery.physical, start=wire(start), end=wire(start + timedelta(days=2)))
+            assert (await operator.post(url, json=body)).status_code == 201
+        assert await statements() == with_one
+        start = battery.start + timedelta(days=6)
+        answer = await battery.organisation.engineer.post(
+            f"/physical-assets/{battery.physical[0]['id']}/unavailability",
+            json={
+                "description": "",
+                "type": "OUTAGE",
+                "start": wire(start),
+                "end": wire(start + QUARTER),
+                "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 500, "discharge": 500}},
+            },
+        )
+        assert answer.json()["conflicts"] == []
+        assert await statements() < with_one + 5

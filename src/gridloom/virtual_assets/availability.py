@@ -8,6 +8,7 @@ has the sum of its promises, `rated · Σ share · min(1, available ÷ promised)
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability.series import CHARGE, DISCHARGE, ENERGY, availability
-from gridloom.physical_assets.availability.store import Circumstances, load_circumstances
+from gridloom.physical_assets.availability.store import Circumstances, load_circumstances, whole_periods
 from gridloom.virtual_assets.backing_store import read_steps
 from gridloom.virtual_assets.grid import Floats, period_number, period_number_from, period_start
 from gridloom.virtual_assets.ledger import TOLERANCE, Step
@@ -50,6 +51,33 @@ async def load_available(db: Database, asset: VirtualAsset, first: int, end: int
     circumstances = await load_circumstances(db, keys, window)
     steps = await read_steps(db, keys, window)
     return available_of(asset.promises, circumstances, steps, first, end)
+
+
+async def load_available_of_each(
+    db: Database, assets: Sequence[VirtualAsset], window: Window
+) -> list[tuple[VirtualAsset, Availability]]:
+    """What is available of several assets, each in the part of its life that lies in the window; read all at once."""
+    hull = whole_periods(window)
+    keys = {promise.physical_asset_key for asset in assets for promise in asset.promises}
+    circumstances = await load_circumstances(db, keys, hull)
+    steps = await read_steps(db, keys, hull)
+    starts = {key: [step.start for step in own] for key, own in steps.items()}
+    found = []
+    for asset in assets:
+        first, end = asset.clip(period_number(hull.start), period_number_from(hull.end))
+        if first >= end:
+            continue
+        start, stop = period_start(first), period_start(end)
+        own_steps = {}
+        own_circumstances = {}
+        for key in (promise.physical_asset_key for promise in asset.promises):
+            # Steps follow each other without overlapping: the one that has begun before may reach into the window.
+            low, high = bisect_right(starts[key], start), bisect_left(starts[key], stop)
+            own_steps[key] = steps[key][max(0, low - 1) : high]
+            outages = [each for each in circumstances[key].outages if each.start < stop and each.end > start]
+            own_circumstances[key] = Circumstances(circumstances[key].ratings, outages)
+        found.append((asset, available_of(asset.promises, own_circumstances, own_steps, first, end)))
+    return found
 
 
 def available_of(

@@ -13,8 +13,8 @@ from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries
 from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_conflicts
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.availability import Availability, load_available
-from gridloom.virtual_assets.grid import Floats, Ints, days_of, period_number, period_number_from, period_start
+from gridloom.virtual_assets.availability import Availability, load_available_of_each
+from gridloom.virtual_assets.grid import Floats, Ints, days_of, period_start
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule_store import lane_power_kw, read_day_range, read_summaries
 from gridloom.virtual_assets.standing import Course, course_of
@@ -32,20 +32,17 @@ _NOISE_KW = 1e-6
 )
 async def block_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
     """Of every virtual asset that the battery stands behind; what is cut at gate closure is named here before."""
+    assets = await store.read_assets_backed_by(db, asset_key, window)
     return [
         conflict
-        for asset in await store.read_assets_backed_by(db, asset_key, window)
-        for conflict in await _conflicts_of(db, asset, window)
+        for asset, available in await load_available_of_each(db, assets, window)
+        if min(available.charge.min(), available.discharge.min(), available.energy.min()) < 1.0
+        for conflict in await _conflicts_of(db, asset, available)
     ]
 
 
-async def _conflicts_of(db: Database, asset: VirtualAsset, window: Window) -> list[Conflict]:
-    first, end = asset.clip(period_number(window.start), period_number_from(window.end))
-    if first >= end:
-        return []
-    available = await load_available(db, asset, first, end)
-    if available.charge.min() == available.discharge.min() == available.energy.min() == 1.0:
-        return []
+async def _conflicts_of(db: Database, asset: VirtualAsset, available: Availability) -> list[Conflict]:
+    first, end = available.first, available.end
     powers = await read_day_range(db, asset.key, days_of(first, end))
     lanes_kw = {
         block: lane_power_kw(powers, block.lane, first, end)

@@ -51,7 +51,9 @@ def _maximum_kw(c: Circumstances) -> Floats:
 def _minimum_kw(c: Circumstances) -> Floats:
     """The most the asset can take within the period, as a negative power."""
     room_kwh = np.maximum(c.available.energy * c.terms.energy_capacity_kwh - c.energy_kwh, 0.0)
-    return -np.minimum(c.available.charge * c.terms.charge_kw, room_kwh / c.terms.efficiency.charge / QUARTER_HOUR_H)
+    return 0.0 - np.minimum(
+        c.available.charge * c.terms.charge_kw, room_kwh / c.terms.efficiency.charge / QUARTER_HOUR_H
+    )
 
 
 def _wholesale_cycles(c: Circumstances) -> Floats:
