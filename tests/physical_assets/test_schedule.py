@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
 
 from gridloom.kernel.market_time import floor_to_period, market_day_window, periods_in
+from gridloom.physical_assets.schedule import routes, rules
 
 START = floor_to_period(datetime.now(UTC)) + timedelta(days=1)
 
@@ -39,6 +41,22 @@ class TestSchedule:
         await put(asset, 0, first=1)
         assert await read(asset) == [(at(0), 1000), (at(1), 0), (at(2), -3000)]
         assert await read(asset, 1, 2) == [(at(1), 0)]
+
+    async def test_of_many_periods_is_judged_beside_the_event_loop(self, new_organisation, monkeypatch):
+        judged_by: list[tuple[int, bool]] = []
+
+        def noting(points, series) -> None:
+            judged_by.append((len(points), threading.current_thread() is threading.main_thread()))
+            rules.check_available(points, series)
+
+        monkeypatch.setattr(routes, "check_available", noting)
+        asset = await register_asset(await new_organisation())
+        await put(asset, 1, 2)
+        many = await put(asset, *[5.0] * 2001)
+        assert judged_by == [(2, True), (2001, False)]
+        assert many.json()["schedule"][2000] == {"time": at(2000), "power": 5.0}
+        beyond = await put(asset, *[5.0] * 2001, 99_000, status=422)
+        assert pointers(beyond) == ["/schedule/2001/power"]
 
     async def test_is_replaced_all_or_nothing(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import ParamSpec, TypeVar
 from uuid import UUID
 
 import pyarrow as pa
@@ -20,7 +22,7 @@ from gridloom.physical_assets.schedule import (
     conflicts,  # noqa: F401 — registers who finds what no longer fits
     store,
 )
-from gridloom.physical_assets.schedule.model import NewSchedule, Schedule, SchedulePoint
+from gridloom.physical_assets.schedule.model import NewSchedule, NewSchedulePoint, Schedule, SchedulePoint
 from gridloom.physical_assets.schedule.rules import PowerNotAvailable, check_available, scheduled_window
 from gridloom.physical_assets.store import lock_asset, read_status
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
@@ -28,6 +30,10 @@ from gridloom.physical_assets.window_query import WindowQuery, asked_window
 TAG = "Physical assets"
 READ = "Read:schedules"
 UPDATE = "Update:schedules"
+JUDGED_AT_ONCE = 2_000
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 COLUMNS = pa.schema([pa.field("time", TIME, nullable=False), pa.field("power", pa.float64(), nullable=False)])
 
@@ -78,13 +84,14 @@ async def put_physical_asset_schedule(
     With `start` and `end`, a period outside that window is refused.
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
-    window = scheduled_window(body.schedule, _guard(query))
+    points = body.schedule
+    window = await _judged(points, scheduled_window, points, _guard(query))
     await lock_asset(call.db, reach.key)
     call.check_if_match(str(await store.read_version(call.db, reach.key)))
     check_active(await read_status(call.db, reach.key))
     series = (await load_availability(call.db, [reach.key], window))[reach.key]
-    check_available(body.schedule, series)
-    version = await store.replace_periods(call.db, reach.key, body.schedule, call.caller.id)
+    await _judged(points, check_available, points, series)
+    version = await store.replace_periods(call.db, reach.key, points, call.caller.id)
     await record_event(
         call.db,
         type="schedule.updated",
@@ -92,14 +99,22 @@ async def put_physical_asset_schedule(
         subject=f"physical-assets/{physical_asset_id}",
         permission=READ,
         asset_key=reach.key,
-        data={"start": window.start, "end": window.end, "periods": len(body.schedule)},
+        data={"start": window.start, "end": window.end, "periods": len(points)},
     )
-    points = [
-        SchedulePoint(time=point.time, power=point.power)
-        for point in sorted(body.schedule, key=lambda point: point.time)
-    ]
-    written = Schedule(physical_asset_id=physical_asset_id, start=window.start, end=window.end, schedule=points)
+    shown = await _judged(points, _in_order, points)
+    written = Schedule(physical_asset_id=physical_asset_id, start=window.start, end=window.end, schedule=shown)
     return Answer(written, etag=str(version))
+
+
+async def _judged(points: Sequence[NewSchedulePoint], judge: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Here and now or, where there are many points to look at, in a thread, so that others get their turn meanwhile."""
+    if len(points) <= JUDGED_AT_ONCE:
+        return judge(*args, **kwargs)
+    return await asyncio.to_thread(judge, *args, **kwargs)
+
+
+def _in_order(points: Sequence[NewSchedulePoint]) -> list[SchedulePoint]:
+    return [SchedulePoint(time=point.time, power=point.power) for point in sorted(points, key=lambda point: point.time)]
 
 
 def _guard(query: WindowQuery) -> Window | None:
