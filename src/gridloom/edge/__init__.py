@@ -19,7 +19,6 @@ from gridloom.edge.call import Call, Resources
 from gridloom.edge.caller import Caller
 from gridloom.edge.operation import (
     BULK_BODY_LIMIT,
-    LONG_JSON_LIMIT,
     PUBLIC,
     SIGNED_IN,
     Operation,
@@ -36,7 +35,6 @@ __all__ = [
     "EVENT_STREAM",
     "HTML",
     "JSON",
-    "LONG_JSON_LIMIT",
     "NDJSON",
     "PARQUET",
     "PUBLIC",

@@ -16,8 +16,6 @@ from gridloom.kernel.problem import Problem
 MEBIBYTE = 1024 * 1024
 BODY_LIMIT = 10 * MEBIBYTE
 BULK_BODY_LIMIT = 64 * MEBIBYTE
-LONG_JSON_LIMIT = 32 * MEBIBYTE
-"""Where many rows come as JSON and in no other format: it is decoded in one piece."""
 
 PUBLIC = "public"
 """Open to anyone, without a token."""

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.edge import LONG_JSON_LIMIT, Call, Instant, Page, Paging, RequestBody, View, operation
+from gridloom.edge import BULK_BODY_LIMIT, Call, Instant, Page, Paging, RequestBody, View, operation
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
@@ -57,7 +57,7 @@ class ReferencePrice(View):
     tag=TAG,
     access="Create:settlements",
     problems=(PayloadTooLarge,),
-    body_limit_bytes=LONG_JSON_LIMIT,
+    body_limit_bytes=BULK_BODY_LIMIT,
 )
 async def record_reference_prices(call: Call, body: list[NewReferencePrice]) -> Counts:
     """Known again by series and start: the same row changes nothing, another one replaces it. All rows or none."""

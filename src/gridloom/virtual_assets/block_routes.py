@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database, snapshot
-from gridloom.edge import ARROW, CSV, JSON, LONG_JSON_LIMIT, PARQUET, Answer, Call, Page, Stream, operation
+from gridloom.edge import ARROW, BULK_BODY_LIMIT, CSV, JSON, PARQUET, Answer, Call, Page, Stream, operation
 from gridloom.identity.reach import organisation_reach
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import NotFound
@@ -160,7 +160,7 @@ async def get_block(
     summary="Schedule a block",
     tag=TAG,
     access="Update:schedules",
-    body_limit_bytes=LONG_JSON_LIMIT,
+    body_limit_bytes=BULK_BODY_LIMIT,
     defers_transaction=True,
     problems=(GateClosed, BlockWithoutSchedule, PowerBeyondAvailable, EnergyOutOfBounds),
 )
