@@ -177,21 +177,23 @@ def _compare_growth(harness: Harness) -> None:
         "list": "/physical-assets",
     }
 
-    def best_rate_s(path: str) -> float:
-        """Of several rounds, since the two states cannot alternate."""
+    def usual_ms(path: str) -> float:
+        """One after the other, the best of several rounds: the two states cannot alternate, and a crowd of callers
+        would measure how they get in each other's way."""
         request = Request("GET", path, token=owner.admin.token)
-        rounds = range(harness.options.rounds)
-        return max(harness.load(request, seconds=harness.options.seconds / 2).result().rate_s for _ in rounds)
+        seconds = harness.options.seconds / 2
+        rounds = [harness.load(request, connections=1, seconds=seconds).result() for _ in range(harness.options.rounds)]
+        return min(measured.latencies_ms["p50"] for measured in rounds)
 
-    few_s = {name: best_rate_s(path) for name, path in paths.items()}
+    few_ms = {name: usual_ms(path) for name, path in paths.items()}
     count = 200 if harness.options.quick else 10_000
     asyncio.run(_add_assets(harness, count))
-    many_s = {name: best_rate_s(path) for name, path in paths.items()}
+    many_ms = {name: usual_ms(path) for name, path in paths.items()}
     for name in paths:
-        ratio = many_s[name] / max(few_s[name], 1e-9)
-        figures = {"few_s": round(few_s[name]), "many_s": round(many_s[name]), "ratio": round(ratio, 3)}
+        ratio = many_ms[name] / few_ms[name]
+        figures = {"few_ms": round(few_ms[name], 3), "many_ms": round(many_ms[name], 3), "ratio": round(ratio, 3)}
         harness.report(
-            f"{name}, with {count:,} more assets on the platform", figures, target=">= 0.9", met=ratio >= 0.9
+            f"{name}, with {count:,} more assets on the platform", figures, target="<= 1.1", met=ratio <= 1.1
         )
 
 
