@@ -1,57 +1,25 @@
 """Bids and results over HTTP: what stands, what is refused, what waits for its result."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from tests.ancillary.bidding import (
+    AUTUMN,
+    CAPACITY,
+    DAY,
+    ENERGY,
+    FCR,
+    SPRING,
+    TODAY,
+    all_bids,
+    entry,
+    place,
+    record,
+    waiting,
+)
 from tests.assets import PARAMETERS, pointers, register_asset
-
-from gridloom.kernel.market_time import market_day_of
-
-DAY = (market_day_of(datetime.now(UTC)) + timedelta(days=3)).isoformat()
-TODAY = market_day_of(datetime.now(UTC)).isoformat()
-SPRING, AUTUMN = "2027-03-28", "2027-10-31"
-
-FCR = {"capacityPrice": 12.5, "offeredCapacity": 5000}
-CAPACITY = {"capacityPrice": 8.25, "offeredCapacity": 4000, "energyPrice": 120.01}
-ENERGY = {"capacityPrice": 0, "offeredCapacity": 3000, "energyPrice": -14999.99}
-
-
-def entry(product, *bids, day=DAY):
-    return {"deliveryDay": day, "product": product, "bids": list(bids)}
-
-
-async def place(asset, *entries, status=201):
-    answer = await asset.owner.trader.post(asset.path("/ancillary/bids"), json=list(entries))
-    assert answer.status_code == status, answer.text
-    return answer
-
-
-async def waiting(asset, *keys):
-    answer = await asset.owner.viewer.get(
-        asset.path("/ancillary/bids-without-result"), params={"product-keys": ",".join(keys)}
-    )
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-async def record(asset, product, bid_id, accepted=True, capacity=None, status=201, day=DAY, **more):
-    result = {"bidID": bid_id, "accepted": accepted, "acceptedCapacity": capacity, **more}
-    if capacity is None:
-        result["acceptedCapacity"] = 1000 if accepted else 0
-    answer = await asset.owner.trader.post(
-        asset.path("/ancillary/results"), json=[{"deliveryDay": day, "product": product, "results": [result]}]
-    )
-    assert answer.status_code == status, answer.text
-    return answer
-
-
-async def all_bids(asset, *keys):
-    answer = await asset.owner.viewer.get(
-        asset.path("/ancillary/bids-by-product-keys"), params={"product-keys": ",".join(keys)}
-    )
-    return answer.json()
 
 
 class TestBidsWithoutResult:
@@ -327,154 +295,3 @@ class TestWithdrawal:
         answer = await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{bid_id}"))
         assert answer.status_code == 422
         assert answer.json()["type"] == "/docs/problems/product-gate-closed"
-
-
-class TestResults:
-    async def test_set_the_status_write_the_logbook_and_tell(self, app, new_organisation):
-        asset = await register_asset(await new_organisation())
-        placed = (await place(asset, entry("POS_00_04", CAPACITY), entry("POS_04_08", CAPACITY))).json()
-        won, lost = (each["bids"][0]["id"] for each in placed)
-        answer = await record(asset, "POS_00_04", won, capacity=2000, settlementPrice=9.99)
-        assert answer.json()[0]["productDateCode"] == f"{DAY}_POS_00_04"
-        assert (
-            answer.json()[0]["results"][0].items()
-            >= {
-                "bidID": won,
-                "accepted": True,
-                "acceptedCapacity": 2000,
-                "settlementPrice": 9.99,
-                "revision": 1,
-            }.items()
-        )
-        await record(asset, "POS_04_08", lost, accepted=False)
-        found = await all_bids(asset, f"{DAY}_POS_00_04", f"{DAY}_POS_04_08")
-        assert [each["bids"][0]["status"] for each in found] == ["ACCEPTED", "REJECTED"]
-        logbook = (await asset.owner.viewer.get(asset.path("/logbook"), params={"type": "ANCILLARY_RESULT"})).json()
-        assert [item["source"] for item in logbook] == ["SYSTEM", "SYSTEM"]
-        listed = (await asset.owner.viewer.get(asset.path("/ancillary/results"))).json()
-        assert [each["product"] for each in listed] == ["POS_04_08", "POS_00_04"]
-
-    async def test_again_change_nothing_and_contradicted_conflict_unless_corrected(self, app, new_organisation):
-        asset = await register_asset(await new_organisation())
-        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        first = await record(asset, "POS_00_04", bid_id, capacity=2000)
-        assert (await record(asset, "POS_00_04", bid_id, capacity=2000)).json() == first.json()
-        contradiction = await record(asset, "POS_00_04", bid_id, accepted=False, status=409)
-        assert contradiction.json()["type"] == "/docs/problems/contradicts-result"
-        corrected = await record(asset, "POS_00_04", bid_id, accepted=False, correction=True)
-        assert corrected.json()[0]["results"][0]["revision"] == 2
-        assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "REJECTED"
-        log = (await asset.owner.admin.get("/audit-log")).json()
-        details = [item["details"] for item in log if item.get("details")]
-        assert any(kept.get("corrected") and kept["corrected"][0]["acceptedCapacity"] == 2000 for kept in details), log[
-            :2
-        ]
-
-    async def test_can_be_corrected_entry_by_entry(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        await record(asset, "POS_00_04", bid_id, capacity=2000)
-        answer = await asset.owner.trader.post(
-            asset.path("/ancillary/results"),
-            json=[
-                {
-                    "deliveryDay": DAY,
-                    "product": "POS_00_04",
-                    "correction": True,
-                    "results": [{"bidID": bid_id, "accepted": True, "acceptedCapacity": 3000}],
-                }
-            ],
-        )
-        assert answer.status_code == 201
-
-    @pytest.mark.parametrize(("accepted", "capacity"), [(True, 0), (True, 4001), (False, 1), (True, 5000)])
-    async def test_fit_their_bid(self, new_organisation, accepted, capacity):
-        asset = await register_asset(await new_organisation())
-        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        answer = await record(asset, "POS_00_04", bid_id, accepted=accepted, capacity=capacity, status=422)
-        assert pointers(answer) == ["/0/results/0/acceptedCapacity"]
-
-    async def test_name_a_bid_of_the_asset_for_that_product(self, new_organisation):
-        owner = await new_organisation()
-        asset, other = await register_asset(owner), await register_asset(owner)
-        bid_id = (await place(other, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        assert pointers(await record(asset, "POS_00_04", bid_id, status=422)) == ["/0/results/0/bidID"]
-        assert pointers(await record(other, "POS_04_08", bid_id, status=422)) == ["/0/results/0/bidID"]
-        await record(asset, "POS_00_04", str(uuid4()), status=422)
-
-    async def test_of_a_bid_that_was_replaced_conflict_and_bar_other_bids(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        first = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        second = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        await record(asset, "POS_00_04", first, status=409)
-        await record(asset, "POS_00_04", second)
-        late = await place(asset, entry("POS_00_04", CAPACITY), status=409)
-        assert late.json()["type"] == "/docs/problems/result-known"
-
-    async def test_of_capacity_stand_for_the_quarter_hours_of_the_block(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        await record(asset, "POS_001", bid_id, status=422)
-        await record(asset, "POS_00_04", bid_id, capacity=4000)
-        found = await all_bids(asset, f"{DAY}_POS_016", f"{DAY}_POS_017", f"{DAY}_NEG_001")
-        assert [[bid["id"] for bid in each["bids"]] for each in found] == [[bid_id], [], []]
-        await record(asset, "POS_001", bid_id, capacity=1500, settlementPrice=88)
-        await record(asset, "POS_017", bid_id, status=422)
-        assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "ACCEPTED"
-
-    async def test_of_the_quarter_hours_take_no_more_than_was_accepted_of_the_capacity(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
-        await record(asset, "POS_00_04", bid_id, capacity=3000)
-        beyond = await record(asset, "POS_001", bid_id, capacity=3500, status=422)
-        assert beyond.json()["type"] == "/docs/problems/result-does-not-fit-bid"
-        first = await record(asset, "POS_001", bid_id, capacity=3000)
-        # The same again is welcome, whatever became of the capacity since; something new is not.
-        await record(asset, "POS_00_04", bid_id, accepted=False, correction=True)
-        assert (await record(asset, "POS_001", bid_id, capacity=3000)).json() == first.json()
-        await record(asset, "POS_002", bid_id, capacity=1000, status=422)
-
-    async def test_racing_bids_end_in_one_consistent_state(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        for round_number in range(6):
-            product = f"POS_{4 * round_number:02}_{4 * round_number + 4:02}"
-            bid_id = (await place(asset, entry(product, CAPACITY))).json()[0]["bids"][0]["id"]
-            body = [
-                {
-                    "deliveryDay": DAY,
-                    "product": product,
-                    "results": [{"bidID": bid_id, "accepted": True, "acceptedCapacity": 4000}],
-                }
-            ]
-            replaced, accepted, withdrawn = await asyncio.gather(
-                asset.owner.trader.post(asset.path("/ancillary/bids"), json=[entry(product, CAPACITY)]),
-                asset.owner.trader.post(asset.path("/ancillary/results"), json=body),
-                asset.owner.trader.delete(asset.path(f"/ancillary/bids/{bid_id}")),
-            )
-            outcome = {bid["id"]: bid["status"] for bid in (await all_bids(asset, f"{DAY}_{product}"))[0]["bids"]}
-            if accepted.status_code == 201:
-                assert outcome == {bid_id: "ACCEPTED"}
-                assert (replaced.status_code, withdrawn.status_code) == (409, 409)
-            else:
-                assert accepted.status_code == 409
-                assert replaced.status_code == 201
-                assert outcome[bid_id] == ("WITHDRAWN" if withdrawn.status_code == 204 else "REPLACED")
-                assert sorted(outcome.values())[0] == "OFFERED"
-
-
-class TestLists:
-    async def test_page_through_products_without_skipping(self, new_organisation):
-        asset = await register_asset(await new_organisation())
-        products = [f"POS_{hour:02}_{hour + 4:02}" for hour in range(0, 24, 4)]
-        placed = (await place(asset, *(entry(product, CAPACITY, CAPACITY) for product in products))).json()
-        answer = await asset.owner.viewer.get(asset.path("/ancillary/bids"), params={"limit": 4})
-        rest = await asset.owner.viewer.get(answer.headers["link"][1:].split(">")[0])
-        listed = answer.json() + rest.json()
-        assert [each["product"] for each in listed] == products[::-1]
-        assert [bid for each in listed for bid in each["bids"]] == [
-            bid for each in placed[::-1] for bid in each["bids"]
-        ]
-        offered = await asset.owner.viewer.get(
-            asset.path("/ancillary/bids"), params={"status": "OFFERED", "delivery-day": DAY, "product": "POS_00_04"}
-        )
-        assert [len(each["bids"]) for each in offered.json()] == [1]

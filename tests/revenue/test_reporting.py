@@ -2,69 +2,21 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
-from uuid import UUID
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.revenue import reference
 from tests.revenue.reference import FCR, AFRRCapacity, AFRREnergy, Auction, NetOff, Toll, Trade, utc
+from tests.revenue.reports import BUCKETED, CENT, DAYS, agree, of_assets, report
 from tests.revenue.world import World
 
-from gridloom.kernel.resolution import Resolution
-from gridloom.kernel.window import Window
 from gridloom.revenue import store
 from gridloom.revenue.model import Contribution, Subject
-from gridloom.revenue.reporting import Report, all_categories, report_parts
-
-CENT = 0.005
-BUCKETED = ("15-minute", "hourly", "daily")
-DAYS = (date(2026, 3, 28), date(2025, 10, 25), date(2024, 2, 28), date(2025, 12, 30))
-"""First days of windows of three: over the clock changes, a leap day and a new year."""
-
-
-async def report(
-    world: World,
-    subject: Subject,
-    start: datetime,
-    end: datetime,
-    resolution: str,
-    *,
-    as_of: datetime | None = None,
-    names: Sequence[str] = (),
-) -> dict[str, dict[datetime, float | None]]:
-    asked = Report(subject, Window(start, end), Resolution(resolution), all_categories(names), as_of)
-    found: dict[str, dict[datetime, float | None]] = {category.name: {} for category in asked.categories}
-    async for part in report_parts(world.pool, asked):
-        times = [datetime.fromtimestamp(int(second), tz=UTC) for second in part.buckets.labels_s]
-        for category in asked.categories:
-            values = part.values(category)
-            shown = part.is_shown(category)
-            for n, time in enumerate(times):
-                if shown is None or shown[n]:
-                    found[category.name][time] = None if np.isnan(values[n]) else float(values[n])
-    return found
-
-
-async def of_assets(world: World, ids: Sequence[UUID]) -> Subject:
-    keys = tuple([await world.key_of(id) for id in ids])
-    return Subject("assets", tuple(Contribution(key) for key in keys), keys)
-
-
-def agree(found: float | None, expected: Fraction | None) -> bool:
-    if found is None or expected is None:
-        return found is None and expected is None
-    return found == pytest.approx(float(expected), rel=1e-9, abs=1e-7)
-
-
-# --- facts ---------------------------------------------------------------------------------------------------------
 
 PRICES = st.integers(-50_000, 400_000).map(lambda cents: Fraction(cents, 100))
 HOURLY_PRICES = st.integers(0, 100_000_000).map(lambda micros: Fraction(micros, 1_000_000))
@@ -407,88 +359,3 @@ class TestPortfolio:
         subject = Subject("p", tuple(Contribution(key) for key in group.asset_keys), group.asset_keys)
         found = await report(world, subject, utc(first, 0), utc(second, 24), "daily")
         assert found["revenue_normalised_total"] == {utc(first, 0): pytest.approx(10), utc(second, 0): 0.0}
-
-
-class TestAsOf:
-    async def test_shows_what_was_known_then(self, world: World) -> None:
-        id = await world.virtual_asset()
-        day, later = date(2026, 2, 1), date(2026, 2, 2)
-        moments = []
-        for facts in (
-            [Trade(0, "a", utc(day, 0), "SELL", Fraction(1), Fraction(100))],
-            [Trade(0, "a", utc(later, 0), "SELL", Fraction(2), Fraction(100))],
-            [FCR(0, day, "NEGPOS_00_04", Fraction(1), Fraction(10), Fraction(4))],
-            [Toll(0, "c", utc(day, 0), utc(later, 0), Fraction(365))],
-            [Toll(0, "c", utc(day, 0), utc(later, 0), Fraction(730))],
-        ):
-            await world.record_facts(facts, [id])
-            moments.append(await world.pool.fetchval("select date_trunc('milliseconds', platform_now())"))
-            await world.pool.execute("select pg_sleep(0.002)")
-        subject = await of_assets(world, [id])
-        known = []
-        for moment in (*moments, None):
-            found = await report(world, subject, utc(day, 0), utc(later, 24), "daily", as_of=moment)
-            known.append([round(value or 0.0, 2) for value in found["revenue_total_revenue"].values()])
-        assert known == [[100, 0], [0, 200], [40, 200], [50, 200], [60, 200], [60, 200]]
-
-    async def test_knows_only_the_ratings_recorded_until_then(self, world: World) -> None:
-        physical = await world.physical_asset(10)
-        day = date(2026, 2, 1)
-        await world.record_facts([Toll(0, "c", utc(day, 0), utc(day, 24), Fraction(8760))], [physical])
-        before = await world.pool.fetchval("select date_trunc('milliseconds', platform_now())")
-        await world.pool.execute("select pg_sleep(0.002)")
-        await world.rate(physical, 30, utc(day, 12))  # reaches back
-        key = await world.key_of(physical)
-        subject = Subject("p", (Contribution(key),), (key,))
-        for as_of, revenue, power_mw in ((before, 240, 10), (None, 12 * 10 + 12 * 30, 20)):
-            found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=as_of)
-            assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(revenue)
-            assert found["revenue_normalised_tolling"][utc(day, 0)] == pytest.approx(revenue / power_mw)
-
-    async def test_equals_the_report_that_was_made_then(self, world: World) -> None:
-        """Random batches that record, correct, cancel and move facts; every resolution, all categories."""
-        chance = random.Random(46)
-        ids = [await world.virtual_asset(), await world.virtual_asset(5)]
-        subject = await of_assets(world, ids)
-        first = date(2026, 10, 24)
-        start, end = utc(first, 5), utc(date(2026, 10, 26), 17)
-        made: list[tuple[datetime, dict[str, Any]]] = []
-        for _ in range(8):
-            await world.record_facts(_unique([_any_fact(chance, first) for _ in range(12)]), ids)
-            moment = await world.pool.fetchval("select date_trunc('milliseconds', platform_now())")
-            made.append((moment, {each: await report(world, subject, start, end, each) for each in (*BUCKETED, "raw")}))
-            await world.pool.execute("select pg_sleep(0.002)")
-        for moment, then in made:
-            for each, expected in then.items():
-                found = await report(world, subject, start, end, each, as_of=moment)
-                for category, points in expected.items():
-                    assert found[category] == pytest.approx(points, abs=1e-7), (moment, each, category)
-
-
-def _any_fact(chance: random.Random, first: date) -> reference.Fact:
-    """One of few keys, so that most facts correct an earlier one."""
-    asset, day = chance.randrange(2), first + timedelta(days=chance.randrange(3))
-    block = 4 * chance.randrange(6)
-    product = f"{block:02}_{block + 4:02}"
-    period = utc(day, 0) + chance.randrange(92) * timedelta(minutes=15)
-    volume, price = Fraction(chance.randrange(5)), Fraction(chance.randrange(-900, 900), 100)
-    return chance.choice(
-        (
-            Trade(asset, f"t{chance.randrange(4)}", period, chance.choice(("BUY", "SELL")), volume, price),
-            FCR(asset, day, f"NEGPOS_{product}", volume, price, Fraction(chance.randrange(4))),
-            AFRRCapacity(asset, day, f"{chance.choice(('POS', 'NEG'))}_{product}", volume, price, Fraction(3)),
-            AFRREnergy(asset, utc(day, 7), chance.choice(("POS", "NEG")), volume, price),
-            NetOff(asset, utc(day, 7), volume - 2),
-            Toll(asset, f"c{chance.randrange(2)}", utc(day, 0), utc(day, 24), volume * 1000),
-        )
-    )
-
-
-def _unique(facts: Sequence[reference.Fact]) -> list[reference.Fact]:
-    """One per natural key: a moment has one version of each."""
-    by_key: dict[Any, reference.Fact] = {}
-    for fact in facts:
-        named = getattr(fact, "trade_id", None) or getattr(fact, "contract_id", None)
-        place = named or (reference.period_of(fact)[0], getattr(fact, "product", getattr(fact, "direction", "")))
-        by_key[type(fact), fact.asset, place] = fact
-    return list(by_key.values())

@@ -1,0 +1,49 @@
+"""Bids and results in a line each, for the tests of this room."""
+
+from datetime import UTC, datetime, timedelta
+
+from gridloom.kernel.market_time import market_day_of
+
+DAY = (market_day_of(datetime.now(UTC)) + timedelta(days=3)).isoformat()
+TODAY = market_day_of(datetime.now(UTC)).isoformat()
+SPRING, AUTUMN = "2027-03-28", "2027-10-31"
+
+FCR = {"capacityPrice": 12.5, "offeredCapacity": 5000}
+CAPACITY = {"capacityPrice": 8.25, "offeredCapacity": 4000, "energyPrice": 120.01}
+ENERGY = {"capacityPrice": 0, "offeredCapacity": 3000, "energyPrice": -14999.99}
+
+
+def entry(product, *bids, day=DAY):
+    return {"deliveryDay": day, "product": product, "bids": list(bids)}
+
+
+async def place(asset, *entries, status=201):
+    answer = await asset.owner.trader.post(asset.path("/ancillary/bids"), json=list(entries))
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+async def waiting(asset, *keys):
+    answer = await asset.owner.viewer.get(
+        asset.path("/ancillary/bids-without-result"), params={"product-keys": ",".join(keys)}
+    )
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def record(asset, product, bid_id, accepted=True, capacity=None, status=201, day=DAY, **more):
+    result = {"bidID": bid_id, "accepted": accepted, "acceptedCapacity": capacity, **more}
+    if capacity is None:
+        result["acceptedCapacity"] = 1000 if accepted else 0
+    answer = await asset.owner.trader.post(
+        asset.path("/ancillary/results"), json=[{"deliveryDay": day, "product": product, "results": [result]}]
+    )
+    assert answer.status_code == status, answer.text
+    return answer
+
+
+async def all_bids(asset, *keys):
+    answer = await asset.owner.viewer.get(
+        asset.path("/ancillary/bids-by-product-keys"), params={"product-keys": ",".join(keys)}
+    )
+    return answer.json()
