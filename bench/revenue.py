@@ -10,30 +10,22 @@ import time
 import urllib.parse
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import Any
-from uuid import UUID
 
-import asyncpg
 import numpy as np
 import orjson
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bench.harness import Client, Harness
-from gridloom.kernel.ids import uuid7
-from gridloom.settlements.market_days import PERIOD_S, day_edges_s, day_of_number, number_of_day, period_counts
-from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, KEPT_SOURCES, MEASURES, positions_of
-from gridloom.settlements.sheets import FloatArray, encode_sheet, spread_blocks
+from bench.settled_year import MEASURE_NAMES, RATED_MW, YEAR, Scene, day_numbers, fill, window_of
+from gridloom.settlements.market_days import PERIOD_S, period_counts
 
-YEAR = (datetime(2025, 12, 31, 23, tzinfo=UTC), datetime(2026, 12, 31, 23, tzinfo=UTC))
 ARROW = "application/vnd.apache.arrow.stream"
-RATED_MW = 10.0
 
 
 def run(harness: Harness) -> None:
@@ -42,10 +34,11 @@ def run(harness: Harness) -> None:
     rounds = 1 if quick else 5
     with tempfile.TemporaryDirectory(prefix="gl-bench-") as directory:
         parquet = Path(directory) / "measures.parquet"
-        scene = asyncio.run(_fill(harness.database_url, assets, days, parquet))
+        scene = asyncio.run(fill(harness.database_url, assets, days, parquet))
         operator = harness.operator
         _read_asset_year(harness, operator, scene, parquet, days, rounds)
         _read_portfolio(harness, operator, scene, parquet, days, rounds)
+    _linear_in_asset_days(harness, scene, days)
     _ingest(harness, scene, rows=5_000 if quick else 100_000)
     _flat_in_trades(harness, scene, trades=2_000 if quick else 50_000)
 
@@ -54,8 +47,8 @@ def run(harness: Harness) -> None:
 
 
 def _read_asset_year(harness: Harness, client: Client, scene: Scene, parquet: Path, days: int, rounds: int) -> None:
-    path = f"/revenue-reporting/virtual-assets/{scene.ids[0]}/data-points?{_window(days)}&resolution=15-minute"
-    expected = sum(period_counts(_numbers(days)))
+    path = f"/revenue-reporting/virtual-assets/{scene.ids[0]}/data-points?{window_of(days)}&resolution=15-minute"
+    expected = sum(period_counts(day_numbers(days)))
 
     def ask() -> None:
         assert _fetch(client, path).num_rows == expected
@@ -66,13 +59,33 @@ def _read_asset_year(harness: Harness, client: Client, scene: Scene, parquet: Pa
 
 
 def _read_portfolio(harness: Harness, client: Client, scene: Scene, parquet: Path, days: int, rounds: int) -> None:
-    path = f"/revenue-reporting/portfolios/{scene.portfolio}/data-points?{_window(days)}&resolution=daily"
+    path = f"/revenue-reporting/portfolios/{scene.portfolio}/data-points?{window_of(days)}&resolution=daily"
 
     def ask() -> None:
         assert _fetch(client, path).num_rows == days
 
     name = f"{len(scene.ids)} assets, {days} days, daily, 46 categories"
     _compare(harness, name, ask, partial(_polars_daily, parquet, days), 1, at_most=0.2)
+
+
+def _linear_in_asset_days(harness: Harness, scene: Scene, days: int) -> None:
+    """A daily report over four times the days, or all the assets instead of one, costs no more for each asset-day."""
+    client, assets = harness.operator, len(scene.ids)
+    one, all_of_them = f"virtual-assets/{scene.ids[0]}", f"portfolios/{scene.portfolio}"
+
+    def milliseconds(subject: str, span: int) -> float:
+        path = f"/revenue-reporting/{subject}/data-points?{window_of(span)}&resolution=daily"
+        return 1000 * median(_timed_when_warm(lambda: _fetch(client, path)))
+
+    quarter = milliseconds(all_of_them, days // 4) / (assets * (days // 4))
+    year = milliseconds(all_of_them, days) / (assets * days)
+    figures = {
+        "one asset, a year, ms": round(milliseconds(one, days), 1),
+        "all assets, a quarter, us an asset-day": round(1000 * quarter, 2),
+        "all assets, a year, us an asset-day": round(1000 * year, 2),
+        "ratio": round(year / quarter, 3),
+    }
+    harness.report("a daily report, by asset-days", figures, target="<= 1.2", met=year <= 1.2 * quarter)
 
 
 def _compare(
@@ -127,24 +140,24 @@ def _fetch(client: Client, path: str) -> pa.Table:
 
 # --- polars: the same categories from the same measures ---------------------------------------------------------------
 
-_BASE = [measure.name for measure in MEASURES]
-
 
 def _polars_asset_year(parquet: Path, expected: int) -> None:
-    collected = pl.scan_parquet(parquet).with_columns(_categories()).drop(_BASE).collect()
+    collected = pl.scan_parquet(parquet).with_columns(_categories()).drop(MEASURE_NAMES).collect()
     collected.write_ipc_stream(io.BytesIO())
     assert collected.height == expected
 
 
 def _polars_daily(parquet: Path, expected: int) -> None:
     day = pl.col("time").dt.convert_time_zone("Europe/Berlin").dt.date().alias("day")
-    frame = pl.scan_parquet(parquet).group_by(day).agg(pl.col(_BASE).sum()).sort("day").with_columns(_categories())
+    frame = (
+        pl.scan_parquet(parquet).group_by(day).agg(pl.col(MEASURE_NAMES).sum()).sort("day").with_columns(_categories())
+    )
     assert frame.collect().height == expected
 
 
 def _categories() -> list[pl.Expr]:
     """The categories that these measures give, as a person would write them."""
-    col = {name: pl.col(name) for name in _BASE}
+    col = {name: pl.col(name) for name in MEASURE_NAMES}
     wholesale = col["sell_proceeds_eur"] - col["buy_cost_eur"]
     energy = col["afrr_pos_revenue_eur"] + col["afrr_neg_revenue_eur"]
     fcr, capacity = col["fcr_revenue_eur"], col["afrr_capacity_revenue_eur"]
@@ -235,7 +248,7 @@ def _ingest(harness: Harness, scene: Scene, rows: int) -> None:
 def _flat_in_trades(harness: Harness, scene: Scene, trades: int) -> None:
     """A daily report costs the same however many trades its days are made of."""
     client, asset = harness.operator, scene.ids[-1]
-    path = f"/revenue-reporting/virtual-assets/{asset}/data-points?{_window(30)}&resolution=daily"
+    path = f"/revenue-reporting/virtual-assets/{asset}/data-points?{window_of(30)}&resolution=daily"
 
     def milliseconds() -> float:
         return 1000 * median(_timed(lambda: _fetch(client, path)) for _ in range(15))
@@ -258,125 +271,3 @@ def _flat_in_trades(harness: Harness, scene: Scene, trades: int) -> None:
     after = milliseconds()
     figures = {"before_ms": round(before, 2), "after_ms": round(after, 2), "trades": trades}
     harness.report("a month daily, before and after many trades", figures, target="<= 1.5 ×", met=after <= 1.5 * before)
-
-
-# --- the scene -------------------------------------------------------------------------------------------------------
-
-
-class Scene:
-    def __init__(self, ids: list[UUID], portfolio: UUID) -> None:
-        self.ids = ids
-        self.portfolio = portfolio
-
-
-def _numbers(days: int) -> Any:
-    first = number_of_day(datetime(2026, 1, 1, tzinfo=UTC).date())
-    return np.arange(first, first + days)
-
-
-def _window(days: int) -> str:
-    end = datetime.fromtimestamp(int(day_edges_s()[_numbers(days)[-1] + 1]), tz=UTC)
-    return urllib.parse.urlencode({"start": YEAR[0].isoformat(), "end": end.isoformat()})
-
-
-async def _fill(url: str, assets: int, days: int, parquet: Path) -> Scene:
-    """A portfolio of assets with a year of figures, kept as settlements keep them, and the same as one Parquet file."""
-    connection = await asyncpg.connect(url)
-    numbers = _numbers(days)
-    counts = period_counts(numbers)
-    periods = int(counts.sum())
-    starts_ms = (int(day_edges_s()[numbers[0]]) + PERIOD_S * np.arange(periods)) * 1000
-    organisation, portfolio = uuid7(), uuid7()
-    await connection.execute(
-        "insert into organisation (id, name, kind) values ($1, 'Bench', 'PARTICIPANT')", organisation
-    )
-    await connection.execute(
-        "insert into portfolio (id, organisation_id, name) values ($1, $2, 'All')", portfolio, organisation
-    )
-    ids = []
-    writer = None
-    for number in range(assets):
-        id, key = await _asset(connection, organisation, portfolio)
-        ids.append(id)
-        table = _made_up(np.random.default_rng(number), numbers, counts)
-        await _keep(connection, key, numbers, counts, table)
-        columns = {"asset": np.full(periods, number), "time": pa.array(starts_ms, pa.timestamp("ms", "UTC"))}
-        content = pa.table(columns | {name: table[1][n] for n, name in enumerate(_BASE)})
-        if number == 0:
-            pq.write_table(content, parquet.with_name("one.parquet"), compression="zstd")
-        writer = writer or pq.ParquetWriter(parquet, content.schema, compression="zstd")
-        writer.write_table(content)
-    assert writer is not None
-    writer.close()
-    await connection.execute("analyze settled_day, settled_periods")
-    await connection.close()
-    return Scene(ids, portfolio)
-
-
-async def _asset(connection: Any, organisation: UUID, portfolio: UUID) -> tuple[UUID, int]:
-    id = uuid7()
-    key = await connection.fetchval(
-        "insert into asset (id, kind, organisation_id) values ($1, 'VIRTUAL', $2) returning key", id, organisation
-    )
-    await connection.execute(
-        """
-        insert into virtual_asset (asset_key, organisation_id, portfolio_id, name, start_at, end_at, delivery_zone,
-          rated_charge_power_kw, rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency,
-          discharge_efficiency, gate_closure_s, initial_soc, final_soc_target, final_soc_tolerance, created_at,
-          version, end_kwh)
-        values ($1, $2, $3, 'b', '2020-01-01', '2040-01-01', 'TenneT', $4, $4, 1000, 1, 1, 480, 0.5, 0.5, 0.01,
-          now(), 1, 500)
-        """,
-        key, organisation, portfolio, RATED_MW * 1000,
-    )  # fmt: skip
-    return id, key
-
-
-def _made_up(dice: np.random.Generator, numbers: Any, counts: Any) -> tuple[FloatArray, FloatArray]:
-    """Measures by block (four and one, six a day) and all measures by period, as a busy battery would have them."""
-    periods = int(counts.sum())
-    volume = np.round(np.where(dice.random((2, periods)) < 0.4, dice.random((2, periods)) * 2.5, 0), 3)
-    price = np.round(dice.normal(80, 40, (2, periods)), 2)
-    activated = np.round(np.where(dice.random((2, periods)) < 0.2, dice.random((2, periods)), 0), 3)
-    energy_price = np.round(dice.normal(120, 30, (2, periods)), 2)
-    blocks = len(numbers) * BLOCKS_A_DAY
-    hours = np.where(dice.random(blocks) < 0.7, 4.0, 0.0)
-    capacity, fcr_price = dice.integers(1, 8, blocks).astype(float), np.round(dice.random(blocks) * 20, 6)
-    by_block = np.array(
-        [
-            capacity * fcr_price * hours,
-            capacity * hours,
-            fcr_price * hours,
-            hours,
-            np.round(dice.random(blocks) * 100, 2),
-        ]
-    )
-    by_period = np.zeros((len(MEASURES), periods))
-    by_period[0:4] = [volume[0], volume[0] * price[0], volume[1], volume[1] * price[1]]
-    by_period[4] = np.round(dice.random(periods), 3)
-    by_period[5:10] = spread_blocks(by_block, numbers)
-    by_period[10:14] = [activated[0], activated[0] * energy_price[0], activated[1], activated[1] * energy_price[1]]
-    return by_block, by_period
-
-
-async def _keep(connection: Any, key: int, numbers: Any, counts: Any, table: tuple[FloatArray, FloatArray]) -> None:
-    by_block, by_period = table
-    ends = np.cumsum(counts)
-    sheets, sums = [], []
-    for n, end in enumerate(ends):
-        part = by_period[:, end - counts[n] : end]
-        row: list[Any] = []
-        for source in KEPT_SOURCES:
-            found = positions_of(source)
-            if source in BLOCK_SOURCES:
-                places = slice(found.start - 5, found.stop - 5)
-                row.append(encode_sheet(source, by_block[places, n * BLOCKS_A_DAY : (n + 1) * BLOCKS_A_DAY]))
-            else:
-                row.append(encode_sheet(source, part[found]))
-        day = day_of_number(int(numbers[n]))
-        sheets.append((key, day, *row))
-        sums.append((key, day, *part.sum(axis=1).tolist()))
-    await connection.copy_records_to_table(
-        "settled_periods", records=sheets, columns=["asset_key", "day", *(source.value for source in KEPT_SOURCES)]
-    )
-    await connection.copy_records_to_table("settled_day", records=sums, columns=["asset_key", "day", *_BASE])
