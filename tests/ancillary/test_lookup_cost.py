@@ -7,7 +7,7 @@ from tests.assets import register_asset
 from tests.costs import rows_read
 
 from gridloom.ancillary.products import PRODUCTS, product_key
-from gridloom.ancillary.store import WAITING
+from gridloom.ancillary.store import WAITING, read_waiting
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.conflicts import look_ahead
 
@@ -66,6 +66,15 @@ class TestLookupOfWaitingBids:
             text = "\n".join(row[0] for row in plan)
             assert "Seq Scan" not in text, text
             assert "Index Only Scan using ancillary_bid_waiting" in text, text
+
+    async def test_of_200_keys_touches_no_more_than_their_bids(self, app, crowded):
+        keys = some_keys()
+        async with app.pool.acquire() as connection, connection.transaction():
+            before = await rows_read(connection, "ancillary_bid")
+            found = await read_waiting(connection, crowded, keys)
+            after = await rows_read(connection, "ancillary_bid")
+        assert 0 < len(found) < 200
+        assert len(found) <= after - before <= 2 * len(keys)
 
 
 class TestLookAhead:
