@@ -19,7 +19,8 @@ import psutil
 from bench import engines, telemetry
 from bench.harness import Client, Harness, Request, cpu_seconds
 from gridloom.database.pool import create_pool
-from gridloom.monitoring import folding, segments, store
+from gridloom.monitoring import segments, store
+from gridloom.monitoring.folding import day_folding
 from gridloom.monitoring.market_days import date_of
 from gridloom.monitoring.model import Points, Series
 
@@ -302,13 +303,13 @@ async def _fold(harness: Harness, points: int) -> None:
     folded = 0
     try:
         while True:
-            waiting = await folding.pending(pool, settle=timedelta(), most=1000)
+            waiting = await day_folding.pending(pool, settle=timedelta(), most=1000)
             waiting = [day for day in waiting if day.is_closed]
             if not waiting:
                 break
             for day in waiting:
                 async with pool.acquire() as connection, connection.transaction():
-                    done = await folding.step(connection, day)
+                    done = await day_folding.step(connection, day)
                     folded += done.points if done else 0
         seconds = time.perf_counter() - began
         size = await pool.fetchval("select pg_total_relation_size('telemetry_chunk')")
@@ -338,7 +339,9 @@ async def _fill(harness: Harness, asset_id: str, days: int) -> None:
         for day in range(days):
             columns = telemetry.battery(3, 1440, day * 1440)
             times = telemetry.times_s(1440, day * 1440) * 1_000_000
-            chunks = [folding.chunk_of(place, Series(times, values)) for place, values in enumerate(columns.values())]
+            chunks = [
+                day_folding.chunk_of(place, Series(times, values)) for place, values in enumerate(columns.values())
+            ]
             await store.put_chunks(pool, key, date_of(20089 + day), chunks)
         await pool.execute("analyze telemetry_chunk")
     finally:

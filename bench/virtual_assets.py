@@ -17,9 +17,9 @@ import orjson
 from bench.ceiling import Bare
 from bench.harness import Client, Harness, Request
 from gridloom.virtual_assets.grid import first_period, period_number
-from gridloom.virtual_assets.trajectory import (
+from gridloom.virtual_assets.model import Efficiency
+from gridloom.virtual_assets.schedule.trajectory import (
     DaySummaries,
-    Efficiency,
     energy_trajectory_kwh,
     first_excess,
     suspicious_days,

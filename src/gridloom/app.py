@@ -11,11 +11,19 @@ from typing import Any
 from gridloom import documentation, health
 from gridloom.ancillary import routes as ancillary
 from gridloom.ancillary.gates import GateClosures
-from gridloom.auctions import desk as bid_desk
+from gridloom.auctions import bid_batching
 from gridloom.auctions import results as auction_results
 from gridloom.auctions import routes as auctions
 from gridloom.audit import routes as audit_routes
 from gridloom.audit.recording import record_audit
+from gridloom.background import (
+    Resident,
+    deliver_webhooks,
+    end_streams_when_told,
+    run_jobs,
+    sequence_events,
+    stream_events,
+)
 from gridloom.database.listen import Listener
 from gridloom.database.pool import create_pool
 from gridloom.documentation import Interface
@@ -38,28 +46,21 @@ from gridloom.physical_assets.health import routes as asset_health
 from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
 from gridloom.reference_prices import routes as reference_prices
-from gridloom.residents import (
-    Resident,
-    deliver_webhooks,
-    end_streams_when_told,
-    run_jobs,
-    sequence_events,
-    stream_events,
-)
 from gridloom.revenue import routes as revenue
 from gridloom.sandbox import routes as sandbox
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
 from gridloom.settlements.activations import read_activated
 from gridloom.unavailability import routes as unavailability
-from gridloom.virtual_assets import block_routes as virtual_asset_blocks
-from gridloom.virtual_assets import conflicts as _conflicts  # noqa: F401 — finds what no longer fits
-from gridloom.virtual_assets import course_routes as virtual_asset_course
-from gridloom.virtual_assets import portfolio_routes as portfolios
-from gridloom.virtual_assets import revalidation as _revalidation  # noqa: F401 — declares jobs
 from gridloom.virtual_assets import routes as virtual_assets
-from gridloom.virtual_assets import weighing as _weighing  # noqa: F401 — weighs promises when parameters change
-from gridloom.virtual_assets.activations import Activations
+from gridloom.virtual_assets.backing import reweighing as _reweighing  # noqa: F401 — weighs promises when parameters change
+from gridloom.virtual_assets.blocks import routes as virtual_asset_blocks
+from gridloom.virtual_assets.energy import routes as virtual_asset_energy
+from gridloom.virtual_assets.energy.activations import Activations
+from gridloom.virtual_assets.gate_closure import conflicts as _conflicts  # noqa: F401 — finds what no longer fits
+from gridloom.virtual_assets.gate_closure import revalidation as _revalidation  # noqa: F401 — declares jobs
+from gridloom.virtual_assets.history import routes as virtual_asset_history
+from gridloom.virtual_assets.portfolios import routes as portfolios
 from gridloom.webhooks import routes as webhooks
 
 ROOMS: tuple[ModuleType, ...] = (
@@ -80,7 +81,8 @@ ROOMS: tuple[ModuleType, ...] = (
     monitoring_routes,
     virtual_assets,
     virtual_asset_blocks,
-    virtual_asset_course,
+    virtual_asset_energy,
+    virtual_asset_history,
     portfolios,
     auctions,
     auction_results,
@@ -105,7 +107,7 @@ RESIDENTS: tuple[Resident, ...] = (
     stream_events,
     deliver_webhooks,
     monitoring.reside,
-    bid_desk.reside,
+    bid_batching.reside,
     run_jobs,
 )
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""

@@ -31,7 +31,7 @@ errors = Console(stderr=True)
 @app.command(group="Running the platform")
 def serve() -> None:
     """Serve the platform; the environment and .env say how (docs/operations.md)."""
-    from gridloom.figures import share_figures
+    from gridloom.shared_metrics import share_figures
 
     settings = _settings()
     share_figures(settings)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
 from gridloom.kernel.resolution import Resolution
-from gridloom.monitoring.aggregation import Aggregation, aggregate, energy, hold, summarise
 from gridloom.monitoring.market_days import date_of, day_numbers, day_start, day_starts, number_of
 from gridloom.monitoring.model import HOUR_US, MINUTE_US, Series, instant_of, microseconds
+from gridloom.monitoring.reading.aggregation import Aggregation, aggregate, energy, hold, summarise
 
 START = microseconds(datetime(2026, 3, 28, 23, tzinfo=UTC))
 END = START + 23 * HOUR_US

@@ -17,7 +17,8 @@ import pytest
 from tests.assets import register_asset
 from tests.monitoring.calls import ARROW, DAY, PARQUET, minutes, read, stream_of, write
 
-from gridloom.monitoring import store, upkeep
+from gridloom.monitoring import store
+from gridloom.monitoring.folding import jobs
 
 
 class TestWriting:
@@ -331,8 +332,8 @@ class TestReading:
         async with app.pool.acquire() as connection, connection.transaction():
             now = datetime.now(UTC)
             common = {"db": connection, "payload": {}, "due": now, "attempt": 1}
-            await upkeep.look_for_work(JobRun(kind="monitoring.look", key="", **common))
-            await upkeep.fold_asset(JobRun(kind="monitoring.fold", key=str(key), **common))
+            await jobs.look_for_work(JobRun(kind="monitoring.look", key="", **common))
+            await jobs.fold_asset(JobRun(kind="monitoring.fold", key=str(key), **common))
 
     async def test_holds_no_value_into_a_time_that_has_not_come(self, owner: Any, asset: str, app: Any) -> None:
         now = (await store.platform_now(app.pool)).replace(second=0, microsecond=0)

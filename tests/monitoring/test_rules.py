@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.monitoring.rules import BUSY_POINTS, BUSY_SEGMENTS, Fold, Join, plan
+from gridloom.monitoring.folding.rules import BUSY_POINTS, BUSY_SEGMENTS, Fold, Join, plan
 
 
 class TestThePlan:

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from gridloom.database.after_commit import transaction
 from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
-from gridloom.monitoring import folding, store
-from gridloom.monitoring.ingest import ingest
+from gridloom.monitoring import store
+from gridloom.monitoring.folding import day_folding
 from gridloom.monitoring.market_days import DAY_US, date_of, day_number, day_start
 from gridloom.monitoring.model import MINUTE_US, MOST_SIGNALS, Points
-from gridloom.monitoring.reading import read, read_in_steps
+from gridloom.monitoring.reading.series import read, read_in_steps
+from gridloom.monitoring.receiving.ingest import ingest
 
 START = 1_774_738_800_000_000 - DAY_US
 """Midnight in Berlin on 28 March 2026, the day before the clock changes."""
@@ -83,9 +84,9 @@ async def fold_day(pool: asyncpg.Pool, asset_key: int, day: date, *, join: bool 
         if not rows or not await store.try_fold_lock(connection, asset_key):
             return
         if join and len(rows) > 1:
-            await folding.join(connection, asset_key, day, rows[len(rows) // 2]["sequence"], rows[-1]["sequence"])
+            await day_folding.join(connection, asset_key, day, rows[len(rows) // 2]["sequence"], rows[-1]["sequence"])
         else:
-            await folding.fold(connection, asset_key, day, rows[-1]["sequence"])
+            await day_folding.fold(connection, asset_key, day, rows[-1]["sequence"])
 
 
 TIME = st.integers(0, 4 * 24 * 4 - 1).map(lambda quarter: START + quarter * 15 * MINUTE_US)
@@ -170,7 +171,7 @@ class TestFolding:
     async def _fold_on(self, connection: Any, asset_key: int) -> None:
         async with connection.transaction():
             await store.try_fold_lock(connection, asset_key)
-            await folding.fold(connection, asset_key, date_of(day_number(START)), 1_000_000)
+            await day_folding.fold(connection, asset_key, date_of(day_number(START)), 1_000_000)
 
     async def test_is_done_by_one_replica_at_a_time(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
@@ -182,9 +183,11 @@ class TestFolding:
     async def test_plans_closed_days_at_once_and_open_ones_when_busy(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
         await write(pool, asset_key, [("x", START, 1.0)])
-        waiting = [day for day in await folding.pending(pool, settle=NOW, most=10_000) if day.asset_key == asset_key]
+        waiting = [
+            day for day in await day_folding.pending(pool, settle=NOW, most=10_000) if day.asset_key == asset_key
+        ]
         assert [day.is_closed for day in waiting] == [True]
-        assert not [day for day in await folding.pending(pool, most=10_000) if day.asset_key == asset_key]
+        assert not [day for day in await day_folding.pending(pool, most=10_000) if day.asset_key == asset_key]
 
     async def test_never_makes_a_reader_miss_what_was_committed_nor_a_writer_wait(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)

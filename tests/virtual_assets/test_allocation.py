@@ -11,7 +11,7 @@ from tests.virtual_assets.conftest import new_asset, register, tomorrow, wire
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.ledger import (
+from gridloom.virtual_assets.backing.ledger import (
     NOTHING,
     Available,
     Capacity,
@@ -22,7 +22,7 @@ from gridloom.virtual_assets.ledger import (
     promise,
     weighed_anew,
 )
-from gridloom.virtual_assets.trajectory import Efficiency
+from gridloom.virtual_assets.model import Efficiency
 
 DAY = timedelta(days=1)
 

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gridloom.kernel.ids import BlockID
-from gridloom.virtual_assets.availability import Availability
-from gridloom.virtual_assets.blocks import (
+from gridloom.virtual_assets.backing.availability import Availability
+from gridloom.virtual_assets.blocks.carving import _squeezed
+from gridloom.virtual_assets.blocks.slicing import (
     NothingToJoin,
     NoWholesalePower,
     carve,
     first_overcommitment,
     give_back,
 )
-from gridloom.virtual_assets.carving import _squeezed
 from gridloom.virtual_assets.model import Block, Market
 
 WHOLE = Block(BlockID(UUID(int=1)), 0, 0, 100, Market.WHOLESALE, 1000.0, 800.0)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from gridloom.virtual_assets.grid import first_period, period_number
-from gridloom.virtual_assets.trajectory import Efficiency, energy_trajectory_kwh, tolerance_kwh
+from gridloom.virtual_assets.model import Efficiency
+from gridloom.virtual_assets.schedule.trajectory import energy_trajectory_kwh, tolerance_kwh
 
 WRITERS = 16
 ROUNDS = 8

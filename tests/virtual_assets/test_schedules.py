@@ -6,7 +6,8 @@ import pytest
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.edge.paging import encode_cursor
-from gridloom.virtual_assets.rules import first_open_period, wire_time
+from gridloom.virtual_assets.grid import wire_time
+from gridloom.virtual_assets.schedule.rules import first_open_period
 
 
 def problem(answer, status, kind):

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from gridloom.virtual_assets.trajectory import (
+from gridloom.virtual_assets.model import Efficiency
+from gridloom.virtual_assets.schedule.trajectory import (
     DaySummaries,
-    Efficiency,
     energy_trajectory_kwh,
     first_excess,
     suspicious_days,

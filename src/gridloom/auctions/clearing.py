@@ -15,10 +15,9 @@ from gridloom.identity.permissions import Permission
 from gridloom.jobs import JobRun, cancel, enqueue, job
 from gridloom.kernel.ids import AuctionID, PhysicalAssetID
 from gridloom.kernel.problem import Problem
-from gridloom.virtual_assets.allocation import allocate
-from gridloom.virtual_assets.model import PLATFORM, AssetTerms
+from gridloom.virtual_assets.backing.allocation import allocate
+from gridloom.virtual_assets.model import PLATFORM, AssetTerms, Efficiency
 from gridloom.virtual_assets.model import BackingShare as AssetBacking
-from gridloom.virtual_assets.trajectory import Efficiency
 
 OPENING = "auction.open"
 CLEARING = "auction.clear"

@@ -11,7 +11,7 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType
 
 from gridloom.auctions import bid_store, clearing, store
-from gridloom.auctions.desk import BidDesk
+from gridloom.auctions.bid_batching import BidBatcher
 from gridloom.auctions.model import Auction, AuctionState, BackingShare, Item
 from gridloom.auctions.rules import (
     AuctionFrozen,
@@ -210,7 +210,7 @@ async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
         entry=entry_of(call, 201),
     )
     if call.retry is None:
-        placed = await call.resources[BidDesk].place(offer)
+        placed = await call.resources[BidBatcher].place(offer)
     else:  # its answer is kept in the same transaction
         [placed] = await bid_store.place_bids(await call.begin(), [offer])
     call.audit_is_recorded()

@@ -168,3 +168,6 @@ class Series:
 
 
 EMPTY: Final = Series(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
+
+LATEST: Final = np.dtype([("time", "<i8"), ("value", "<f8")])
+"""How a head keeps the last point of each signal."""

@@ -9,9 +9,9 @@ from datetime import timedelta
 from gridloom.database.listen import Listener
 from gridloom.edge.dispatch import Edge
 from gridloom.monitoring.dictionaries import Dictionaries
-from gridloom.monitoring.receiving import Reception
-from gridloom.monitoring.stream import TelemetryHub
-from gridloom.monitoring.upkeep import Retention
+from gridloom.monitoring.folding.jobs import Retention
+from gridloom.monitoring.reading.stream import TelemetryHub
+from gridloom.monitoring.receiving.reception import Reception
 from gridloom.settings import Settings
 
 

@@ -24,16 +24,17 @@ from gridloom.edge import (
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, TooManyRequests
 from gridloom.kernel.window import Window
-from gridloom.monitoring import rendering, segments, store
-from gridloom.monitoring.aggregation import Aggregation
-from gridloom.monitoring.columns import TooManyPoints
+from gridloom.monitoring import segments, store
 from gridloom.monitoring.dictionaries import Dictionaries, ids_of_asset
-from gridloom.monitoring.latest import point_of, unpack
 from gridloom.monitoring.model import EARLIEST_US, LATEST_US, STANDARD_SIGNALS, instant_of, microseconds, signal_type
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
-from gridloom.monitoring.receiving import Reception, receive, refusals_of, write
-from gridloom.monitoring.stream import MOST_STREAMS, TelemetryHub, place_of, stream_points
-from gridloom.monitoring.summing import sum_signals
+from gridloom.monitoring.reading import rendering
+from gridloom.monitoring.reading.aggregation import Aggregation
+from gridloom.monitoring.reading.latest import point_of, unpack
+from gridloom.monitoring.reading.stream import MOST_STREAMS, TelemetryHub, place_of, stream_points
+from gridloom.monitoring.reading.summing import sum_signals
+from gridloom.monitoring.receiving.columns import TooManyPoints
+from gridloom.monitoring.receiving.reception import Reception, receive, refusals_of, write
 from gridloom.monitoring.views import (
     MANY_ASSETS_BODY,
     ONE_ASSET_BODY,

@@ -10,8 +10,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Instant, QueryParameters, View
 from gridloom.kernel.resolution import Resolution
-from gridloom.monitoring.aggregation import Aggregation
 from gridloom.monitoring.model import Reason, SignalKind
+from gridloom.monitoring.reading.aggregation import Aggregation
 
 SignalName = Annotated[
     str, Meta(pattern=r"^[a-z0-9_.]{1,64}(?!\n)$", description="A signal's name", examples=["state_of_charge"])

@@ -10,7 +10,7 @@ from gridloom.settlements import store
 from gridloom.settlements.market_days import PERIOD_S, day_edges_s, day_numbers_at, day_of_number, period_counts
 from gridloom.settlements.measures import POSITION, Source, positions_of
 from gridloom.settlements.sheets import decode_sheets
-from gridloom.virtual_assets.activations import Activated
+from gridloom.virtual_assets.energy.activations import Activated
 
 _UPWARD = POSITION["afrr_pos_volume_mwh"] - positions_of(Source.AFRR_ENERGY).start
 

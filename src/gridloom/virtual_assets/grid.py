@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import PERIOD, market_day_window
 from gridloom.kernel.window import Window
 
@@ -81,3 +82,7 @@ def window_periods(window: Window) -> tuple[int, int]:
 
 def length(first: int, end: int) -> timedelta:
     return (end - first) * PERIOD
+
+
+def wire_time(period: int) -> str:
+    return written(period_start(period))

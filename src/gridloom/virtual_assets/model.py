@@ -10,8 +10,13 @@ from uuid import UUID
 
 from gridloom.kernel.ids import AuctionID, BlockID, OrganisationID, PhysicalAssetID, PortfolioID, VirtualAssetID
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.grid import day_of, days_of, first_period, period_start, window_periods
-from gridloom.virtual_assets.trajectory import Efficiency
+from gridloom.virtual_assets.grid import (
+    day_of,
+    days_of,
+    first_period,
+    period_start,
+    window_periods,
+)
 
 DEFAULT_GATE_CLOSURE_S: Final = 480
 DEFAULT_FINAL_SOC_TOLERANCE: Final = 0.01
@@ -86,6 +91,14 @@ class Promise:
     charge_kw: float
     discharge_kw: float
     energy_kwh: float
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """What reaches the store of a kWh taken from the grid, and what reaches the grid of a kWh taken from the store."""
+
+    charge: float
+    discharge: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +184,6 @@ class Author:
 
 
 PLATFORM: Final = Author("PLATFORM", None)
-
-
-@dataclass(frozen=True, slots=True)
-class Portfolio:
-    """Virtual assets that an organisation looks at together; an asset is in one at most."""
-
-    id: PortfolioID
-    organisation_id: OrganisationID
-    name: str
-    version: int
-    created_at: datetime
-    virtual_asset_ids: tuple[VirtualAssetID, ...]
 
 
 @dataclass(frozen=True, slots=True)

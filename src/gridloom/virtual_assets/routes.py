@@ -1,20 +1,27 @@
-"""HTTP for virtual assets and portfolios."""
+"""HTTP for virtual assets: listing, reading, and allocating one directly."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
-from gridloom.database.pool import Database, snapshot
-from gridloom.edge import Answer, Call, Caller, Page, operation
+from gridloom.database.pool import snapshot
+from gridloom.edge import Answer, Call, Page, operation
 from gridloom.identity.reach import asset_reach, organisation_reach
 from gridloom.kernel.ids import PhysicalAssetID, PortfolioID
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets import portfolio_store, store
-from gridloom.virtual_assets.allocation import BackingAssetInactive, CapacityTaken, UnknownBackingAsset, allocate
-from gridloom.virtual_assets.model import AssetTerms, Author, BackingShare, VirtualAsset
-from gridloom.virtual_assets.rules import SharesNotWhole, check_rated, check_shares, check_window
-from gridloom.virtual_assets.trajectory import Efficiency
+from gridloom.virtual_assets import store
+from gridloom.virtual_assets.asset_lookup import ASSETS, TAG, author_of, etag_of, known_asset
+from gridloom.virtual_assets.backing.allocation import (
+    BackingAssetInactive,
+    CapacityTaken,
+    UnknownBackingAsset,
+    allocate,
+)
+from gridloom.virtual_assets.backing.rules import SharesNotWhole, check_shares
+from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency
+from gridloom.virtual_assets.portfolios import store as portfolio_store
+from gridloom.virtual_assets.rules import check_rated, check_window
 from gridloom.virtual_assets.views import asset_views
 from gridloom.virtual_assets.wire import (
     NewVirtualAsset,
@@ -22,28 +29,12 @@ from gridloom.virtual_assets.wire import (
     VirtualAssetView,
 )
 
-TAG = "Virtual assets"
-ASSETS = "/organisations/{organisationID}/virtual-assets"
-
 
 class UnknownPortfolio(Problem):
     """A virtual asset can be put into a portfolio of its own organisation only."""
 
     status = 422
     title = "The organisation has no such portfolio"
-
-
-def author_of(call: Call) -> Author:
-    return Author(call.caller.kind, call.caller.id)
-
-
-async def known_asset(db: Database, caller: Caller, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
-    """The asset, if it is one of the organisation's and the caller may look at that organisation."""
-    owner = await organisation_reach(db, caller, organisation_id)
-    asset = await store.read_asset(db, owner, virtual_asset_id)
-    if asset is None:
-        raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
-    return asset
 
 
 @operation("GET", ASSETS, summary="List virtual assets", tag=TAG, access="Read:virtual-assets")
@@ -120,11 +111,6 @@ def _terms(body: NewVirtualAsset) -> AssetTerms:
         initial_soc=body.initial_state_of_charge_percentage / 100,
         final_soc_tolerance=body.final_soc_tolerance,
     )
-
-
-def etag_of(asset: VirtualAsset) -> str:
-    """All blocks of an asset share one store, so one version stands for the asset and each of its blocks."""
-    return f"{asset.key}-{asset.version}"
 
 
 @operation("GET", ASSETS + "/{virtualAssetID}", summary="Read a virtual asset", tag=TAG, access="Read:virtual-assets")

@@ -1,8 +1,8 @@
-"""Virtual assets, their blocks, backing and portfolios in PostgreSQL."""
+"""Virtual assets and what backs them in PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -11,7 +11,6 @@ import asyncpg
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import (
     AuctionID,
-    BlockID,
     OrganisationID,
     PhysicalAssetID,
     PortfolioID,
@@ -21,12 +20,10 @@ from gridloom.kernel.window import Window
 from gridloom.virtual_assets.model import (
     AssetTerms,
     BackingShare,
-    Block,
-    Market,
+    Efficiency,
     Promise,
     VirtualAsset,
 )
-from gridloom.virtual_assets.trajectory import Efficiency
 
 _ASSET = """
   select a.key, a.id, v.organisation_id, v.portfolio_id, v.name, v.start_at, v.end_at, v.delivery_zone, v.eic_code,
@@ -215,111 +212,6 @@ async def read_assets_backed_by(db: Database, physical_asset_key: int, window: W
         window.end,
     )
     return [_asset(row) for row in rows]
-
-
-# --- blocks --------------------------------------------------------------------------------------------------------
-
-
-async def read_blocks(db: Database, key: int, version: int | None = None) -> list[Block]:
-    """The blocks that stand, or stood at a version, in the order of time."""
-    rows = await db.fetch(
-        """select id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
-           where asset_key = $1 and since_version <= $2 and (until_version is null or until_version > $2)
-           order by first_period, lane"""
-        if version is not None
-        else """select id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
-                where asset_key = $1 and until_version is null order by first_period, lane""",
-        *((key,) if version is None else (key, version)),
-    )
-    return [_block(row) for row in rows]
-
-
-async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]) -> dict[int, list[Block]]:
-    """The blocks that stood at each of these versions."""
-    blocks: dict[int, list[Block]] = {version: [] for version in versions}
-    for row in await db.fetch(
-        """select v.version, b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw
-           from unnest($2::int[]) v(version) join virtual_block b
-             on b.asset_key = $1 and b.since_version <= v.version
-                and (b.until_version is null or b.until_version > v.version)
-           order by v.version, b.first_period, b.lane""",
-        key,
-        list(versions),
-    ):
-        blocks[row["version"]].append(_block(row))
-    return blocks
-
-
-async def read_blocks_of(db: Database, keys: Sequence[int]) -> dict[int, list[Block]]:
-    blocks: dict[int, list[Block]] = {key: [] for key in keys}
-    for row in await db.fetch(
-        """select asset_key, id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
-           where asset_key = any($1::int[]) and until_version is null order by asset_key, first_period, lane""",
-        list(keys),
-    ):
-        blocks[row["asset_key"]].append(_block(row))
-    return blocks
-
-
-async def read_block(db: Database, key: int, block_id: UUID, version: int | None = None) -> Block | None:
-    row = await db.fetchrow(
-        """select id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
-           where asset_key = $1 and id = $2
-             and case when $3::int is null then until_version is null
-                 else since_version <= $3 and (until_version is null or until_version > $3) end""",
-        key,
-        block_id,
-        version,
-    )
-    return None if row is None else _block(row)
-
-
-async def read_block_and_now(db: Database, key: int, block_id: UUID) -> tuple[Block | None, datetime]:
-    """The block, and the platform's clock in the same statement."""
-    row = await db.fetchrow(
-        """select b.*, n.now from (select platform_now() as now) n left join virtual_block b
-             on b.asset_key = $1 and b.id = $2 and b.until_version is null""",
-        key,
-        block_id,
-    )
-    assert row is not None
-    return None if row["id"] is None else _block(row), row["now"]
-
-
-def _block(row: asyncpg.Record) -> Block:
-    return Block(
-        BlockID(row["id"]),
-        row["lane"],
-        row["first_period"],
-        row["end_period"],
-        Market(row["market"]),
-        row["charge_kw"],
-        row["discharge_kw"],
-    )
-
-
-async def replace_blocks(db: Database, key: int, version: int, before: Iterable[Block], after: Iterable[Block]) -> None:
-    """End what no longer stands as it was, and add what stands from this version on."""
-    before, after = set(before), set(after)
-    await db.execute(
-        """update virtual_block set until_version = $3
-           where asset_key = $1 and id = any($2::uuid[]) and until_version is null""",
-        key,
-        [block.id for block in before - after],
-        version,
-    )
-    await db.executemany(
-        """insert into virtual_block
-             (asset_key, id, since_version, lane, first_period, end_period, market, charge_kw, discharge_kw)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
-        [
-            (key, b.id, version, b.lane, b.first, b.end, b.market.value, b.charge_kw, b.discharge_kw)
-            for b in after - before
-        ],
-    )
-
-
-# --- backing -------------------------------------------------------------------------------------------------------
 
 
 async def _insert_promises(db: Database, key: int, promises: Sequence[Promise]) -> None:

@@ -6,14 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
+import numpy as np
+import orjson
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from gridloom.edge import JSON, Stream
-from gridloom.edge.tabular import TIME, points_json, stream_table
+from gridloom.edge.tabular import TIME, points_json, stream_table, time_texts
 from gridloom.edge.wire import to_json
-from gridloom.virtual_assets.grid import Floats
-from gridloom.virtual_assets.model import Block
-from gridloom.virtual_assets.views import CAPACITY_COLUMNS, block_view_without_series, period_times, rows_json
+from gridloom.virtual_assets.grid import Floats, utc_milliseconds
 
 STREAMED_FROM_PERIODS: Final = 3000
 """A month: what is longer leaves in slices."""
@@ -39,7 +40,7 @@ def streamed_points(first: int, values: Floats, name: str) -> Stream:
     """One series as `[{"time": …, <name>: …}, …]`."""
 
     async def chunks() -> AsyncIterator[bytes]:
-        async for chunk in _list(first, {name: values}):
+        async for chunk in list_json(first, {name: values}):
             yield chunk
 
     return Stream(chunks(), JSON)
@@ -52,29 +53,14 @@ def streamed_data(meta_data: object, first: int, series: Mapping[str, Floats]) -
         yield b'{"metaData":' + to_json(meta_data) + b',"data":{'
         for place, (name, values) in enumerate(series.items()):
             yield (b"," if place else b"") + to_json(name) + b":"
-            async for chunk in _list(first, {"value": values}):
+            async for chunk in list_json(first, {"value": values}):
                 yield chunk
         yield b"}}"
 
     return Stream(chunks(), JSON)
 
 
-def streamed_block(block: Block, first: int, columns: Mapping[str, Floats]) -> Stream:
-    """A block with its schedule and capacity over a long window."""
-
-    async def chunks() -> AsyncIterator[bytes]:
-        yield to_json(block_view_without_series(block))[:-1] + b',"schedule":'
-        async for chunk in _list(first, {"power": columns["power"]}):
-            yield chunk
-        yield b',"powerCapacity":'
-        async for chunk in _list(first, {name: columns[name] for name in CAPACITY_COLUMNS}):
-            yield chunk
-        yield b"}"
-
-    return Stream(chunks(), JSON)
-
-
-async def _list(first: int, columns: Mapping[str, Floats]) -> AsyncIterator[bytes]:
+async def list_json(first: int, columns: Mapping[str, Floats]) -> AsyncIterator[bytes]:
     count = len(next(iter(columns.values())))
     yield b"["
     for low in range(0, count, SLICE):
@@ -91,3 +77,20 @@ def _slice_json(first: int, end: int, columns: Mapping[str, Floats]) -> bytes:
         ((name, values),) = columns.items()
         return points_json(times, values, name=name)
     return rows_json(times, columns)
+
+
+def period_times(first: int, end: int) -> NDArray[np.datetime64]:
+    return utc_milliseconds(first, max(first, end)).view("datetime64[ms]")
+
+
+def rows_json(times: NDArray[np.datetime64], columns: Mapping[str, Floats]) -> bytes:
+    """`[{"time": …, <column>: …}, …]`, column by column."""
+    if len(times) == 0:
+        return b"[]"
+    texts = [
+        orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY).decode()[1:-1].split(",")
+        for values in columns.values()
+    ]
+    shape = '{{"time":"{}",' + ",".join(f'"{name}":{{}}' for name in columns) + "}}"
+    rows = map(shape.format, time_texts(times).tolist(), *texts)
+    return f"[{','.join(rows)}]".encode()

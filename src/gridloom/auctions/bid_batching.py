@@ -1,0 +1,75 @@
+"""Where bids queue in each process: those of one auction that come together are placed together, in their order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from gridloom.auctions.bid_store import Offer, Placed, place_bids
+from gridloom.database.pool import Pool
+from gridloom.edge.dispatch import Edge
+from gridloom.settings import Settings
+
+MOST_AT_ONCE = 200
+
+_Waiting = list[tuple[Offer, asyncio.Future[Placed]]]
+
+
+class BidBatcher:
+    """One statement an auction at a time, with all bids that have queued since the last one.
+
+    So a rush on one auction takes one connection of the pool instead of all of them, and many bids share one commit.
+    The auction's lock still gives every bid its place, whichever process it comes from.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._queues: dict[UUID, _Waiting] = {}
+        """The auctions for which a statement is under way, with the bids that wait for the next one."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def place(self, offer: Offer) -> Placed:
+        queue = self._queues.get(offer.auction_id)
+        if queue is not None:
+            answer: asyncio.Future[Placed] = asyncio.get_running_loop().create_future()
+            queue.append((offer, answer))
+            return await answer
+        self._queues[offer.auction_id] = []
+        try:
+            [placed] = await place_bids(self._pool, [offer])
+            return placed
+        finally:
+            self._go_on(offer.auction_id)
+
+    def _go_on(self, auction_id: UUID) -> None:
+        if not self._queues[auction_id]:
+            del self._queues[auction_id]
+            return
+        task = asyncio.create_task(self._place_queued(auction_id), name="bid batch")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _place_queued(self, auction_id: UUID) -> None:
+        queue = self._queues[auction_id]
+        batch, self._queues[auction_id] = queue[:MOST_AT_ONCE], queue[MOST_AT_ONCE:]
+        try:
+            outcomes = await place_bids(self._pool, [offer for offer, _ in batch])
+            for (_, answer), placed in zip(batch, outcomes, strict=True):
+                if not answer.done():
+                    answer.set_result(placed)
+        except BaseException as error:
+            for _, answer in batch:
+                if not answer.done():
+                    answer.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self._go_on(auction_id)
+
+
+@asynccontextmanager
+async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    edge.resources.add(BidBatcher(edge.pool))
+    yield

@@ -1,0 +1,125 @@
+"""What each process keeps running beside the requests, and how readiness sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+
+import asyncpg
+
+from gridloom import edge_retention as _edge_retention  # noqa: F401  # declares a job
+from gridloom.database.listen import Listener
+from gridloom.edge.dispatch import Edge
+from gridloom.events import retention as _retention  # noqa: F401  # declares a job
+from gridloom.events.hub import EventHub
+from gridloom.events.sequencer import Sequencer
+from gridloom.health import Check, HealthChecks
+from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
+from gridloom.jobs import JobRunner
+from gridloom.jobs import store as job_store
+from gridloom.settings import Settings
+from gridloom.signals import END_STREAMS
+from gridloom.webhooks import retention as _webhook_retention  # noqa: F401  # declares a job
+from gridloom.webhooks import store as webhook_store
+from gridloom.webhooks.addresses import AddressRules
+from gridloom.webhooks.calling import Caller
+from gridloom.webhooks.dispatcher import Dispatcher
+from gridloom.webhooks.signing import Seal
+
+Resident = Callable[[Edge, Settings], AbstractAsyncContextManager[None]]
+
+LATE_S = 60.0
+"""A job that has waited this long for a runner means that the runners cannot keep up."""
+SHOWN_FOR = timedelta(days=7)
+"""How long readiness mentions a webhook that was disabled because it could not be delivered."""
+
+
+@asynccontextmanager
+async def end_streams_when_told(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    loop = asyncio.get_running_loop()
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+        yield
+        return
+    loop.add_signal_handler(END_STREAMS, edge.stopping.set)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(END_STREAMS)
+
+
+@asynccontextmanager
+async def run_jobs(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    runner = JobRunner(edge.pool)
+    runner.attach(edge.resources[Listener])
+
+    async def check_job_runner(pool: asyncpg.Pool) -> Check:
+        if not runner.alive():
+            return Check(name="job runner", status="DOWN", detail="has stopped")
+        health = await job_store.health(pool)
+        detail = f"{health.dead} dead, {health.failing} failing, {health.overdue_s:.0f} s late"
+        if health.troubled_kinds:
+            kinds = ", ".join(health.troubled_kinds)
+            detail += f"; {health.dead + health.stuck} in need of attention ({kinds}): `gridloom jobs` says why"
+        is_well = not health.troubled_kinds and health.overdue_s < LATE_S
+        return Check(name="job runner", status="OK" if is_well else "DEGRADED", detail=detail)
+
+    edge.resources[HealthChecks].checks.append(check_job_runner)
+    await runner.start()
+    try:
+        yield
+    finally:
+        await runner.stop()
+
+
+@asynccontextmanager
+async def sequence_events(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    sequencer = Sequencer(edge.pool)
+
+    async def check_event_sequencer(pool: asyncpg.Pool) -> Check:
+        if not sequencer.alive():
+            return Check(name="event sequencer", status="DOWN", detail="has stopped")
+        return Check(name="event sequencer", status="OK", detail="running")
+
+    edge.resources[HealthChecks].checks.append(check_event_sequencer)
+    await sequencer.start()
+    try:
+        yield
+    finally:
+        await sequencer.stop()
+
+
+@asynccontextmanager
+async def stream_events(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    hub, listener = EventHub(edge.pool), edge.resources[Listener]
+    hub.attach(listener)
+    listener.subscribe(RIGHTS_CHANGED, lambda _payload: hub.rights_changed())
+    edge.resources.add(hub)
+    yield
+
+
+@asynccontextmanager
+async def deliver_webhooks(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    rules, seal = AddressRules(is_sandbox=settings.environment == "sandbox"), Seal(settings.secrets_key)
+    for resource in (rules, seal):
+        edge.resources.add(resource)
+    caller = Caller(rules)
+    dispatcher = Dispatcher(edge.pool, caller, seal)
+    dispatcher.attach(edge.resources[Listener])
+
+    async def check_webhooks(pool: asyncpg.Pool) -> Check:
+        if not dispatcher.alive():
+            return Check(name="webhooks", status="DOWN", detail="the dispatcher has stopped")
+        disabled = await webhook_store.disabled_since(pool, SHOWN_FOR)
+        detail = f"{len(disabled)} disabled in the last week after failing for three days"
+        return Check(name="webhooks", status="DEGRADED" if disabled else "OK", detail=detail)
+
+    edge.resources[HealthChecks].checks.append(check_webhooks)
+    await dispatcher.start()
+    try:
+        yield
+    finally:
+        await dispatcher.stop()
+        await caller.close()

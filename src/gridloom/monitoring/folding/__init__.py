@@ -1,0 +1,1 @@
+"""Segments folded into day chunks, and old chunks forgotten."""

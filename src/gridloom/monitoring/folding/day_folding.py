@@ -1,0 +1,107 @@
+"""Folding segments into day chunks: in one transaction, by any replica, without a writer or reader noticing.
+
+Removing the segments and writing what replaces them commit together. Killed before, nothing has happened; after, all of
+it. Writers only ever add segments, so nobody waits for anybody but one folder of an asset for another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.monitoring import codec, segments, store
+from gridloom.monitoring.folding.rules import BUSY_POINTS, BUSY_SEGMENTS, CLOSED_FOR, SETTLE, Fold, Join, plan
+from gridloom.monitoring.model import Series
+from gridloom.monitoring.segments import Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What one step moved."""
+
+    segments: int
+    points: int
+    bytes: int
+
+
+async def step(db: Database, pending: store.Pending) -> Folded | None:
+    """Do what the rules plan for one asset and day, in the transaction of `db`; None if there is nothing, or another
+    replica is at it."""
+    todo = plan(pending.sequences, pending.points, is_closed=pending.is_closed)
+    if todo is None or not await store.try_fold_lock(db, pending.asset_key):
+        return None
+    match todo:
+        case Join(first_sequence, last_sequence):
+            return await join(db, pending.asset_key, pending.day, first_sequence, last_sequence)
+        case Fold(last_sequence):
+            return await fold(db, pending.asset_key, pending.day, last_sequence)
+
+
+async def fold(db: Database, asset_key: int, day: date, last_sequence: int) -> Folded | None:
+    """Lay the day's segments, up to a sequence, over its chunks."""
+    taken = await store.take_segments(db, asset_key, day, 0, last_sequence)
+    if not taken:
+        return None
+    hot = await asyncio.to_thread(_joined, taken)
+    cold = await store.chunks_on(db, asset_key, hot.signal_ids.tolist(), day)
+    chunks = await asyncio.to_thread(_chunks, hot, cold)
+    await store.put_chunks(db, asset_key, day, chunks)
+    return Folded(len(taken), len(hot), sum(len(chunk.body) for chunk in chunks))
+
+
+async def join(db: Database, asset_key: int, day: date, first_sequence: int, last_sequence: int) -> Folded | None:
+    """Make one segment of several that follow each other; it takes the place of the last."""
+    taken = await store.take_segments(db, asset_key, day, first_sequence, last_sequence)
+    if not taken:
+        return None
+    columns = await asyncio.to_thread(_joined, taken)
+    body = await asyncio.to_thread(segments.encode, columns)
+    joined = store.NewSegment(asset_key, taken[-1].sequence, day, len(columns), body)
+    await store.put_segment(db, joined, SETTLE)
+    return Folded(len(taken), len(columns), len(body))
+
+
+async def pending(
+    db: Database,
+    *,
+    settle: timedelta = SETTLE,
+    closed_for: timedelta = CLOSED_FOR,
+    most: int = 100,
+    asset_key: int | None = None,
+) -> list[store.Pending]:
+    """What waits to be folded, of one asset or of all; the oldest first."""
+    return await store.pending(db, settle, closed_for, BUSY_SEGMENTS, BUSY_POINTS, most, asset_key)
+
+
+def _joined(taken: list[store.StoredSegment]) -> Columns:
+    return segments.join(segments.decode(segment.body) for segment in taken)
+
+
+def _chunks(hot: Columns, cold: dict[int, bytes]) -> list[store.NewChunk]:
+    return [
+        chunk_of(signal_id, segments.overlay((Series(*codec.decode(cold[signal_id])), series)))
+        if signal_id in cold
+        else chunk_of(signal_id, series)
+        for signal_id, series in hot.series()
+    ]
+
+
+def chunk_of(signal_id: int, series: Series) -> store.NewChunk:
+    times, values = series.times, series.values
+    return store.NewChunk(
+        signal_id=signal_id,
+        points=len(times),
+        first_us=int(times[0]),
+        last_us=int(times[-1]),
+        first_value=float(values[0]),
+        last_value=float(values[-1]),
+        lowest=float(values.min()),
+        highest=float(values.max()),
+        # Summed as a bucket sums, so that a day says the same from its summary and from its points.
+        total=float(np.add.reduceat(values, [0])[0]),
+        body=codec.encode(times, values, cold=True),
+    )

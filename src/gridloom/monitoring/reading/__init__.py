@@ -1,0 +1,1 @@
+"""Series on their way out: assembled, aggregated, rendered, streamed."""

@@ -1,0 +1,158 @@
+"""Series as the answer that was asked for, made while it is sent, so that memory stays flat."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from gridloom.database.pool import Database
+from gridloom.edge import JSON, Content, Stream, to_json
+from gridloom.edge.tabular import TIME, points_json, stream_table
+from gridloom.kernel.resolution import Resolution
+from gridloom.monitoring.market_days import DAY_US
+from gridloom.monitoring.model import Series, signal_type
+from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
+from gridloom.monitoring.reading.aggregation import HOLD, Aggregation, aggregate
+from gridloom.monitoring.reading.series import read, read_in_steps
+from gridloom.monitoring.reading.summaries import daily
+from gridloom.monitoring.views import DataPointMeta
+
+T = TypeVar("T")
+
+_SIGNAL = pa.dictionary(pa.int16(), pa.string())
+_SERIES_DAYS_AT_ONCE = 32
+"""So many days of signals are read in one go without a look at how dense they are."""
+_CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What of an asset is to be read; a signal without an id has no points."""
+
+    asset_key: int
+    signals: Mapping[str, int | None]
+    start_us: int
+    end_us: int
+    resolution: Resolution
+    aggregation: Aggregation
+
+    @property
+    def before(self) -> timedelta:
+        return HOLD if self.aggregation is Aggregation.TIME_WEIGHTED_AVG else timedelta()
+
+
+async def answer(db: Database, selection: Selection, media_type: str, file_name: str) -> Content | Stream:
+    """Short answers whole, long ones as a stream of which the first piece is there already: what fails at once is
+    answered as the problem it is."""
+    if media_type == JSON:
+        chunks = _json(pieces(db, selection), selection)
+        first, second = await anext(chunks), await anext(chunks, None)
+        return Content(first, JSON) if second is None else Stream(_after((first, second), chunks), JSON)
+    rest = pieces(db, selection)
+    begun = [piece] if (piece := await anext(rest, None)) is not None else []
+    names = pa.array(list(selection.signals), pa.string())
+    signal = pa.string() if media_type == "text/csv" else _SIGNAL
+    schema = pa.schema([("signal", signal), ("time", TIME), ("value", pa.float64())])
+
+    async def batches() -> AsyncIterator[pa.RecordBatch]:
+        places = {name: place for place, name in enumerate(selection.signals)}
+        async for name, series in _after(begun, rest):
+            if len(series):
+                codes = pa.DictionaryArray.from_arrays(pa.array(np.full(len(series), places[name], np.int16)), names)
+                times = pa.array(series.times // 1000).view(TIME)
+                yield pa.record_batch([codes.cast(signal), times, pa.array(series.values)], schema=schema)
+
+    return stream_table(media_type, schema, batches(), file_name=file_name)
+
+
+async def _after(first: Iterable[T], rest: AsyncIterator[T]) -> AsyncIterator[T]:
+    for item in first:
+        yield item
+    async for item in rest:
+        yield item
+
+
+async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str, Series]]:
+    """Signal after signal, each in the order of time; a signal may come in several pieces, and comes at least once."""
+    start_us, end_us, before = selection.start_us, selection.end_us, selection.before
+    known = {name: signal_id for name, signal_id in selection.signals.items() if signal_id is not None}
+    if selection.resolution is Resolution.DAY and selection.aggregation is not Aggregation.TIME_WEIGHTED_AVG:
+        for name, signal_id in selection.signals.items():
+            if signal_id is None:
+                yield name, _nothing()
+                continue
+            async for series in daily(db, selection.asset_key, signal_id, start_us, end_us, selection.aggregation):
+                yield name, series
+        return
+    if len(known) * (end_us - start_us) <= _SERIES_DAYS_AT_ONCE * DAY_US:
+        early_us = start_us - before // timedelta(microseconds=1)
+        found = await read(db, selection.asset_key, list(known.values()), early_us, end_us) if known else {}
+        for name, signal_id in selection.signals.items():
+            if signal_id is None:
+                yield name, _nothing()
+                continue
+            yield name, await _cut(found[signal_id], selection, start_us, end_us)
+        return
+    for name, signal_id in selection.signals.items():
+        if signal_id is None:
+            yield name, _nothing()
+            continue
+        steps = read_in_steps(db, selection.asset_key, signal_id, start_us, end_us, before=before)
+        async for first_us, stop_us, series in steps:
+            yield name, await _cut(series, selection, first_us, stop_us)
+
+
+async def _cut(series: Series, selection: Selection, start_us: int, end_us: int) -> Series:
+    return await off_loop(
+        len(series) > HEAVY_POINTS,
+        aggregate,
+        series,
+        selection.resolution,
+        selection.aggregation,
+        start_us,
+        end_us,
+    )
+
+
+def _nothing() -> Series:
+    return Series(np.empty(0, dtype=np.int64), np.empty(0))
+
+
+async def _json(found: AsyncIterator[tuple[str, Series]], selection: Selection) -> AsyncIterator[bytes]:
+    is_raw = selection.resolution is Resolution.RAW
+    meta = [
+        DataPointMeta(
+            data_point_name=name,
+            unit="" if selection.aggregation is Aggregation.COUNT and not is_raw else signal_type(name).unit,
+            resolution=selection.resolution,
+            aggregation=None if is_raw else selection.aggregation,
+            description=signal_type(name).description,
+        )
+        for name in selection.signals
+    ]
+    opened: str | None = None
+    waiting = [b'{"metaData":' + to_json(meta) + b',"data":{']
+    is_first_point = True
+    async for name, series in found:
+        if name != opened:
+            waiting.append((b"" if opened is None else b"],") + to_json(name) + b":[")
+            opened, is_first_point = name, True
+        if len(series):
+            text = await off_loop(len(series) > HEAVY_POINTS // 10, _points, series)
+            waiting.append(text if is_first_point else b"," + text)
+            is_first_point = False
+        if sum(map(len, waiting)) > _CHUNK_BYTES:
+            yield b"".join(waiting)
+            waiting = []
+    waiting.append(b"}}" if opened is None else b"]}}")
+    yield b"".join(waiting)
+
+
+def _points(series: Series) -> bytes:
+    """The points of an array, without its brackets."""
+    return points_json((series.times // 1000).view("datetime64[ms]"), series.values)[1:-1]

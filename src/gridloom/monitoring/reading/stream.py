@@ -1,0 +1,155 @@
+"""New points as they are stored, to whoever follows an asset: server-sent events that can be resumed.
+
+An event is one request's points of one market day, as columns. Its id is the segment's place in the asset's order of
+writing, so whoever comes back with it is told exactly what was stored since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from uuid import UUID
+
+import asyncpg
+import orjson
+
+from gridloom.database.listen import Listener
+from gridloom.edge import Call, to_json
+from gridloom.edge.tabular import time_texts
+from gridloom.events.framing import HEARTBEAT
+from gridloom.identity.reach import asset_reach
+from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.monitoring import metrics, segments, store
+from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
+from gridloom.monitoring.reading.latest import latest_points
+
+HEARTBEAT_S = 15.0
+WATCHED_FOR = timedelta(seconds=90)
+RETRY_MS = 2000
+AT_ONCE = 64
+MOST_STREAMS = 2000
+"""Open streams of one process."""
+_ID = re.compile(r"(\d{1,18})-(\d{4}-\d\d-\d\d)")
+_FIRST_DAY = date(1970, 1, 1)
+
+
+class TelemetryHub:
+    """Wakes the streams of this process when a writer somewhere has notified."""
+
+    def __init__(self) -> None:
+        self._waiting: defaultdict[int, set[asyncio.Event]] = defaultdict(set)
+
+    def attach(self, listener: Listener) -> None:
+        listener.subscribe(store.CHANNEL, self._heard)
+
+    def _heard(self, payload: str | None) -> None:
+        """None: the connection is new, and anything may have happened."""
+        keys = list(self._waiting) if payload is None else [int(payload)]
+        for key in keys:
+            for event in self._waiting.get(key, ()):
+                event.set()
+
+    @property
+    def streams(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    @contextmanager
+    def follow(self, asset_key: int) -> Iterator[asyncio.Event]:
+        event = asyncio.Event()
+        self._waiting[asset_key].add(event)
+        metrics.STREAMS.inc()
+        try:
+            yield event
+        finally:
+            metrics.STREAMS.dec()
+            self._waiting[asset_key].discard(event)
+            if not self._waiting[asset_key]:
+                del self._waiting[asset_key]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where a reader stands in an asset's order of writing."""
+
+    sequence: int
+    day: date = date.max
+
+    def __str__(self) -> str:
+        return f"{self.sequence}-{self.day.isoformat()}"
+
+
+def place_of(text: str) -> Place:
+    found = _ID.fullmatch(text)
+    with suppress(ValueError):
+        if found is not None:
+            return Place(int(found[1]), date.fromisoformat(found[2]))
+    error = FieldError("header:Last-Event-ID", "is not the id of an event of this stream")
+    raise BadRequest("Last-Event-ID is not the id of an event of this stream.", errors=[error])
+
+
+async def stream_points(
+    call: Call, hub: TelemetryHub, asset_id: UUID, asset_key: int, wanted: frozenset[str] | None, place: Place | None
+) -> AsyncIterator[bytes]:
+    """Frames of what was stored after `place`, or from now on; the stream ends with the rights it rests on."""
+    with hub.follow(asset_key) as changed:
+        head = await store.watch(call.pool, asset_key, WATCHED_FOR)
+        names = _names(await store.signal_ids(call.pool, asset_key))
+        if place is None or place.sequence > head.sequence:
+            # Also a place of an earlier life of this asset's telemetry.
+            place = Place(head.sequence)
+            yield _frame(place, "latest", latest_points(head.latest, names, wanted))
+        elif not await store.is_complete_after(call.pool, asset_key, place.sequence):
+            # Some of what was missed is folded by now; the reader is told, and reads that span anew.
+            yield _frame(place, "gap", to_json({"after": str(place)}))
+        else:
+            yield b"retry: %d\n\n" % RETRY_MS
+        while True:
+            changed.clear()
+            try:
+                await call.still_signed_in()
+                await asset_reach(call.pool, call.caller, asset_id, "Read:monitoring")
+                found = await store.segments_after(call.pool, asset_key, place.sequence, place.day, AT_ONCE)
+                if found and any(not _known(segment, names) for segment in found):
+                    names = _names(await store.signal_ids(call.pool, asset_key))
+            except (Problem, OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+                return  # whoever comes back is told why, or goes on where this stream ended
+            for segment in found:
+                place = Place(segment.sequence, segment.day)
+                body = await off_loop(len(segment.body) > HEAVY_BYTES // 16, _columns, segment, names, wanted)
+                if body is not None:
+                    yield _frame(place, "datapoints", body)
+            if len(found) == AT_ONCE:
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), HEARTBEAT_S)
+                continue
+            yield HEARTBEAT
+            with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+                await store.watch(call.pool, asset_key, WATCHED_FOR)
+
+
+def _names(ids: dict[str, int]) -> dict[int, str]:
+    return {signal_id: name for name, signal_id in ids.items()}
+
+
+def _known(segment: store.StoredSegment, names: dict[int, str]) -> bool:
+    return all(signal_id in names for signal_id in segments.signal_ids(segment.body))
+
+
+def _columns(segment: store.StoredSegment, names: dict[int, str], wanted: frozenset[str] | None) -> bytes | None:
+    columns = {}
+    for signal_id, series in segments.decode(segment.body).series():
+        name = names[signal_id]
+        if wanted is None or name in wanted:
+            times = time_texts((series.times // 1000).view("datetime64[ms]"))
+            columns[name] = {"time": times.tolist(), "value": series.values.tolist()}
+    return orjson.dumps(columns) if columns else None
+
+
+def _frame(place: Place, kind: str, body: bytes) -> bytes:
+    return b"retry: %d\nid: %s\nevent: %s\ndata: %s\n\n" % (RETRY_MS, str(place).encode(), kind.encode(), body)

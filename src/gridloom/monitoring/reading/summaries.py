@@ -1,0 +1,85 @@
+"""Whole market days by what folding noted of them, so that a year of days is read without unpacking one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import assert_never
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.resolution import Resolution
+from gridloom.monitoring import segments, store
+from gridloom.monitoring.market_days import date_of, day_number, day_start, day_starts, number_of
+from gridloom.monitoring.model import EMPTY, Series
+from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
+from gridloom.monitoring.reading.aggregation import Aggregation, Summary, aggregate, summarise
+from gridloom.monitoring.reading.series import after_silence, assemble
+
+_DAYS_AT_ONCE = 400
+
+
+async def daily(
+    db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int, aggregation: Aggregation
+) -> AsyncIterator[Series]:
+    """A signal in market days, piece by piece; every aggregation but the one weighted by time."""
+    async for summaries, series, first_us, stop_us in _spans(db, asset_key, wanted_id, start_us, end_us):
+        cut = aggregate(series, Resolution.DAY, aggregation, first_us, stop_us)
+        if summaries:
+            starts = day_starts(np.array([number_of(summary.day) for summary in summaries], dtype=np.int64))
+            values = np.array([_value(summary, aggregation) for summary in summaries], dtype=np.float64)
+            order = np.argsort(starts)
+            cut = segments.overlay((cut, Series(starts[order], values[order])))
+        yield cut
+
+
+async def total(db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int) -> Summary | None:
+    """A signal over a span; None where it has no points."""
+    whole: Summary | None = None
+    async for summaries, series, first_us, stop_us in _spans(db, asset_key, wanted_id, start_us, end_us):
+        parts = [Summary(one.points, one.total, one.lowest, one.highest) for one in summaries]
+        rest = summarise(series.between(first_us, stop_us))
+        for part in (*parts, *(() if rest is None else (rest,))):
+            whole = part if whole is None else whole + part
+    return whole
+
+
+async def _spans(
+    db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int
+) -> AsyncIterator[tuple[Sequence[store.DaySummary], Series, int, int]]:
+    while start_us < end_us:
+        first, stop_us = day_number(start_us), min(end_us, day_start(day_number(start_us) + _DAYS_AT_ONCE))
+        last = day_number(stop_us - 1)
+        partial = {date_of(first)} if day_start(first) < start_us else set()
+        if day_start(last + 1) > stop_us:
+            partial.add(date_of(last))
+        hot, cold, summaries = await store.summaries_between(
+            db, asset_key, (wanted_id,), date_of(first), date_of(last), sorted(partial)
+        )
+        packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
+        series = await off_loop(packed_bytes > HEAVY_BYTES // 4, assemble, hot, cold, {wanted_id})
+        yield summaries, series.get(wanted_id, EMPTY), start_us, stop_us
+        is_silent = not summaries and wanted_id not in series
+        start_us = await after_silence(db, asset_key, wanted_id, stop_us, end_us) if is_silent else stop_us
+
+
+def _value(summary: store.DaySummary, aggregation: Aggregation) -> float:
+    match aggregation:
+        case Aggregation.AVG:
+            return min(max(summary.total / summary.points, summary.lowest), summary.highest)
+        case Aggregation.MIN:
+            return summary.lowest
+        case Aggregation.MAX:
+            return summary.highest
+        case Aggregation.FIRST:
+            return summary.first_value
+        case Aggregation.LAST:
+            return summary.last_value
+        case Aggregation.SUM:
+            return summary.total
+        case Aggregation.COUNT:
+            return float(summary.points)
+        case Aggregation.TIME_WEIGHTED_AVG:
+            raise AssertionError("a weight needs the points")
+        case _:
+            assert_never(aggregation)

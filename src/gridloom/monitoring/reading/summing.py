@@ -1,0 +1,74 @@
+"""Signals over a span: sums, extremes, and for powers the energy and cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec import UNSET
+
+from gridloom.database.pool import Database
+from gridloom.monitoring import store
+from gridloom.monitoring.model import instant_of, is_power, microseconds, signal_type
+from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
+from gridloom.monitoring.reading.aggregation import HOLD, NO_ENERGY, Energy, Summary, energy, summarise
+from gridloom.monitoring.reading.series import read_in_steps
+from gridloom.monitoring.reading.summaries import total
+from gridloom.monitoring.views import SignalSum
+from gridloom.physical_assets.store import read_parameters_at
+
+
+async def sum_signals(
+    db: Database, asset_key: int, signals: Mapping[str, int | None], start_us: int, end_us: int
+) -> dict[str, SignalSum]:
+    capacity_kwh, now_us = 0.0, 0
+    if any(is_power(name) for name in signals):
+        # The last sample holds, but not into a time that has not come.
+        now_us = microseconds(await store.platform_now(db))
+        parameters = await read_parameters_at(db, asset_key, instant_of(start_us))
+        capacity_kwh = parameters.energy_capacity if parameters is not None else 0.0
+    sums: dict[str, SignalSum] = {}
+    for name, signal_id in signals.items():
+        summary, moved = None, NO_ENERGY
+        if signal_id is not None:
+            summary, moved = await _over(db, asset_key, name, signal_id, start_us, end_us, now_us)
+        sums[name] = _view(name, summary, moved, capacity_kwh)
+    return sums
+
+
+async def _over(
+    db: Database, asset_key: int, name: str, signal_id: int, start_us: int, end_us: int, now_us: int
+) -> tuple[Summary | None, Energy]:
+    if not is_power(name):
+        return await total(db, asset_key, signal_id, start_us, end_us), NO_ENERGY
+    whole: Summary | None = None
+    moved = NO_ENERGY
+    async for first_us, stop_us, series in read_in_steps(db, asset_key, signal_id, start_us, end_us, before=HOLD):
+        heavy = len(series) > HEAVY_POINTS
+        part = await off_loop(heavy, summarise, series.between(first_us, stop_us))
+        if part is not None:
+            whole = part if whole is None else whole + part
+        moved += await off_loop(heavy, energy, series, first_us, min(stop_us, now_us))
+    return whole, moved
+
+
+def _view(name: str, summary: Summary | None, moved: Energy, capacity_kwh: float) -> SignalSum:
+    view = SignalSum(
+        unit=signal_type(name).unit,
+        count=summary.count if summary else 0,
+        sum=_finite(summary.total) if summary else None,
+        min=summary.lowest if summary else None,
+        max=summary.highest if summary else None,
+        mean=_finite(summary.mean) if summary else None,
+    )
+    if is_power(name):
+        view.energy_charged = moved.charged_kwh
+        view.energy_discharged = moved.discharged_kwh
+        view.energy_net = moved.net_kwh
+        view.cycles = moved.discharged_kwh / capacity_kwh if capacity_kwh > 0 else UNSET
+    return view
+
+
+def _finite(number: float) -> float | None:
+    """A sum that is beyond all numbers is none."""
+    return number if np.isfinite(number) else None

@@ -1,0 +1,1 @@
+"""Points on their way in: bodies read into columns, checked, and stored as segments."""

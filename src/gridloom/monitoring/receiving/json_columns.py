@@ -1,0 +1,132 @@
+"""JSON in columns: `{signal: {time: […], value: […]}}`, below the asset's id where there are many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from gridloom.edge.slices import count_in_slices
+from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.monitoring.codec import Times, Values
+from gridloom.monitoring.receiving import timestamps
+from gridloom.monitoring.receiving.columns import Columns, Faults, TooManyPoints, check_count
+from gridloom.monitoring.receiving.json_faults import (
+    check_keys,
+    escaped,
+    loose_numbers,
+    loose_times,
+    mapping,
+    read,
+    unreadable,
+)
+
+MOST_SERIES = 100_000
+"""Each costs some work of its own, however few points it has."""
+
+
+class _Column(msgspec.Struct, forbid_unknown_fields=True):
+    time: msgspec.Raw
+    value: list[float]
+
+
+_columns_decoder = msgspec.json.Decoder(dict[str, _Column])
+_asset_columns_decoder = msgspec.json.Decoder(dict[str, dict[str, _Column]])
+_texts_decoder = msgspec.json.Decoder(list[str])
+
+
+def from_columns(body: bytes, *, many: bool) -> Columns:
+    if len(body) > MOST_SERIES and count_in_slices(body, b"{") > MOST_SERIES:
+        raise TooManyPoints(f"JSON in columns carries at most {MOST_SERIES:,} series; rows and Arrow carry more.")
+    try:
+        assets = _asset_columns_decoder.decode(body) if many else {"": _columns_decoder.decode(body)}
+        known: dict[bytes, tuple[Times, Faults]] = {}
+        pieces: list[_Piece] = [
+            (asset, signal, *_times_of(column.time, known), np.array(column.value, dtype=np.float64), None)
+            for asset, signals in assets.items()
+            for signal, column in signals.items()
+        ]
+    except msgspec.ValidationError:
+        pieces = _loose_pieces(body, many=many)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise unreadable(error) from None
+    return _joined(pieces, many=many)
+
+
+_Piece = tuple[str, str, Times, Faults, Values, Faults | None]
+
+
+def _times_of(raw: msgspec.Raw, known: dict[bytes, tuple[Times, Faults]]) -> tuple[Times, Faults]:
+    """Signals that were sampled together bring the same times; they are read once."""
+    array = bytes(raw)
+    found = known.get(array)
+    if found is None:
+        found = timestamps.from_json(array)
+        if found is None:
+            found = timestamps.from_arrow(pa.array(_texts_decoder.decode(array), pa.string()))
+        known[array] = found
+    return found
+
+
+def _loose_pieces(body: bytes, *, many: bool) -> list[_Piece]:
+    """The same body, looked at piece by piece, to tell a point that is wrong from a body that is."""
+    document = read(body)
+    assets = mapping(document, "") if many else {"": document}
+    pieces: list[_Piece] = []
+    for asset, signals in assets.items():
+        root = f"/{escaped(asset)}" if many else ""
+        for signal, column in mapping(signals, root).items():
+            pointer = f"{root}/{escaped(signal)}"
+            check_keys(mapping(column, pointer), {"time", "value"}, {"time", "value"}, pointer)
+            for key in ("time", "value"):
+                if not isinstance(column[key], list):
+                    raise BadRequest(
+                        "Times and values are arrays.", [FieldError(f"{pointer}/{key}", "is not an array")]
+                    )
+            times, time_faults = loose_times(column["time"])
+            pieces.append((asset, signal, times, time_faults, *loose_numbers(column["value"])))
+    return pieces
+
+
+def _joined(pieces: list[_Piece], *, many: bool) -> Columns:
+    for asset, signal, times, _, values, _ in pieces:
+        if len(times) != len(values):
+            pointer = f"/{escaped(asset)}/{escaped(signal)}" if many else f"/{escaped(signal)}"
+            detail = f"has {len(times)} times and {len(values)} values"
+            raise BadRequest("Each value needs its time.", [FieldError(pointer, detail)])
+    counts = np.array([len(piece[2]) for piece in pieces], dtype=np.int64)
+    check_count(int(counts.sum()))
+    starts = np.cumsum(counts) - counts
+    owners = np.repeat(np.arange(len(pieces)), counts)
+
+    def place(position: int, field: str) -> str:
+        owner = int(owners[position])
+        asset, signal = pieces[owner][:2]
+        root = f"/{escaped(asset)}" if many else ""
+        inside = f"/{field}/{position - int(starts[owner])}" if field in ("time", "value") else ""
+        return f"{root}/{escaped(signal)}{inside}" if field != "physicalAssetID" else root
+
+    names = list(dict.fromkeys(piece[1] for piece in pieces))
+    numbers = {name: number for number, name in enumerate(names)}
+    faults = [np.zeros(len(piece[2]), dtype=np.uint8) if piece[5] is None else piece[5] for piece in pieces]
+    columns = Columns(
+        names=names,
+        codes=np.repeat(np.array([numbers[piece[1]] for piece in pieces], dtype=np.intp), counts),
+        times=_concatenated([piece[2] for piece in pieces], np.int64),
+        time_faults=_concatenated([piece[3] for piece in pieces], np.uint8),
+        values=_concatenated([piece[4] for piece in pieces], np.float64),
+        faults=_concatenated(faults, np.uint8),
+        place=place,
+    )
+    if many:
+        assets = list(dict.fromkeys(piece[0] for piece in pieces))
+        ranks = {asset: rank for rank, asset in enumerate(assets)}
+        columns.assets = assets
+        columns.asset_codes = np.repeat(np.array([ranks[piece[0]] for piece in pieces], dtype=np.intp), counts)
+    return columns
+
+
+def _concatenated(parts: list[Any], dtype: type) -> Any:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)

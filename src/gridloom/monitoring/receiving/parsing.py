@@ -1,0 +1,48 @@
+"""Bodies of points, JSON in columns or rows, NDJSON, CSV or Arrow, as columns; no step per point on the usual path.
+
+What makes a body unreadable refuses the request (400). What makes a single point unusable refuses that point.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from gridloom.edge.slices import count_in_slices
+from gridloom.monitoring.model import MOST_POINTS, Received
+from gridloom.monitoring.receiving import json_columns, json_rows, tables
+from gridloom.monitoring.receiving.columns import TooManyPoints, check_count, settle
+
+JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
+CSV: Final = "text/csv"
+ARROW: Final = "application/vnd.apache.arrow.stream"
+MEDIA_TYPES: Final = (JSON, NDJSON, CSV, ARROW)
+
+_ARRAY: Final = re.compile(rb"\s*\[")
+
+
+def parse(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received:
+    """`many` bodies name the asset of each point; no point may lie after `latest_us`."""
+    if media_type in (JSON, NDJSON):
+        _refuse_implausible(body)
+    if media_type == CSV:
+        columns = tables.from_csv(body, many=many)
+    elif media_type == ARROW:
+        columns = tables.from_arrow(body, many=many)
+    elif media_type == NDJSON:
+        columns = json_rows.from_rows(body, many=many, lines=True)
+    elif _ARRAY.match(body):
+        columns = json_rows.from_rows(body, many=many, lines=False)
+    else:
+        columns = json_columns.from_columns(body, many=many)
+    check_count(len(columns))
+    return settle(columns, latest_us)
+
+
+def _refuse_implausible(body: bytes) -> None:
+    """Unpacked, `{}` takes thirty times the room that it takes in a body: what holds far more things than the points
+    allowed could need is not unpacked at all."""
+    for sign, most in ((b"{", 2 * MOST_POINTS), (b",", 6 * MOST_POINTS), (b"\n", 8 * MOST_POINTS)):
+        if len(body) > most and count_in_slices(body, sign) > most:
+            raise TooManyPoints(f"The request holds far more than {MOST_POINTS:,} points.")

@@ -1,0 +1,45 @@
+"""What all routes of virtual assets share: their paths, finding the asset that is asked for, and its ETag."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Caller
+from gridloom.identity.reach import organisation_reach
+from gridloom.kernel.problem import NotFound
+from gridloom.virtual_assets import store
+from gridloom.virtual_assets.model import Author, VirtualAsset
+
+TAG = "Virtual assets"
+ASSETS = "/organisations/{organisationID}/virtual-assets"
+ASSET = ASSETS + "/{virtualAssetID}"
+TABLES = (JSON, CSV, ARROW, PARQUET)
+
+
+def author_of(call: Call) -> Author:
+    return Author(call.caller.kind, call.caller.id)
+
+
+def etag_of(asset: VirtualAsset) -> str:
+    """All blocks of an asset share one store, so one version stands for the asset and each of its blocks."""
+    return f"{asset.key}-{asset.version}"
+
+
+async def known_asset(db: Database, caller: Caller, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
+    """The asset, if it is one of the organisation's and the caller may look at that organisation."""
+    owner = await organisation_reach(db, caller, organisation_id)
+    asset = await store.read_asset(db, owner, virtual_asset_id)
+    if asset is None:
+        raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
+    return asset
+
+
+async def lock_known_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
+    """The same, held until the call's transaction ends."""
+    db = await call.begin()
+    owner = await organisation_reach(db, call.caller, organisation_id)
+    asset = await store.lock_asset(db, owner, virtual_asset_id)
+    if asset is None:
+        raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
+    return asset

@@ -1,0 +1,147 @@
+"""Changing the blocks of a virtual asset: carving one out and giving one back, with the schedules that move along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.problem import Problem
+from gridloom.virtual_assets.backing.availability import Availability, load_available
+from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets.blocks.slicing import Carving, Move, Squeeze, carve, first_overcommitment, give_back
+from gridloom.virtual_assets.grid import Floats, days_of, wire_time
+from gridloom.virtual_assets.model import Author, Block, Market, VersionKind, VirtualAsset
+from gridloom.virtual_assets.schedule.notifications import tell_updated
+from gridloom.virtual_assets.schedule.rules import POWER_TOLERANCE_KW, check_gate, first_open_period
+from gridloom.virtual_assets.schedule.scheduling import draft_change, write_change
+from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange, lane_power_kw, read_day_range
+
+
+class ScheduleInTheWay(Problem):
+    """Power that a schedule already uses cannot be carved out for a market that takes no schedule.
+
+    `firstPeriod` is the first period in which the wholesale schedule needs more than would be left for it of the power
+    that is available then. Change the schedule first, or carve out less.
+    """
+
+    status = 409
+    title = "A schedule stands in the way"
+
+
+async def carve_block(
+    db: Database,
+    asset: VirtualAsset,
+    span: tuple[int, int],
+    market: Market,
+    power_kw: tuple[float, float],
+    author: Author,
+    now: datetime,
+) -> tuple[Block, int]:
+    """Cut a block out of the wholesale blocks of a locked asset; the block and the version it made.
+
+    A wholesale block takes along what of the schedule no longer fits beside it, so the asset's power stays as it was.
+    """
+    first, end = span
+    check_gate(first, first_open_period(now, asset.terms.gate_closure_s), "/start")
+    before = await block_store.read_blocks(db, asset.key)
+    carving = carve(before, first, end, market, *power_kw)
+    assert first_overcommitment(carving.blocks, asset.terms.charge_kw, asset.terms.discharge_kw) is None
+    powers = await read_day_range(db, asset.key, days_of(first, end))
+    changes = _squeezed(carving, powers, await load_available(db, asset, first, end))
+    draft = await draft_change(db, asset, changes)
+    version, _ = await write_change(db, asset, draft, VersionKind.CARVING, author, carving.block, changes)
+    await block_store.replace_blocks(db, asset.key, version, before, carving.blocks)
+    await tell_updated(db, asset, carving.block.id, first, end, _count(changes), version)
+    return carving.block, version
+
+
+def _squeezed(carving: Carving, powers: DayPowers, available: Availability) -> dict[int, LaneChange]:
+    """The lanes' schedules cut to what is left for them, and the rest on the new block's lane."""
+    block = carving.block
+    lanes_kw = {
+        lane: lane_power_kw(powers, lane, block.first, block.end)
+        for lane in {squeeze.lane for squeeze in carving.squeezes} | {block.lane}
+    }
+    after_kw = {lane: power_kw.copy() for lane, power_kw in lanes_kw.items()}
+    for squeeze in carving.squeezes:
+        span = slice(squeeze.first - block.first, squeeze.end - block.first)
+        there_kw = lanes_kw[squeeze.lane][span]
+        low_kw, high_kw = _left_for(squeeze, there_kw, available, follows=block.market is Market.WHOLESALE)
+        surplus_kw = there_kw - np.clip(there_kw, low_kw, high_kw)
+        if not surplus_kw.any():
+            continue
+        if block.market is not Market.WHOLESALE and np.abs(surplus_kw).max() > POWER_TOLERANCE_KW:
+            place = int(np.argmax(np.abs(surplus_kw) > POWER_TOLERANCE_KW))
+            raise ScheduleInTheWay(
+                f"In the period {wire_time(squeeze.first + place)} {there_kw[place]:g} kW are scheduled, and only "
+                f"{-low_kw[place]:g} kW of charging and {high_kw[place]:g} kW of discharging would be left.",
+                firstPeriod=wire_time(squeeze.first + place),
+            )
+        after_kw[squeeze.lane][span] -= surplus_kw
+        if block.market is Market.WHOLESALE:
+            after_kw[block.lane][span] += surplus_kw
+    return _differences(lanes_kw, after_kw, block.first)
+
+
+def _left_for(squeeze: Squeeze, there_kw: Floats, available: Availability, *, follows: bool) -> tuple[Floats, Floats]:
+    """The lowest and the highest power that the squeezed lane may keep in each period, as far as it is available then.
+
+    `follows`: the new block takes over what does not stay.
+    """
+    part = available.between(squeeze.first, squeeze.end)
+    charge_kw = _left_kw(-there_kw, squeeze.charge_kw, squeeze.taken_charge_kw, part.charge, follows)
+    discharge_kw = _left_kw(there_kw, squeeze.discharge_kw, squeeze.taken_discharge_kw, part.discharge, follows)
+    return -charge_kw, discharge_kw
+
+
+def _left_kw(scheduled_kw: Floats, kept_kw: float, taken_kw: float, part: Floats, follows: bool) -> Floats:
+    if taken_kw == 0:
+        return np.full(len(part), kept_kw)
+    # What fits into neither piece alone is shared between them so that it still fits. What does not fit anyway is cut
+    # when its gate closes; until then it only has to find room in what the two are rated for.
+    misfit = follows & (scheduled_kw > (kept_kw + taken_kw) * part + POWER_TOLERANCE_KW)
+    return np.asarray(np.where(misfit, kept_kw, kept_kw * part))
+
+
+async def give_back_block(db: Database, asset: VirtualAsset, block: Block, author: Author, now: datetime) -> int:
+    """Return a block's power to the wholesale blocks of a locked asset; the version it made."""
+    check_gate(block.first, first_open_period(now, asset.terms.gate_closure_s))
+    before = await block_store.read_blocks(db, asset.key)
+    giving = give_back(before, block)
+    assert first_overcommitment(giving.blocks, asset.terms.charge_kw, asset.terms.discharge_kw) is None
+    changes: dict[int, LaneChange] = {}
+    if block.market is Market.WHOLESALE and giving.moves:
+        powers = await read_day_range(db, asset.key, days_of(block.first, block.end))
+        changes = _moved(giving.moves, powers, block)
+    draft = await draft_change(db, asset, changes)
+    version, _ = await write_change(db, asset, draft, VersionKind.GIVING_BACK, author, block, changes)
+    await block_store.replace_blocks(db, asset.key, version, before, giving.blocks)
+    await tell_updated(db, asset, block.id, block.first, block.end, _count(changes), version)
+    return version
+
+
+def _count(changes: Mapping[int, LaneChange]) -> int:
+    return max((len(change.periods) for change in changes.values()), default=0)
+
+
+def _moved(moves: Sequence[Move], powers: DayPowers, block: Block) -> dict[int, LaneChange]:
+    lanes = {lane for move in moves for lane in (move.source, move.target)}
+    before_kw = {lane: lane_power_kw(powers, lane, block.first, block.end) for lane in lanes}
+    after_kw = {lane: power_kw.copy() for lane, power_kw in before_kw.items()}
+    for move in moves:
+        span = slice(move.first - block.first, move.end - block.first)
+        after_kw[move.target][span] += before_kw[move.source][span]
+        after_kw[move.source][span] -= before_kw[move.source][span]
+    return _differences(before_kw, after_kw, block.first)
+
+
+def _differences(before_kw: dict[int, Floats], after_kw: dict[int, Floats], first: int) -> dict[int, LaneChange]:
+    changes = {}
+    for lane, power_kw in after_kw.items():
+        places = np.flatnonzero(power_kw != before_kw[lane])
+        if len(places):
+            changes[lane] = LaneChange(places + first, power_kw[places])
+    return changes

@@ -1,0 +1,253 @@
+"""HTTP for the blocks of a virtual asset and their schedules."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+
+from gridloom.database.pool import Database, snapshot
+from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Page, Stream, operation
+from gridloom.kernel.instant import written
+from gridloom.kernel.problem import NotFound
+from gridloom.virtual_assets import store
+from gridloom.virtual_assets.asset_lookup import ASSETS, TABLES, TAG, author_of, etag_of, known_asset, lock_known_asset
+from gridloom.virtual_assets.asset_queue import queue_for
+from gridloom.virtual_assets.backing.availability import Availability, load_available
+from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets.blocks.carving import ScheduleInTheWay, carve_block, give_back_block
+from gridloom.virtual_assets.blocks.rules import BlockOutsideAsset, check_new_block
+from gridloom.virtual_assets.blocks.slicing import NothingToJoin, NoWholesalePower
+from gridloom.virtual_assets.blocks.views import (
+    CAPACITY_COLUMNS,
+    block_view,
+    capacity_kw,
+    scheduled_block_view,
+    streamed_block,
+)
+from gridloom.virtual_assets.blocks.wire import (
+    BlockQuery,
+    BlocksQuery,
+    BlockView,
+    NewBlock,
+    NewSchedule,
+    ScheduledBlockView,
+    ShownQuery,
+)
+from gridloom.virtual_assets.grid import Floats, days_of, period_number
+from gridloom.virtual_assets.history.store import read_lane_as_of, version_at
+from gridloom.virtual_assets.model import Block, VirtualAsset
+from gridloom.virtual_assets.rules import check_window
+from gridloom.virtual_assets.schedule.rules import (
+    BlockWithoutSchedule,
+    EnergyOutOfBounds,
+    GateClosed,
+    Points,
+    PowerBeyondAvailable,
+    read_points,
+)
+from gridloom.virtual_assets.schedule.scheduling import put_schedule
+from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
+from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
+from gridloom.virtual_assets.windows import asked_periods
+
+BLOCKS = ASSETS + "/{virtualAssetID}/blocks"
+BLOCK = BLOCKS + "/{blockID}"
+ANSWERED_PERIODS = 672  # a week: what a PUT shows of a long schedule it has accepted
+
+
+@operation("GET", BLOCKS, summary="List blocks", tag=TAG, access="Read:virtual-assets")
+async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: BlocksQuery) -> Page[BlockView]:
+    """All blocks in the order of time, each with its schedule and capacity in the window."""
+    place = query.after(tuple[int, int])
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
+        version = await _version_as_of(db, asset, query.as_of)
+        blocks = [
+            block
+            for block in await block_store.read_blocks(db, asset.key, version)
+            if place is None or (block.first, block.lane) > place
+        ]
+        page = query.page(blocks, lambda block: (block.first, block.lane))
+        available = await load_available(db, asset, first, end)
+        powers = await read_day_range(db, asset.key, days_of(first, end)) if version is None else {}
+        views = []
+        for block in page.items:
+            start, stop = _within(block, first, end)
+            power_kw = (
+                lane_power_kw(powers, block.lane, start, stop)
+                if version is None
+                else await read_lane_as_of(db, asset.key, block.lane, version, start, stop)
+            )
+            views.append(block_view(block, start, power_kw, available))
+    return Page(views, page.next_cursor)
+
+
+@operation(
+    "POST",
+    BLOCKS,
+    summary="Carve out a block",
+    tag=TAG,
+    access="Update:schedules",
+    status=201,
+    defers_transaction=True,
+    problems=(NoWholesalePower, ScheduleInTheWay, GateClosed, BlockOutsideAsset),
+)
+async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewBlock) -> Answer[BlockView]:
+    """Cut a block out of the wholesale blocks that cover its window.
+
+    Each of those keeps the rest: its earliest piece keeps the id, further pieces get new ones. A new wholesale block
+    takes over what of their schedules no longer fits beside it; for the other markets a schedule in the way is 409.
+    """
+    check_window(body.start, body.end)
+    span = period_number(body.start), period_number(body.end)
+    async with queue_for(virtual_asset_id):
+        asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
+        check_new_block(asset, span, body.rated_charge_power, body.rated_discharge_power)
+        block, version = await carve_block(
+            call.db,
+            asset,
+            span,
+            body.market,
+            (body.rated_charge_power, body.rated_discharge_power),
+            author_of(call),
+            await store.platform_now(call.db),
+        )
+    first, end = asset.clip(block.first, min(block.end, block.first + ANSWERED_PERIODS))
+    power_kw, available = await _course_of(call.db, asset, block, first, end)
+    return Answer(
+        block_view(block, first, power_kw, available),
+        headers={"Location": f"{call.path}/{block.id}"},
+        etag=f"{asset.key}-{version}",
+    )
+
+
+@operation(
+    "GET", BLOCK, summary="Read a block", tag=TAG, access="Read:virtual-assets", produces=TABLES, answers=BlockView
+)
+async def get_block(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: BlockQuery
+) -> Answer[BlockView | Stream]:
+    """The block with its schedule and capacity in the window; as a table, one row for each quarter-hour.
+
+    `as-of` asks for the block and its schedule as they stood at that moment; capacity is always the present one.
+    """
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        version = await _version_as_of(db, asset, query.as_of)
+        block = await _known_block(db, asset, block_id, version)
+        now = await store.platform_now(db)
+        first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
+        power_kw, available = await _course_of(db, asset, block, first, end, version)
+    columns = {"power": power_kw} | dict(zip(CAPACITY_COLUMNS, capacity_kw(block, first, end, available), strict=True))
+    shown: BlockView | Stream
+    if call.accepts != JSON:
+        shown = table(call.accepts, first, columns, f"block-{block.id}")
+    elif end - first > STREAMED_FROM_PERIODS:
+        shown = streamed_block(block, first, columns)
+    else:
+        shown = block_view(block, first, power_kw, available)
+    return Answer(shown, etag=etag_of(asset))
+
+
+@operation(
+    "PUT",
+    BLOCK,
+    summary="Schedule a block",
+    tag=TAG,
+    access="Update:schedules",
+    body_limit_bytes=BULK_BODY_LIMIT,
+    defers_transaction=True,
+    problems=(GateClosed, BlockWithoutSchedule, PowerBeyondAvailable, EnergyOutOfBounds),
+)
+async def schedule_block(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: ShownQuery, body: NewSchedule
+) -> Answer[ScheduledBlockView]:
+    """Replace exactly the periods given, all or nothing.
+
+    An end state away from the target is accepted and reported as `imbalance`. The answer shows the periods from the
+    first to the last one given, at most a week of them, or the window asked for with `start` and `end`.
+    """
+    async with queue_for(virtual_asset_id):
+        asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
+        block, now = await block_store.read_block_and_now(call.db, asset.key, block_id)
+        if block is None:
+            raise NotFound(f"The virtual asset has no block {block_id}.")
+        call.check_if_match(etag_of(asset))
+        points = await asyncio.to_thread(_points, body, block) if len(body.schedule) > 2000 else _points(body, block)
+        accepted = await put_schedule(call.db, asset, block, points, author_of(call), now)
+    call.audit_details.update(version=accepted.version, periods=len(points.periods))
+    first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
+    if query.start is not None or query.end is not None:
+        first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
+    power_kw, available = accepted.draft.lane_kw(block.lane, first, end), accepted.available
+    if power_kw is None or first < available.first:
+        power_kw, available = await _course_of(call.db, asset, block, first, end)
+    view = scheduled_block_view(block, first, power_kw, available, accepted.imbalance)
+    return Answer(view, etag=f"{asset.key}-{accepted.version}")
+
+
+def _points(body: NewSchedule, block: Block) -> Points:
+    schedule = body.schedule
+    power_kw = np.fromiter((point.power for point in schedule), np.float64, len(schedule))
+    return read_points([point.time for point in schedule], power_kw, block)
+
+
+@operation(
+    "DELETE",
+    BLOCK,
+    summary="Give a block back",
+    tag=TAG,
+    access="Update:schedules",
+    defers_transaction=True,
+    problems=(GateClosed, NothingToJoin),
+)
+async def delete_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID) -> None:
+    """Its power returns to the wholesale blocks beside it, and pieces that the carving had cut apart become one again.
+
+    A wholesale block hands its schedule over with its power; the asset's power never changes.
+    """
+    async with queue_for(virtual_asset_id):
+        asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
+        block = await _known_block(call.db, asset, block_id)
+        call.check_if_match(etag_of(asset))
+        await give_back_block(call.db, asset, block, author_of(call), await store.platform_now(call.db))
+
+
+# --- what they share -----------------------------------------------------------------------------------------------
+
+
+async def _known_block(db: Database, asset: VirtualAsset, block_id: UUID, version: int | None = None) -> Block:
+    block = await block_store.read_block(db, asset.key, block_id, version)
+    if block is None:
+        raise NotFound(f"The virtual asset has no block {block_id}{' then' if version is not None else ''}.")
+    return block
+
+
+async def _version_as_of(db: Database, asset: VirtualAsset, moment: datetime | None) -> int | None:
+    """The version that stood at the moment; None for the present."""
+    if moment is None:
+        return None
+    version = await version_at(db, asset.key, moment)
+    if version is None:
+        raise NotFound(f"The virtual asset was not there yet at {written(moment)}.")
+    return version
+
+
+def _within(block: Block, first: int, end: int) -> tuple[int, int]:
+    first = min(max(first, block.first), block.end)
+    return first, max(first, min(end, block.end))
+
+
+async def _course_of(
+    db: Database, asset: VirtualAsset, block: Block, first: int, end: int, version: int | None = None
+) -> tuple[Floats, Availability]:
+    """The block's schedule, as it stands or stood at a version, and what is available."""
+    available = await load_available(db, asset, first, end)
+    if version is not None:
+        return await read_lane_as_of(db, asset.key, block.lane, version, first, end), available
+    powers = await read_day_range(db, asset.key, days_of(first, end))
+    return lane_power_kw(powers, block.lane, first, end), available

@@ -1,0 +1,99 @@
+"""What the wire shows of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import numpy as np
+from msgspec import structs
+
+from gridloom.edge import JSON, Stream
+from gridloom.edge.tabular import points_json
+from gridloom.edge.wire import to_json
+from gridloom.virtual_assets.backing.availability import Availability
+from gridloom.virtual_assets.blocks.wire import BlockHead, BlockView, ImbalanceView, ScheduledBlockView
+from gridloom.virtual_assets.grid import Floats
+from gridloom.virtual_assets.model import Block
+from gridloom.virtual_assets.schedule.imbalance import Imbalance
+from gridloom.virtual_assets.streaming import list_json, period_times, rows_json
+from gridloom.virtual_assets.wire import already_json
+
+CAPACITY_COLUMNS = (
+    "chargePowerCapacity",
+    "dischargePowerCapacity",
+    "ratedChargePowerCapacity",
+    "ratedDischargePowerCapacity",
+)
+
+
+def imbalance_view(imbalance: Imbalance) -> ImbalanceView:
+    return ImbalanceView(
+        balanced=imbalance.balanced,
+        end_state_of_charge_percentage=imbalance.end_state_of_charge_percentage,
+        imbalance_charge=imbalance.imbalance_charge_kwh,
+        imbalance_discharge=imbalance.imbalance_discharge_kwh,
+        feedback=imbalance.feedback,
+    )
+
+
+def block_view(block: Block, first: int, power_kw: Floats, available: Availability) -> BlockView:
+    """The block with its schedule and capacity from `first` on, as far as `power_kw` reaches."""
+    return BlockView(**_block_fields(block, first, power_kw, available))
+
+
+def scheduled_block_view(
+    block: Block, first: int, power_kw: Floats, available: Availability, imbalance: Imbalance
+) -> ScheduledBlockView:
+    fields = _block_fields(block, first, power_kw, available)
+    return ScheduledBlockView(**fields, imbalance=imbalance_view(imbalance))
+
+
+def block_view_without_series(block: Block) -> BlockHead:
+    window = block.window
+    return BlockHead(
+        id=block.id,
+        start=window.start,
+        end=window.end,
+        market=block.market,
+        rated_charge_power=block.charge_kw,
+        rated_discharge_power=block.discharge_kw,
+    )
+
+
+def _block_fields(block: Block, first: int, power_kw: Floats, available: Availability) -> dict[str, Any]:
+    end = first + len(power_kw)
+    times = period_times(first, end)
+    return structs.asdict(block_view_without_series(block)) | {
+        "schedule": already_json(points_json(times, power_kw, name="power")),
+        "power_capacity": already_json(
+            rows_json(times, dict(zip(CAPACITY_COLUMNS, capacity_kw(block, first, end, available), strict=True)))
+        ),
+    }
+
+
+def capacity_kw(block: Block, first: int, end: int, available: Availability) -> tuple[Floats, Floats, Floats, Floats]:
+    """Available and rated power of the block, charging and discharging, in each period."""
+    there = available.between(first, end)
+    rated = np.ones(end - first)
+    return (
+        there.charge * block.charge_kw,
+        there.discharge * block.discharge_kw,
+        rated * block.charge_kw,
+        rated * block.discharge_kw,
+    )
+
+
+def streamed_block(block: Block, first: int, columns: Mapping[str, Floats]) -> Stream:
+    """A block with its schedule and capacity over a long window."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield to_json(block_view_without_series(block))[:-1] + b',"schedule":'
+        async for chunk in list_json(first, {"power": columns["power"]}):
+            yield chunk
+        yield b',"powerCapacity":'
+        async for chunk in list_json(first, {name: columns[name] for name in CAPACITY_COLUMNS}):
+            yield chunk
+        yield b"}"
+
+    return Stream(chunks(), JSON)

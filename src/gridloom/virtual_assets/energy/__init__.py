@@ -1,0 +1,1 @@
+"""What follows from the schedules: stored energy, and the operational series."""

@@ -1,0 +1,140 @@
+"""Which stretches of blocks' schedules ask for more than the batteries behind them will have left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.instant import written
+from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability import AvailabilitySeries
+from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_conflicts
+from gridloom.virtual_assets import store
+from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
+from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets.grid import Floats, Ints, days_of, period_start
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range, read_summaries
+from gridloom.virtual_assets.schedule.stored_energy import Course, course_of
+from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
+
+_NOISE_KW = 1e-6
+
+
+@finds_conflicts(
+    where="""
+    from virtual_backing b join virtual_asset v using (asset_key)
+    where b.physical_asset_key = $1 and v.end_at > $2 and v.start_at < $3
+    order by b.physical_asset_key, b.asset_key
+    """
+)
+async def block_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
+    """Of every virtual asset that the battery stands behind; what is cut at gate closure is named here before."""
+    assets = await store.read_assets_backed_by(db, asset_key, window)
+    return [
+        conflict
+        for asset, available in await load_available_of_each(db, assets, window)
+        if min(available.charge.min(), available.discharge.min(), available.energy.min()) < 1.0
+        for conflict in await _conflicts_of(db, asset, available)
+    ]
+
+
+async def _conflicts_of(db: Database, asset: VirtualAsset, available: Availability) -> list[Conflict]:
+    first, end = available.first, available.end
+    powers = await read_day_range(db, asset.key, days_of(first, end))
+    lanes_kw = {
+        block: lane_power_kw(powers, block.lane, first, end)
+        for block in await block_store.read_blocks(db, asset.key)
+        if block.market is Market.WHOLESALE and block.overlaps(first, end)
+    }
+    found = [
+        conflict for block, power_kw in lanes_kw.items() for conflict in _beyond(asset, block, power_kw, available)
+    ]
+    if available.energy.min() < 1.0:
+        course = course_of(asset, await read_summaries(db, asset), powers, first, end)
+        found += _beyond_store(asset, lanes_kw, course, available)
+    return found
+
+
+def _beyond_store(
+    asset: VirtualAsset, lanes_kw: Mapping[Block, Floats], course: Course, available: Availability
+) -> list[Conflict]:
+    """What charges beyond the capacity that is left, or discharges what is not there; all blocks share the store."""
+    terms = asset.terms
+    there_kwh, slack_kwh = available.energy * terms.energy_capacity_kwh, tolerance_kwh(terms.energy_capacity_kwh)
+    power_kw, before_kwh, after_kwh = course.power_kw, course.energy_kwh[:-1], course.energy_kwh[1:]
+    charging = power_kw < 0
+    excess_kwh = np.where(charging, after_kwh - there_kwh, -after_kwh)
+    wrong = np.flatnonzero((excess_kwh > slack_kwh) & (np.abs(power_kw) > _NOISE_KW))
+    limit_kw = np.where(
+        charging,
+        np.maximum(there_kwh - before_kwh, 0.0) / terms.efficiency.charge,
+        np.maximum(before_kwh, 0.0) * terms.efficiency.discharge,
+    )
+    conflicts = []
+    for stretch in _stretches(wrong):
+        worst = int(stretch[np.argmax(excess_kwh[stretch])])
+        block = max(lanes_kw, key=lambda block: lanes_kw[block][worst] * np.sign(power_kw[worst]))
+        conflicts.append(
+            Conflict(
+                kind=ConflictKind.VIRTUAL_ASSET_BLOCK,
+                id=block.id,
+                virtual_asset_id=asset.id,
+                start=period_start(course.first + int(stretch[0])),
+                end=period_start(course.first + int(stretch[-1]) + 1),
+                power=float(power_kw[worst]),
+                available=float(limit_kw[worst] / QUARTER_HOUR_H),
+                detail=(
+                    f"The asset's schedules bring the store to {after_kwh[worst]:g} kWh in the quarter-hour from "
+                    f"{written(period_start(course.first + worst))} on, where it can hold {there_kwh[worst]:g} kWh."
+                ),
+            )
+        )
+    return conflicts
+
+
+def _stretches(places: Ints) -> list[Ints]:
+    """Places that follow each other, together."""
+    return [stretch for stretch in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(stretch)]
+
+
+def _beyond(asset: VirtualAsset, block: Block, power_kw: Floats, available: Availability) -> list[Conflict]:
+    """power_kw: the block's lane over the same periods as what is available."""
+    inside = slice(max(0, block.first - available.first), block.end - available.first)
+    limit_kw = np.where(power_kw > 0, block.discharge_kw * available.discharge, block.charge_kw * available.charge)[
+        inside
+    ]
+    excess_kw = np.abs(power_kw[inside]) - limit_kw
+    wrong = np.flatnonzero(excess_kw > _NOISE_KW)
+    offset = available.first + inside.start
+    return [
+        _conflict(asset, block, stretch, power_kw[inside], limit_kw, excess_kw, offset) for stretch in _stretches(wrong)
+    ]
+
+
+def _conflict(
+    asset: VirtualAsset,
+    block: Block,
+    stretch: Ints,
+    power_kw: Floats,
+    limit_kw: Floats,
+    excess_kw: Floats,
+    offset: int,
+) -> Conflict:
+    worst = int(stretch[np.argmax(excess_kw[stretch])])
+    return Conflict(
+        kind=ConflictKind.VIRTUAL_ASSET_BLOCK,
+        id=block.id,
+        virtual_asset_id=asset.id,
+        start=period_start(offset + int(stretch[0])),
+        end=period_start(offset + int(stretch[-1]) + 1),
+        power=float(power_kw[worst]),
+        available=float(limit_kw[worst]),
+        detail=(
+            f"The block's schedule asks for {power_kw[worst]:g} kW at {written(period_start(offset + worst))}, "
+            f"where {limit_kw[worst]:g} kW are available."
+        ),
+    )

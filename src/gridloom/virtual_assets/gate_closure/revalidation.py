@@ -1,0 +1,95 @@
+"""Re-validation: when gates close, schedules that no longer fit are cut and the cuts are recorded.
+
+Schedules fit when they are accepted. They stop to fit when capacity is lost afterwards, and they may exceed the cycle
+limits from the start. Until the gate closes the trader can mend them; then the platform cuts what does not fit. An
+asset whose schedules all fit has no job waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.jobs import JobRun, job
+from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED, concerned_by_changes
+from gridloom.virtual_assets import store
+from gridloom.virtual_assets.gate_closure.curtailment import Cut, Standing, cut_to_fit, first_misfit
+from gridloom.virtual_assets.gate_closure.notifications import tell_adjusted
+from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
+from gridloom.virtual_assets.grid import Floats
+from gridloom.virtual_assets.history import store as history_store
+from gridloom.virtual_assets.model import PLATFORM, Adjustment, VersionKind, VirtualAsset
+from gridloom.virtual_assets.schedule import gates
+from gridloom.virtual_assets.schedule.rules import first_open_period
+from gridloom.virtual_assets.schedule.scheduling import draft_change, write_change
+from gridloom.virtual_assets.schedule.store import LaneChange
+
+concerned_by_changes(where="from virtual_backing where physical_asset_key = $1 order by physical_asset_key, asset_key")
+
+
+@job(AVAILABILITY_CHANGED, clock="platform")
+async def look_at_backed_assets(run: JobRun) -> None:
+    """Each virtual asset behind which the battery stands gets a look of its own, in a transaction of its own."""
+    for key in await store.lock_assets_backed_by(run.db, int(run.key), run.due):
+        await gates.look_again(run.db, key, run.due)
+
+
+@job(gates.CLOSE_GATE, clock="platform")
+async def close_gate(run: JobRun) -> None:
+    await revalidate(run.db, int(run.key), run.due)
+
+
+async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adjustment]:
+    """Cut what does not fit and whose gate closed after `since`, and come back when the next such gate closes."""
+    asset = await store.lock_asset_by_key(db, asset_key)
+    if asset is None:
+        return []
+    now = await store.platform_now(db)
+    first = first_open_period(since, asset.terms.gate_closure_s)
+    if asset.first_misfit is not None:
+        first = min(first, asset.first_misfit)
+    first, end = asset.clip(max(first, asset.judged_until or 0), asset.end)
+    closed = min(max(first, first_open_period(now, asset.terms.gate_closure_s)), end)
+    lanes, standing = await load_standing(db, asset, first, end)
+    power_kw, cuts = cut_to_fit(_until(standing, closed - first))
+    adjustments = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in cuts]
+    if cuts:
+        await _write_cuts(db, asset, _changes(lanes, power_kw, cuts, first), adjustments)
+        lanes, standing = await load_standing(db, asset, closed, end)
+        first = closed
+    place = first_misfit(standing)
+    misfit = None if place is None else first + place
+    await store.set_judged(db, asset.key, closed, misfit)
+    if misfit is not None:
+        await gates.come_back(db, asset, misfit)
+    return adjustments
+
+
+def _until(standing: Standing, count: int) -> Standing:
+    """The first periods of what stands."""
+    return replace(
+        standing,
+        power_kw=standing.power_kw[:, :count],
+        charge_kw=standing.charge_kw[:, :count],
+        discharge_kw=standing.discharge_kw[:, :count],
+        available_kwh=standing.available_kwh[:count],
+        cycles=[replace(rule, groups=rule.groups[:count]) for rule in standing.cycles] if count else (),
+    )
+
+
+def _changes(lanes: Sequence[int], power_kw: Floats, cuts: Sequence[Cut], first: int) -> dict[int, LaneChange]:
+    places = np.array([cut.position for cut in cuts], dtype=np.int64)
+    return {lane: LaneChange(places + first, power_kw[row, places]) for row, lane in enumerate(lanes)}
+
+
+async def _write_cuts(
+    db: Database, asset: VirtualAsset, changes: dict[int, LaneChange], adjustments: Sequence[Adjustment]
+) -> None:
+    draft = await draft_change(db, asset, changes)
+    version, _ = await write_change(db, asset, draft, VersionKind.ADJUSTMENT, PLATFORM, None, changes)
+    await history_store.write_adjustments(db, asset.key, version, adjustments)
+    await tell_adjusted(db, asset, adjustments)

@@ -1,0 +1,1 @@
+"""What was set when and by whom, and what was cut."""

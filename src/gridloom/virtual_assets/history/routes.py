@@ -1,0 +1,148 @@
+"""HTTP for what was set when and by whom, and what was cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import numpy as np
+
+from gridloom.database.pool import Database, snapshot
+from gridloom.edge import JSON, Call, Page, Stream, operation
+from gridloom.edge.tabular import points_json
+from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset
+from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets.grid import period_start
+from gridloom.virtual_assets.history import store as history_store
+from gridloom.virtual_assets.history.store import StoredChange
+from gridloom.virtual_assets.history.tables import adjustments_table, changes_by_block, history_table
+from gridloom.virtual_assets.history.wire import (
+    AdjustmentsQuery,
+    AdjustmentView,
+    BlockChange,
+    HistoryQuery,
+    VersionView,
+)
+from gridloom.virtual_assets.model import Block, ScheduleVersion, VirtualAsset
+from gridloom.virtual_assets.windows import periods_between
+from gridloom.virtual_assets.wire import already_json
+
+LISTED_PERIODS = 400  # a version's periods are listed in full up to this many; alone, always
+
+
+@operation(
+    "GET",
+    ASSET + "/adjustments",
+    summary="List adjustments",
+    tag=TAG,
+    access="Read:virtual-assets",
+    produces=TABLES,
+    answers=list[AdjustmentView],
+)
+async def list_adjustments(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: AdjustmentsQuery
+) -> Page[AdjustmentView] | Stream:
+    """Quarter-hours that were cut when their gates closed, in the order of time."""
+    asset = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
+    start, end = query.start or asset.terms.window.start, query.end or asset.terms.window.end
+    if query.start is not None and query.end is None:
+        end = max(end, start + timedelta(minutes=15))
+    if query.end is not None and query.start is None:
+        start = min(start, end - timedelta(minutes=15))
+    found = await history_store.read_adjustments(
+        call.db, asset.key, *periods_between(start, end), after=query.after(int), limit=query.limit + 1
+    )
+    page = query.page(found, lambda adjustment: adjustment.period)
+    if call.accepts != JSON:
+        return adjustments_table(call.accepts, call.target, page)
+    views = [
+        AdjustmentView(
+            timestamp=period_start(adjustment.period),
+            accepted_schedule=adjustment.accepted_kw,
+            adjusted_schedule=adjustment.adjusted_kw,
+            reason=adjustment.reason,
+        )
+        for adjustment in page.items
+    ]
+    return Page(views, page.next_cursor)
+
+
+@operation(
+    "GET",
+    ASSET + "/schedule-history",
+    summary="List schedule versions",
+    tag=TAG,
+    access="Read:virtual-assets",
+    produces=TABLES,
+    answers=list[VersionView],
+)
+async def list_schedule_history(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: HistoryQuery
+) -> Page[VersionView] | Stream:
+    """Every accepted version, the newest first: who made it, when, and which periods it set on which block.
+
+    As a table, one row for each period that a version set. The schedule as it stood at a moment is read from the
+    blocks, with `as-of`.
+    """
+    if query.start and query.end:
+        periods_between(query.start, query.end)
+    below = query.after(int) if query.version is None else query.version + 1
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        if query.version is not None:
+            found = await history_store.read_versions(db, asset.key, below=below, limit=1)
+            alone = Page([version for version in found if version.version == query.version])
+            if call.accepts != JSON:
+                return history_table(call.pool, call.accepts, call.target, asset, alone)
+            return Page(await _version_views(db, asset, alone.items, listed_periods=None))
+        found = await history_store.read_versions(
+            db, asset.key, below=below, limit=query.limit + 1, start=query.start, end=query.end
+        )
+        page = query.page(found, lambda version: version.version)
+        if call.accepts != JSON:
+            return history_table(call.pool, call.accepts, call.target, asset, page)
+        return Page(await _version_views(db, asset, page.items, listed_periods=LISTED_PERIODS), page.next_cursor)
+
+
+async def _version_views(
+    db: Database, asset: VirtualAsset, versions: Sequence[ScheduleVersion], *, listed_periods: int | None
+) -> list[VersionView]:
+    numbers = [version.version for version in versions]
+    changes: dict[int, list[StoredChange]] = {number: [] for number in numbers}
+    for change in await history_store.read_changes(db, asset.key, numbers, listed_periods):
+        changes[change.version].append(change)
+    blocks = await block_store.read_blocks_by_version(db, asset.key, numbers)
+    return [
+        VersionView(
+            version=version.version,
+            kind=version.kind,
+            accepted_at=version.accepted_at,
+            author_kind=version.author.kind,
+            author_id=version.author.id,
+            block_id=version.block_id,
+            changes=[
+                view for change in changes[version.version] for view in _block_changes(change, blocks[version.version])
+            ],
+        )
+        for version in versions
+    ]
+
+
+def _block_changes(change: StoredChange, blocks: Sequence[Block]) -> list[BlockChange]:
+    views = []
+    for block, periods, places in changes_by_block(change, blocks):
+        schedule = None
+        if change.power_kw is not None:
+            times = (periods * 900_000).view("datetime64[ms]")
+            schedule = already_json(points_json(times, np.array(change.power_kw[places]), name="power"))
+        views.append(
+            BlockChange(
+                block_id=block.id,
+                periods=len(periods),
+                start=period_start(int(periods[0])),
+                end=period_start(int(periods[-1]) + 1),
+                schedule=schedule,
+            )
+        )
+    return views

@@ -1,0 +1,136 @@
+"""What was set when and by whom, and what was cut, in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.ids import BlockID
+from gridloom.virtual_assets.grid import Floats, Ints
+from gridloom.virtual_assets.model import Adjustment, AdjustmentReason, Author, ScheduleVersion, VersionKind
+from gridloom.virtual_assets.schedule.store import lay
+
+
+async def version_at(db: Database, key: int, moment: datetime) -> int | None:
+    """The version that stood at a moment; None before the asset was there."""
+    version: int | None = await db.fetchval(
+        "select max(version) from schedule_version where asset_key = $1 and accepted_at <= $2", key, moment
+    )
+    return version
+
+
+async def read_versions(
+    db: Database,
+    key: int,
+    *,
+    below: int | None,
+    limit: int,
+    start: datetime | None = None,
+    end: datetime | None = None,
+) -> list[ScheduleVersion]:
+    """The newest first."""
+    rows = await db.fetch(
+        """select version, kind, accepted_at, author_kind, author_id, block_id from schedule_version
+           where asset_key = $1 and ($2::bigint is null or version < $2)
+             and ($4::timestamptz is null or accepted_at >= $4) and ($5::timestamptz is null or accepted_at < $5)
+           order by version desc limit $3""",
+        key,
+        below,
+        limit,
+        start,
+        end,
+    )
+    return [
+        ScheduleVersion(
+            row["version"],
+            VersionKind(row["kind"]),
+            row["accepted_at"],
+            Author(row["author_kind"], row["author_id"]),
+            None if row["block_id"] is None else BlockID(row["block_id"]),
+        )
+        for row in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChange:
+    """What a version set on a lane; the powers may have been left where they are."""
+
+    version: int
+    lane: int
+    run_first: list[int]
+    run_length: list[int]
+    power_kw: list[float] | None
+
+    def periods(self) -> Ints:
+        runs = zip(self.run_first, self.run_length, strict=True)
+        return np.concatenate([np.arange(first, first + count) for first, count in runs])
+
+
+async def read_changes(
+    db: Database, key: int, versions: Sequence[int], listed_periods: int | None = None
+) -> list[StoredChange]:
+    """What these versions set, with the powers of those that set no more than `listed_periods` (None: of all)."""
+    rows = await db.fetch(
+        """select version, lane, run_first, run_length,
+                  case when $3::int is null or cardinality(power_kw) <= $3 then power_kw end
+           from schedule_change where asset_key = $1 and version = any($2::int[]) order by version, lane""",
+        key,
+        list(versions),
+        listed_periods,
+    )
+    return [StoredChange(*row) for row in rows]
+
+
+async def read_lane_as_of(db: Database, key: int, lane: int, version: int, first: int, end: int) -> Floats:
+    """A lane as it stood at a version, made of all that was set until then."""
+    power_kw = np.zeros(max(0, end - first))
+    for row in await db.fetch(
+        """select run_first, run_length, power_kw from schedule_change
+           where asset_key = $1 and lane = $2 and version <= $3 and end_period > $4 and first_period < $5
+           order by version""",
+        key,
+        lane,
+        version,
+        first,
+        end,
+    ):
+        values, place = np.array(row["power_kw"]), 0
+        for run_first, run_length in zip(row["run_first"], row["run_length"], strict=True):
+            lay(power_kw, first, run_first, values[place : place + run_length])
+            place += run_length
+    return power_kw
+
+
+# --- adjustments ---------------------------------------------------------------------------------------------------
+
+
+async def write_adjustments(db: Database, key: int, version: int, adjustments: Sequence[Adjustment]) -> None:
+    await db.executemany(
+        """insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason)
+           values ($1, $2, $3, $4, $5, $6)""",
+        [(key, a.period, version, a.accepted_kw, a.adjusted_kw, a.reason.value) for a in adjustments],
+    )
+
+
+async def read_adjustments(
+    db: Database, key: int, first: int, end: int, *, after: int | None = None, limit: int = 100
+) -> list[Adjustment]:
+    rows = await db.fetch(
+        """select period, accepted_kw, adjusted_kw, reason from schedule_adjustment
+           where asset_key = $1 and period >= $2 and period < $3 and ($4::bigint is null or period > $4)
+           order by period limit $5""",
+        key,
+        first,
+        end,
+        after,
+        limit,
+    )
+    return [
+        Adjustment(row["period"], row["accepted_kw"], row["adjusted_kw"], AdjustmentReason(row["reason"]))
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""Portfolios: virtual assets that an organisation looks at together."""

@@ -1,0 +1,120 @@
+"""HTTP for portfolios."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from msgspec import UNSET
+
+from gridloom.edge import Answer, Call, Page, operation
+from gridloom.identity.reach import organisation_reach
+from gridloom.kernel.ids import PortfolioID, uuid7
+from gridloom.kernel.problem import BadRequest, FieldError, NotFound, Problem
+from gridloom.virtual_assets.asset_lookup import TAG
+from gridloom.virtual_assets.portfolios import store as portfolio_store
+from gridloom.virtual_assets.portfolios.model import Portfolio
+from gridloom.virtual_assets.portfolios.wire import NewPortfolio, PortfolioChange, PortfoliosQuery, PortfolioView
+
+PORTFOLIOS = "/organisations/{organisationID}/portfolios"
+
+
+class UnknownVirtualAsset(Problem):
+    """A portfolio holds virtual assets of its own organisation only. The detail lists the ids at fault."""
+
+    status = 422
+    title = "The organisation has no such virtual asset"
+
+
+@operation("GET", PORTFOLIOS, summary="List portfolios", tag=TAG, access="Read:virtual-assets")
+async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQuery) -> Page[PortfolioView]:
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    found = await portfolio_store.read_portfolios(call.db, owner, after=query.after(UUID), limit=query.limit + 1)
+    page = query.page(found, lambda portfolio: portfolio.id)
+    return Page([portfolio_view(portfolio) for portfolio in page.items], page.next_cursor)
+
+
+@operation(
+    "POST",
+    PORTFOLIOS,
+    summary="Make a portfolio",
+    tag=TAG,
+    access="Update:schedules",
+    status=201,
+    problems=(UnknownVirtualAsset,),
+)
+async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio) -> Answer[PortfolioView]:
+    """A group of the organisation's virtual assets. An asset that is in another portfolio moves over."""
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    portfolio_id = PortfolioID(uuid7())
+    await portfolio_store.insert_portfolio(call.db, portfolio_id, owner, body.name)
+    if body.virtual_asset_ids is not UNSET:
+        await _fill(call, portfolio_id, owner, body.virtual_asset_ids)
+    portfolio = await _known_portfolio(call, owner, portfolio_id)
+    return Answer(
+        portfolio_view(portfolio), headers={"Location": f"{call.path}/{portfolio_id}"}, etag=_portfolio_etag(portfolio)
+    )
+
+
+@operation("GET", PORTFOLIOS + "/{portfolioID}", summary="Read a portfolio", tag=TAG, access="Read:virtual-assets")
+async def get_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) -> Answer[PortfolioView]:
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    portfolio = await _known_portfolio(call, owner, portfolio_id)
+    return Answer(portfolio_view(portfolio), etag=_portfolio_etag(portfolio))
+
+
+@operation(
+    "PATCH",
+    PORTFOLIOS + "/{portfolioID}",
+    summary="Rename or refill a portfolio",
+    tag=TAG,
+    access="Update:schedules",
+    problems=(UnknownVirtualAsset,),
+)
+async def update_portfolio(
+    call: Call, organisation_id: UUID, portfolio_id: UUID, body: PortfolioChange
+) -> Answer[PortfolioView]:
+    """A list of assets replaces the one before; those left out are in no portfolio then."""
+    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    portfolio = await _known_portfolio(call, owner, portfolio_id, lock=True)
+    call.check_if_match(_portfolio_etag(portfolio))
+    if body.name is UNSET and body.virtual_asset_ids is UNSET:
+        raise BadRequest("There is nothing to change.", [FieldError("", "Expected name or virtualAssetIDs.")])
+    if body.virtual_asset_ids is not UNSET:
+        await _fill(call, portfolio_id, owner, body.virtual_asset_ids)
+    await portfolio_store.update_portfolio(
+        call.db, portfolio_id, owner, portfolio.name if body.name is UNSET else body.name
+    )
+    changed = await _known_portfolio(call, owner, portfolio_id)
+    return Answer(portfolio_view(changed), etag=_portfolio_etag(changed))
+
+
+async def _known_portfolio(call: Call, owner: UUID, portfolio_id: UUID, *, lock: bool = False) -> Portfolio:
+    portfolio = await portfolio_store.read_portfolio(call.db, owner, portfolio_id, lock=lock)
+    if portfolio is None:
+        raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
+    return portfolio
+
+
+async def _fill(call: Call, portfolio_id: UUID, owner: UUID, asset_ids: list[UUID]) -> None:
+    strangers = await portfolio_store.set_portfolio_assets(call.db, portfolio_id, owner, asset_ids)
+    if strangers:
+        listed = ", ".join(str(stranger) for stranger in strangers[:20])
+        raise UnknownVirtualAsset(
+            f"Not virtual assets of the organisation: {listed}.",
+            [FieldError(f"/virtualAssetIDs/{asset_ids.index(stranger)}", "unknown") for stranger in strangers[:20]],
+        )
+
+
+def _portfolio_etag(portfolio: Portfolio) -> str:
+    """An asset can move to another portfolio without this one being changed, so its assets count as well."""
+    return f"{portfolio.version}-{hash(portfolio.virtual_asset_ids) & 0xFFFFFFFF:08x}"
+
+
+def portfolio_view(portfolio: Portfolio) -> PortfolioView:
+    return PortfolioView(
+        id=portfolio.id,
+        organisation_id=portfolio.organisation_id,
+        name=portfolio.name,
+        virtual_asset_ids=list(portfolio.virtual_asset_ids),
+        created_at=portfolio.created_at,
+    )

@@ -1,0 +1,94 @@
+"""Portfolios in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import asyncpg
+
+from gridloom.database.pool import Database
+from gridloom.kernel.ids import OrganisationID, PortfolioID, VirtualAssetID
+from gridloom.virtual_assets.portfolios.model import Portfolio
+
+_PORTFOLIO = """
+  select p.id, p.organisation_id, p.name, p.version, p.created_at,
+         array(select a.id from virtual_asset v join asset a on a.key = v.asset_key
+               where v.organisation_id = p.organisation_id and v.portfolio_id = p.id order by a.id) as asset_ids
+  from portfolio p
+"""
+
+
+async def read_portfolios(
+    db: Database, organisation_id: UUID, *, after: UUID | None = None, limit: int = 100
+) -> list[Portfolio]:
+    rows = await db.fetch(
+        _PORTFOLIO + "where p.organisation_id = $1 and ($2::uuid is null or p.id > $2) order by p.id limit $3",
+        organisation_id,
+        after,
+        limit,
+    )
+    return [_portfolio(row) for row in rows]
+
+
+async def read_portfolio(
+    db: Database, organisation_id: UUID, portfolio_id: UUID, *, lock: bool = False
+) -> Portfolio | None:
+    if lock:
+        await db.execute(
+            "select 1 from portfolio where organisation_id = $1 and id = $2 for no key update",
+            organisation_id,
+            portfolio_id,
+        )
+    row = await db.fetchrow(_PORTFOLIO + "where p.organisation_id = $1 and p.id = $2", organisation_id, portfolio_id)
+    return None if row is None else _portfolio(row)
+
+
+async def insert_portfolio(db: Database, portfolio_id: PortfolioID, organisation_id: UUID, name: str) -> None:
+    await db.execute(
+        "insert into portfolio (id, organisation_id, name) values ($1, $2, $3)", portfolio_id, organisation_id, name
+    )
+
+
+async def update_portfolio(db: Database, portfolio_id: UUID, organisation_id: UUID, name: str) -> None:
+    await db.execute(
+        """update portfolio set name = $3, version = version + 1, updated_at = clock_timestamp()
+           where id = $1 and organisation_id = $2""",
+        portfolio_id,
+        organisation_id,
+        name,
+    )
+
+
+async def set_portfolio_assets(
+    db: Database, portfolio_id: UUID, organisation_id: UUID, asset_ids: Sequence[UUID]
+) -> list[UUID]:
+    """Put exactly these assets into the portfolio; answers those that are not the organisation's."""
+    known = await db.fetch(
+        """select a.id, a.key from virtual_asset v join asset a on a.key = v.asset_key
+           where v.organisation_id = $1 and a.id = any($2::uuid[]) order by a.key""",
+        organisation_id,
+        list(asset_ids),
+    )
+    strangers = set(asset_ids) - {row["id"] for row in known}
+    if strangers:
+        return sorted(strangers)
+    await db.execute(
+        """update virtual_asset set portfolio_id = case when asset_key = any($3::int[]) then $2::uuid end
+           where organisation_id = $1 and (asset_key = any($3::int[]) or portfolio_id = $2)""",
+        organisation_id,
+        portfolio_id,
+        [row["key"] for row in known],
+    )
+    return []
+
+
+def _portfolio(row: asyncpg.Record) -> Portfolio:
+    return Portfolio(
+        PortfolioID(row["id"]),
+        OrganisationID(row["organisation_id"]),
+        row["name"],
+        row["version"],
+        row["created_at"],
+        tuple(VirtualAssetID(id) for id in row["asset_ids"]),
+    )

@@ -1,0 +1,52 @@
+"""Asking for a look at what closes: the jobs that cut schedules when their gates close, by name and due time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.jobs import enqueue
+from gridloom.virtual_assets.grid import Floats, period_start
+from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.schedule.trajectory import DaySummaries
+
+CLOSE_GATE: Final = "virtual-assets.close-gate"
+"""Job, keyed by a virtual asset's key: cut what does not fit and whose gate has closed."""
+
+
+async def look_again(db: Database, asset_key: int, due: datetime) -> None:
+    """Look at all gates that close from `due` on; a look that waits for earlier ones does not lose them.
+
+    Only for whoever holds the asset's row: a look under way could otherwise put off one that it knows nothing of.
+    """
+    await enqueue(db, CLOSE_GATE, key=str(asset_key), due=due, clock="platform", at_latest=True)
+
+
+async def come_back(db: Database, asset: VirtualAsset, period: int) -> None:
+    """For the look itself: all before this period is settled, so the next look is when its gate closes."""
+    due = period_start(period) - timedelta(seconds=asset.terms.gate_closure_s)
+    await enqueue(db, CLOSE_GATE, key=str(asset.key), due=due, clock="platform")
+
+
+async def watch_cycles(db: Database, asset: VirtualAsset, summaries: DaySummaries, now: datetime) -> None:
+    """Schedules beyond the cycle limits are accepted, and cut when their gates close."""
+    terms = asset.terms
+    if terms.daily_cycle_limit is None and terms.annual_cycle_limit is None:
+        return
+    daily_kwh = None if terms.daily_cycle_limit is None else terms.daily_cycle_limit * terms.energy_capacity_kwh
+    annual_kwh = None if terms.annual_cycle_limit is None else terms.annual_cycle_limit * terms.energy_capacity_kwh
+    if may_exceed_cycles(summaries.exported_kwh, daily_kwh, annual_kwh):
+        await look_again(db, asset.key, now)
+
+
+def may_exceed_cycles(exported_by_day_kwh: Floats, daily_limit_kwh: float | None, limit_kwh: float | None) -> bool:
+    """Whether days of UTC cannot rule out that a market day or a year exports too much; cheap, and never wrongly no."""
+    if daily_limit_kwh is not None:
+        # A market day lies within two days of UTC.
+        pairs_kwh = exported_by_day_kwh + np.append(exported_by_day_kwh[1:], 0.0)
+        if pairs_kwh.max(initial=0.0) > daily_limit_kwh:
+            return True
+    return limit_kwh is not None and float(exported_by_day_kwh.sum()) > limit_kwh

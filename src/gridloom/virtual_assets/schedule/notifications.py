@@ -1,0 +1,33 @@
+"""What others learn when schedules are changed."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.events.outbox import record_event
+from gridloom.virtual_assets.grid import wire_time
+from gridloom.virtual_assets.model import VirtualAsset
+
+READ = "Read:virtual-assets"
+
+
+async def tell_updated(
+    db: Database, asset: VirtualAsset, block_id: UUID, first: int, end: int, periods: int, version: int
+) -> None:
+    """`periods` of those from `first` to `end` were set."""
+    await record_event(
+        db,
+        type="schedule.updated",
+        organisation_id=asset.organisation_id,
+        subject=f"virtual-assets/{asset.id}",
+        permission=READ,
+        asset_key=asset.key,
+        data={
+            "blockID": block_id,
+            "start": wire_time(first),
+            "end": wire_time(end),
+            "periods": periods,
+            "version": version,
+        },
+    )

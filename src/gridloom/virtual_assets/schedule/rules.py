@@ -1,0 +1,158 @@
+"""What a schedule must respect: the grid, its block, gate closure, available power, and the energy in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.virtual_assets.grid import Floats, Ints, period_number, period_numbers, wire_time
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.trajectory import Excess
+
+# Schedules come from doubles that other programs computed; a nanowatt too much is not a refusal.
+POWER_TOLERANCE_KW = 1e-6
+_MOST_ERRORS = 20
+
+
+class BlockWithoutSchedule(Problem):
+    """Only `WHOLESALE` blocks take schedules; `FCR`, `AFRR_POS` and `AFRR_NEG` blocks stand by for the grid."""
+
+    status = 422
+    title = "This block takes no schedule"
+
+
+class GateClosed(Problem):
+    """A period can be changed until its gate closes, `dispatchGateClosureSeconds` before it starts.
+
+    Nothing of the request was applied. `firstPeriod` is the first period at fault, `firstOpenPeriod` the earliest that
+    can still be changed.
+    """
+
+    status = 409
+    title = "The gate has closed"
+
+
+class PowerBeyondAvailable(Problem):
+    """A scheduled power must lie within what the block has available in that period, in its direction.
+
+    The capacity that is available is in `powerCapacity` of the block. Nothing of the request was applied; `firstPeriod`
+    is the first period at fault.
+    """
+
+    status = 422
+    title = "The power exceeds the block's available capacity"
+
+
+class EnergyOutOfBounds(Problem):
+    """The stored energy must stay between zero and the available capacity, over the asset's whole life.
+
+    It follows from the schedules of all blocks together, so a change can break the bound long after the periods it
+    touches. Nothing of the request was applied; `firstPeriod` is the first period that ends out of bounds, `excess` by
+    how many kWh.
+    """
+
+    status = 422
+    title = "The stored energy would leave its bounds"
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """A schedule's periods and powers in the order of time."""
+
+    periods: Ints
+    power_kw: Floats
+    places: Ints
+    """Where each stood in the request."""
+
+    @property
+    def first(self) -> int:
+        return int(self.periods[0])
+
+    @property
+    def last(self) -> int:
+        return int(self.periods[-1])
+
+
+def read_points(times: Sequence[datetime], power_kw: Floats, block: Block) -> Points:
+    """The schedule in the order of time; or a refusal pointing at what is empty, doubled, off the grid or outside."""
+    if not times:
+        raise BadRequest("The schedule is empty.", [FieldError("/schedule", "Expected at least one {time, power}.")])
+    numbers, on_grid = period_numbers(times)
+    _refuse(~on_grid, "Expected a time on a 15-minute boundary.")
+    _refuse((numbers < block.first) | (numbers >= block.end), "Expected a time within the block.", block)
+    _refuse(~np.isfinite(power_kw), "Expected a finite power.", member="power")
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    doubled = np.zeros(len(numbers), dtype=bool)
+    doubled[order[1:]] = ordered[1:] == ordered[:-1]
+    _refuse(doubled, "Expected each time once; it is doubled.")
+    return Points(ordered, power_kw[order] + 0.0, order)  # an optimiser's -0.0 is a plain 0
+
+
+def _refuse(wrong: Sequence[bool] | np.ndarray, detail: str, block: Block | None = None, member: str = "time") -> None:
+    positions = np.flatnonzero(wrong)
+    if not len(positions):
+        return
+    where = f" The block runs from {wire_time(block.first)} to {wire_time(block.end)}." if block else ""
+    raise BadRequest(
+        f"{len(positions)} of {len(wrong)} points are at fault: {detail}{where}",
+        [FieldError(f"/schedule/{position}/{member}", detail) for position in positions[:_MOST_ERRORS].tolist()],
+    )
+
+
+def check_takes_schedule(block: Block) -> None:
+    if block.market is not Market.WHOLESALE:
+        raise BlockWithoutSchedule(f"The block is a slice of {block.market} power.")
+
+
+def first_open_period(now: datetime, gate_closure_s: int) -> int:
+    """The earliest period that can still be changed: it starts more than the gate closure time from now.
+
+    The closing moment itself is already too late, as it is everywhere.
+    """
+    return period_number(now + timedelta(seconds=gate_closure_s)) + 1
+
+
+def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:
+    """`pointer`: where the request names the period."""
+    if first < first_open:
+        raise GateClosed(
+            f"The period {wire_time(first)} can no longer be changed; {wire_time(first_open)} is the first that can.",
+            [FieldError(pointer, "Expected a period whose gate is open.")] if pointer else (),
+            firstPeriod=wire_time(first),
+            firstOpenPeriod=wire_time(first_open),
+        )
+
+
+def check_power(points: Points, charge_kw: Floats, discharge_kw: Floats) -> None:
+    """`charge_kw` and `discharge_kw` are what the block has available in each of the points' periods."""
+    wrong = (points.power_kw > discharge_kw + POWER_TOLERANCE_KW) | (points.power_kw < -charge_kw - POWER_TOLERANCE_KW)
+    positions = np.flatnonzero(wrong)
+    if not len(positions):
+        return
+    first = positions[0]
+    raise PowerBeyondAvailable(
+        f"In the period {wire_time(int(points.periods[first]))} the block can charge with {charge_kw[first]:g} kW and "
+        f"discharge with {discharge_kw[first]:g} kW; {points.power_kw[first]:g} kW was asked for.",
+        [FieldError(f"/schedule/{points.places[first]}/power", "Expected a power that is available.")],
+        firstPeriod=wire_time(int(points.periods[first])),
+        periods=len(positions),
+        availableCharge=float(charge_kw[first]),
+        availableDischarge=float(discharge_kw[first]),
+    )
+
+
+def energy_out_of_bounds(asset: VirtualAsset, period: int, excess: Excess, available_kwh: float) -> EnergyOutOfBounds:
+    if excess.excess_kwh < 0:
+        said = f"{-excess.excess_kwh:.6g} kWh below empty"
+    else:
+        said = f"{excess.excess_kwh:.6g} kWh above the {available_kwh:g} kWh that are available"
+    return EnergyOutOfBounds(
+        f"At the end of the period {wire_time(period)} the stored energy would be {said}.",
+        firstPeriod=wire_time(period),
+        excess=excess.excess_kwh,
+    )

@@ -1,0 +1,207 @@
+"""Changing the schedules of a virtual asset: all or nothing, one change after the other.
+
+Whoever calls holds the asset's row (`store.lock_asset`). A change reads and writes the days it touches and the
+summaries of all days; it looks into another day only where the summary cannot tell that the day stays within bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.virtual_assets.backing.availability import Availability, load_available
+from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, Ints, days_of, first_period
+from gridloom.virtual_assets.model import Author, Block, VersionKind, VirtualAsset
+from gridloom.virtual_assets.schedule import store as schedule_store
+from gridloom.virtual_assets.schedule.gates import look_again, watch_cycles
+from gridloom.virtual_assets.schedule.imbalance import Imbalance, imbalance_of
+from gridloom.virtual_assets.schedule.notifications import tell_updated
+from gridloom.virtual_assets.schedule.rules import (
+    Points,
+    check_gate,
+    check_power,
+    check_takes_schedule,
+    energy_out_of_bounds,
+    first_open_period,
+)
+from gridloom.virtual_assets.schedule.store import DayRows, LaneChange
+from gridloom.virtual_assets.schedule.trajectory import (
+    DaySummaries,
+    energy_changes_kwh,
+    first_excess,
+    suspicious_days,
+    tolerance_kwh,
+)
+
+DAYS_LOOKED_AT_TOGETHER = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A change that is not written yet: the days it touches, with all lanes as they would be."""
+
+    days: Ints
+    lanes_kw: Mapping[int, Floats]
+    before_kw: Floats
+    after_kw: Floats
+    before: DaySummaries
+    after: DaySummaries
+
+    def lane_kw(self, lane: int, first: int, end: int) -> Floats | None:
+        """A changed lane over these periods; None where they reach into days that the change does not touch."""
+        days = days_of(first, end)
+        row = int(np.searchsorted(self.days, days.start))
+        if not np.array_equal(self.days[row : row + len(days)], np.arange(days.start, days.stop)):
+            return None
+        offset = first - first_period(days.start)
+        return self.lanes_kw[lane][row : row + len(days)].ravel()[offset : offset + end - first]
+
+    def end_kwh(self, asset: VirtualAsset) -> float:
+        return float(self.after.day_starts_kwh(asset.initial_kwh)[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A schedule that was accepted: the version it made, and where it leaves the asset."""
+
+    version: int
+    accepted_at: datetime
+    imbalance: Imbalance
+    available: Availability
+    draft: Draft
+
+
+async def put_schedule(
+    db: Database, asset: VirtualAsset, block: Block, points: Points, author: Author, now: datetime
+) -> Accepted:
+    """Replace exactly the periods given, or refuse and change nothing.
+
+    `asset` must be locked in this transaction, and `now` read from the platform's clock after that.
+    """
+    check_takes_schedule(block)
+    check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.places[0]}/time")
+    day_start = first_period(points.first // PERIODS_PER_DAY)
+    available = await load_available(db, asset, max(asset.first, day_start), asset.end)
+    places = points.periods - available.first
+    check_power(points, block.charge_kw * available.charge[places], block.discharge_kw * available.discharge[places])
+    change = {block.lane: LaneChange(points.periods, points.power_kw)}
+    draft = await draft_change(db, asset, change)
+    remains_outside = await check_energy(db, asset, draft, available)
+    version, accepted_at = await write_change(db, asset, draft, VersionKind.SCHEDULE, author, block, change)
+    await watch_cycles(db, asset, draft.after, now)
+    if remains_outside:
+        await look_again(db, asset.key, now)
+    await tell_updated(db, asset, block.id, points.first, points.last + 1, len(points.periods), version)
+    return Accepted(version, accepted_at, imbalance_at_end(asset, draft.end_kwh(asset)), available, draft)
+
+
+def imbalance_at_end(asset: VirtualAsset, end_kwh: float) -> Imbalance:
+    terms = asset.terms
+    return imbalance_of(end_kwh, terms.energy_capacity_kwh, terms.final_soc_tolerance, terms.final_soc_target)
+
+
+async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, LaneChange]) -> Draft:
+    """Lay the changes over what stands."""
+    touched = [change.periods // PERIODS_PER_DAY for change in changes.values()]
+    days = np.unique(np.concatenate(touched)) if touched else np.zeros(0, dtype=np.int64)
+    powers = await schedule_store.read_days(db, asset.key, days.tolist())
+    before = await schedule_store.read_summaries(db, asset)
+    lanes = {lane for known in powers.values() for lane in known} | set(changes)
+    rows_kw = {lane: schedule_store.whole_days(powers, lane, days) for lane in lanes}
+    before_kw = np.sum(list(rows_kw.values()), axis=0) if rows_kw else np.zeros((0, PERIODS_PER_DAY))
+    for lane, change in changes.items():
+        rows = np.searchsorted(days, change.periods // PERIODS_PER_DAY)
+        rows_kw[lane][rows, change.periods % PERIODS_PER_DAY] = change.power_kw
+    after_kw = np.sum(list(rows_kw.values()), axis=0) if rows_kw else before_kw
+    after = before.with_days(days - asset.first_day, DaySummaries.of(after_kw, asset.terms.efficiency))
+    return Draft(days, {lane: rows_kw[lane] for lane in changes}, before_kw, after_kw, before, after)
+
+
+async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, available: Availability) -> bool:
+    """Refuse a change that moves the stored energy out of bounds in any period until the end of life.
+
+    Answers whether it stays out of bounds, where lost capacity has left it, on a day that the change touches: what was
+    scheduled there instead may have to be cut as well.
+    """
+    slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
+    first_day, first_place = int(draft.days[0]), int(draft.days[0]) - asset.first_day
+    capacity_kwh = np.full((len(asset.days) - first_place, PERIODS_PER_DAY), np.inf)
+    offset = available.first - first_period(first_day)
+    flat = capacity_kwh.ravel()
+    flat[offset : offset + len(available.energy)] = available.energy * asset.terms.energy_capacity_kwh
+    suspects = suspicious_days(
+        draft.before, draft.after, asset.initial_kwh, _from(capacity_kwh.min(axis=1), first_place), slack_kwh
+    )
+    suspects[:first_place] = False
+    suspects[draft.days - asset.first_day] = True
+    places = np.flatnonzero(suspects)
+    before_kwh = draft.before.day_starts_kwh(asset.initial_kwh)
+    after_kwh = draft.after.day_starts_kwh(asset.initial_kwh)
+    touched = {int(day) - asset.first_day: row for row, day in enumerate(draft.days.tolist())}
+    remains_outside = False
+    # Touched days are at hand, and a change of a whole year is judged at once; others are fetched a few at a time.
+    for group in _groups(places, touched):
+        strangers = [place + asset.first_day for place in group.tolist() if place not in touched]
+        powers = await schedule_store.read_days(db, asset.key, strangers) if strangers else {}
+        old_kw = np.empty((len(group), PERIODS_PER_DAY))
+        new_kw = np.empty((len(group), PERIODS_PER_DAY))
+        for row, place in enumerate(group.tolist()):
+            if place in touched:
+                old_kw[row], new_kw[row] = draft.before_kw[touched[place]], draft.after_kw[touched[place]]
+            else:
+                lanes = powers.get(place + asset.first_day, {})
+                old_kw[row] = new_kw[row] = np.sum(list(lanes.values()), axis=0) if lanes else 0.0
+        energy_kwh = _energies_kwh(asset, after_kwh[group], new_kw).ravel()
+        there_kwh = capacity_kwh[group - first_place].ravel()
+        excess = first_excess(_energies_kwh(asset, before_kwh[group], old_kw).ravel(), energy_kwh, there_kwh, slack_kwh)
+        if excess is not None:
+            place, slot = divmod(excess.position, PERIODS_PER_DAY)
+            period = first_period(int(group[place]) + asset.first_day) + slot
+            raise energy_out_of_bounds(
+                asset, period, excess, float(capacity_kwh[int(group[place]) - first_place, slot])
+            )
+        remains_outside |= bool(((energy_kwh > there_kwh + slack_kwh) | (energy_kwh < -slack_kwh)).any())
+    return remains_outside
+
+
+def _from(values: Floats, place: int) -> Floats:
+    return np.concatenate([np.full(place, np.inf), values])
+
+
+def _energies_kwh(asset: VirtualAsset, starts_kwh: Floats, power_kw: Floats) -> Floats:
+    """The stored energy at the end of each period of whole days."""
+    return np.asarray(starts_kwh[:, None] + np.cumsum(energy_changes_kwh(power_kw, asset.terms.efficiency), axis=1))
+
+
+def _groups(places: Ints, touched: Mapping[int, int]) -> list[Ints]:
+    """The days in the order of time, cut so that each group holds few that have to be fetched."""
+    fetched = np.array([place not in touched for place in places.tolist()], dtype=bool)
+    cuts = np.flatnonzero(np.diff(np.cumsum(fetched) // DAYS_LOOKED_AT_TOGETHER)) + 1
+    return [group for group in np.split(places, cuts) if len(group)]
+
+
+async def write_change(
+    db: Database,
+    asset: VirtualAsset,
+    draft: Draft,
+    kind: VersionKind,
+    author: Author,
+    block: Block | None,
+    changes: Mapping[int, LaneChange],
+) -> tuple[int, datetime]:
+    """Write the touched days, their summaries and the version; its number and when it was accepted."""
+    return await schedule_store.write_version(
+        db,
+        asset,
+        kind,
+        author,
+        block.id if block else None,
+        rows=DayRows(draft.days, draft.lanes_kw),
+        summaries=draft.after,
+        changes=changes,
+        end_kwh=draft.end_kwh(asset),
+    )

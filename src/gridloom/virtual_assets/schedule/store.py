@@ -1,0 +1,248 @@
+"""Schedules, the energy that follows from them, and writing their versions in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.ids import BlockID
+from gridloom.virtual_assets.grid import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, first_period
+from gridloom.virtual_assets.model import (
+    Author,
+    VersionKind,
+    VirtualAsset,
+)
+from gridloom.virtual_assets.schedule.trajectory import DaySummaries
+
+DayPowers = dict[int, dict[int, Floats]]
+"""Lanes' powers by day: `powers[day][lane]` has 96 values; what was never scheduled is not there."""
+
+
+async def read_days(db: Database, key: int, days: Iterable[int]) -> DayPowers:
+    """The schedules of all lanes on these days."""
+    powers: DayPowers = {}
+    for row in await db.fetch(
+        "select day, lane, power_kw from virtual_schedule where asset_key = $1 and day = any($2::int[])",
+        key,
+        list(days),
+    ):
+        powers.setdefault(row["day"], {})[row["lane"]] = np.array(row["power_kw"])
+    return powers
+
+
+async def read_day_range(db: Database, key: int, days: range) -> DayPowers:
+    powers: DayPowers = {}
+    for row in await db.fetch(
+        """select day, lane, power_kw from virtual_schedule
+           where asset_key = $1 and day >= $2 and day < $3""",
+        key,
+        days.start,
+        days.stop,
+    ):
+        powers.setdefault(row["day"], {})[row["lane"]] = np.array(row["power_kw"])
+    return powers
+
+
+def lane_power_kw(powers: DayPowers, lane: int, first: int, end: int) -> Floats:
+    """One lane over the periods `first` up to but not `end`."""
+    power_kw = np.zeros(max(0, end - first))
+    for day, lanes in powers.items():
+        if lane in lanes:
+            lay(power_kw, first, first_period(day), lanes[lane])
+    return power_kw
+
+
+def total_power_kw(powers: DayPowers, first: int, end: int) -> Floats:
+    """All lanes together over the periods `first` up to but not `end`."""
+    power_kw = np.zeros(max(0, end - first))
+    for day, lanes in powers.items():
+        lay(power_kw, first, first_period(day), np.sum(list(lanes.values()), axis=0))
+    return power_kw
+
+
+def lay(target: Floats, first: int, piece_first: int, piece: Floats) -> None:
+    """Copy the part of a piece that falls into the target."""
+    start, end = max(first, piece_first), min(first + len(target), piece_first + len(piece))
+    if start < end:
+        target[start - first : end - first] = piece[start - piece_first : end - piece_first]
+
+
+# --- energy by days ------------------------------------------------------------------------------------------------
+
+
+async def read_summaries(db: Database, asset: VirtualAsset) -> DaySummaries:
+    """What each day of the asset's life does to the stored energy."""
+    days = asset.days
+    first_span = days.start // DAYS_PER_SPAN
+    spans = (days.stop - 1) // DAYS_PER_SPAN - first_span + 1
+    columns = np.zeros((4, spans * DAYS_PER_SPAN))
+    for row in await db.fetch(
+        "select span, change_kwh, lowest_kwh, highest_kwh, exported_kwh from virtual_energy where asset_key = $1",
+        asset.key,
+    ):
+        place = (row["span"] - first_span) * DAYS_PER_SPAN
+        columns[:, place : place + DAYS_PER_SPAN] = (
+            row["change_kwh"],
+            row["lowest_kwh"],
+            row["highest_kwh"],
+            row["exported_kwh"],
+        )
+    offset = days.start - first_span * DAYS_PER_SPAN
+    return DaySummaries(*(column[offset : offset + len(days)] for column in columns))
+
+
+# --- versions ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LaneChange:
+    """The periods set on a lane, in the order of time, and their powers."""
+
+    periods: Ints
+    power_kw: Floats
+
+    def runs(self) -> tuple[list[int], list[int]]:
+        """Where runs of consecutive periods start, and how long they are."""
+        starts = np.flatnonzero(np.diff(self.periods, prepend=self.periods[0] - 2) != 1)
+        lengths = np.diff(np.append(starts, len(self.periods)))
+        return self.periods[starts].tolist(), lengths.tolist()
+
+
+# Days, the summaries of their spans, what was set and the version that set it, in one round trip.
+_WRITE_VERSION = """
+with next as (
+  update virtual_asset set version = version + 1, end_kwh = $2 where asset_key = $1 returning version
+), day as (
+  insert into virtual_schedule (asset_key, lane, day, power_kw)
+  select $1, d.lane, d.day, ($9::float8[])[(d.place - 1) * 96 + 1 : d.place * 96]
+  from unnest($7::int[], $8::int[]) with ordinality d(lane, day, place)
+  on conflict (asset_key, day, lane) do update set power_kw = excluded.power_kw
+), span as (
+  insert into virtual_energy (asset_key, span, change_kwh, lowest_kwh, highest_kwh, exported_kwh)
+  select $1, s.span, ($11::float8[])[s.low : s.low + 31], ($12::float8[])[s.low : s.low + 31],
+         ($13::float8[])[s.low : s.low + 31], ($14::float8[])[s.low : s.low + 31]
+  from (select span, (span - ($10::int[])[1]) * 32 + 1 as low from unnest($10::int[]) span) s
+  on conflict (asset_key, span) do update
+    set change_kwh = excluded.change_kwh, lowest_kwh = excluded.lowest_kwh,
+        highest_kwh = excluded.highest_kwh, exported_kwh = excluded.exported_kwh
+), change as (
+  insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
+  select $1, next.version, c.lane, c.first_period, c.end_period,
+         ($20::int[])[c.run_low : c.run_high], ($21::int[])[c.run_low : c.run_high],
+         ($22::float8[])[c.power_low : c.power_low + c.power_count - 1]
+  from next, unnest($15::int[], $16::int[], $17::int[], $18::int[], $19::int[], $23::int[], $24::int[])
+    c(lane, first_period, end_period, run_low, run_high, power_low, power_count)
+)
+insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
+select $1, version, $3, platform_now(), $4, $5, $6 from next
+returning version, accepted_at
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DayRows:
+    """Lanes' powers on some days, as they are to be written: for each lane a row of 96 powers for each day."""
+
+    days: Ints
+    lanes_kw: Mapping[int, Floats]
+
+    def columns(self) -> tuple[list[int], list[int], list[float]]:
+        """The lane and day of each row, and all powers one after the other."""
+        lanes = np.repeat(np.fromiter(self.lanes_kw, np.int64), len(self.days)).tolist()
+        days = np.tile(self.days, len(self.lanes_kw)).tolist()
+        powers_kw = [power for rows_kw in self.lanes_kw.values() for power in rows_kw.ravel().tolist()]
+        return lanes, days, powers_kw
+
+
+async def write_version(
+    db: Database,
+    asset: VirtualAsset,
+    kind: VersionKind,
+    author: Author,
+    block_id: BlockID | None,
+    *,
+    rows: DayRows,
+    summaries: DaySummaries,
+    changes: Mapping[int, LaneChange],
+    end_kwh: float,
+) -> tuple[int, datetime]:
+    """Write the days, their summaries and the next version; its number and the moment it was accepted."""
+    row = await db.fetchrow(
+        _WRITE_VERSION,
+        asset.key,
+        end_kwh,
+        kind.value,
+        author.kind,
+        author.id,
+        block_id,
+        *rows.columns(),
+        *_span_columns(asset, summaries, rows.days),
+        *_change_columns(changes),
+    )
+    assert row is not None
+    return row["version"], row["accepted_at"]
+
+
+def _span_columns(
+    asset: VirtualAsset, summaries: DaySummaries, days: Ints
+) -> tuple[list[int], *tuple[list[float], ...]]:
+    """The spans in which these days lie, and the four columns from the first to the last of them."""
+    spans = np.unique(days // DAYS_PER_SPAN).tolist()
+    columns = np.zeros((4, (spans[-1] - spans[0] + 1) * DAYS_PER_SPAN if spans else 0))
+    if spans:
+        place = spans[0] * DAYS_PER_SPAN - asset.first_day
+        start, end = max(0, place), min(len(summaries.change_kwh), place + columns.shape[1])
+        for column, values in zip(
+            columns,
+            (summaries.change_kwh, summaries.lowest_kwh, summaries.highest_kwh, summaries.exported_kwh),
+            strict=True,
+        ):
+            column[start - place : end - place] = values[start:end]
+    return spans, *(column.tolist() for column in columns)
+
+
+def _change_columns(changes: Mapping[int, LaneChange]) -> tuple[Sequence[float], ...]:
+    """What was set on each lane, as columns: its periods' runs and powers are places in the lists behind."""
+    lanes, firsts, ends, run_lows, run_highs, power_lows, power_counts = ([] for _ in range(7))
+    run_firsts: list[int] = []
+    run_lengths: list[int] = []
+    powers_kw: list[float] = []
+    for lane, change in changes.items():
+        starts, lengths = change.runs()
+        lanes.append(lane)
+        firsts.append(int(change.periods[0]))
+        ends.append(int(change.periods[-1]) + 1)
+        run_lows.append(len(run_firsts) + 1)
+        power_lows.append(len(powers_kw) + 1)
+        power_counts.append(len(change.periods))
+        run_firsts += starts
+        run_lengths += lengths
+        powers_kw += change.power_kw.tolist()
+        run_highs.append(len(run_firsts))
+    return lanes, firsts, ends, run_lows, run_highs, run_firsts, run_lengths, powers_kw, power_lows, power_counts
+
+
+async def add_first_version(db: Database, asset: VirtualAsset, author: Author, block_id: BlockID) -> None:
+    await db.execute(
+        """insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
+           values ($1, 1, 'ALLOCATION', $2, $3, $4, $5)""",
+        asset.key,
+        asset.created_at,
+        author.kind,
+        author.id,
+        block_id,
+    )
+
+
+def whole_days(powers: DayPowers, lane: int, days: Ints) -> Floats:
+    """A lane's powers on these days, a row for each, zero where nothing was scheduled."""
+    rows = np.zeros((len(days), PERIODS_PER_DAY))
+    for place, day in enumerate(days.tolist()):
+        known = powers.get(day, {}).get(lane)
+        if known is not None:
+            rows[place] = known
+    return rows

@@ -1,0 +1,146 @@
+"""Stored energy over time: how schedules, efficiencies and losses move it, and how to judge a year by its days.
+
+Power is signed as everywhere: positive leaves the battery, negative enters it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, Ints
+from gridloom.virtual_assets.model import Efficiency
+
+# A milliwatt-hour, and a billionth of the capacity for large ones: sums of doubles over decades of quarter-hours err by
+# less, and no meter sees it. A bound may be missed by this much and no more, however many schedules follow each other.
+ABSOLUTE_TOLERANCE_KWH: Final = 1e-6
+RELATIVE_TOLERANCE: Final = 1e-9
+
+
+def tolerance_kwh(energy_capacity_kwh: float) -> float:
+    return ABSOLUTE_TOLERANCE_KWH + RELATIVE_TOLERANCE * energy_capacity_kwh
+
+
+def energy_changes_kwh(power_kw: Floats, efficiency: Efficiency) -> Floats:
+    """The change of the stored energy in each period: `Δt·(charge·η_c − discharge/η_d)`."""
+    factor = np.where(power_kw < 0, efficiency.charge, 1 / efficiency.discharge)
+    return np.asarray(power_kw * (-QUARTER_HOUR_H) * factor)
+
+
+def energy_trajectory_kwh(initial_kwh: float, power_kw: Floats, efficiency: Efficiency) -> Floats:
+    """The stored energy at the start of every period and, as the last value, at the end: one more than periods.
+
+    `power_kw` is the sum of all blocks' schedules: the battery sees only the sum.
+    """
+    energy_kwh = np.empty(len(power_kw) + 1)
+    energy_kwh[0] = 0.0
+    np.cumsum(energy_changes_kwh(power_kw, efficiency), out=energy_kwh[1:])
+    energy_kwh += initial_kwh
+    return energy_kwh
+
+
+def exported_kwh(power_kw: Floats) -> Floats:
+    return np.asarray(np.maximum(power_kw, 0.0) * QUARTER_HOUR_H)
+
+
+@dataclass(frozen=True, slots=True)
+class DaySummaries:
+    """What each day does to the stored energy, relative to its own start: enough to judge days without their schedules.
+
+    `change_kwh` is the day's whole change, `lowest_kwh` and `highest_kwh` the extremes over the ends of its periods,
+    `exported_kwh` the energy delivered to the grid (for cycles). A day without a schedule is all zeros.
+    """
+
+    change_kwh: Floats
+    lowest_kwh: Floats
+    highest_kwh: Floats
+    exported_kwh: Floats
+
+    @staticmethod
+    def zeros(days: int) -> DaySummaries:
+        return DaySummaries(np.zeros(days), np.zeros(days), np.zeros(days), np.zeros(days))
+
+    @staticmethod
+    def of(power_kw: Floats, efficiency: Efficiency) -> DaySummaries:
+        """Of whole days: `power_kw` has a row for each day and 96 columns.
+
+        Each is a function of its day alone, so that no error adds up over many small changes.
+        """
+        assert power_kw.shape[1] == PERIODS_PER_DAY
+        relative_kwh = np.cumsum(energy_changes_kwh(power_kw, efficiency), axis=1)
+        return DaySummaries(
+            relative_kwh[:, -1].copy(),
+            relative_kwh.min(axis=1),
+            relative_kwh.max(axis=1),
+            exported_kwh(power_kw).sum(axis=1),
+        )
+
+    def with_days(self, positions: Ints, days: DaySummaries) -> DaySummaries:
+        """These summaries with the days at `positions` replaced."""
+
+        def replaced(old: Floats, new: Floats) -> Floats:
+            copy = old.copy()
+            copy[positions] = new
+            return copy
+
+        return DaySummaries(
+            replaced(self.change_kwh, days.change_kwh),
+            replaced(self.lowest_kwh, days.lowest_kwh),
+            replaced(self.highest_kwh, days.highest_kwh),
+            replaced(self.exported_kwh, days.exported_kwh),
+        )
+
+    def day_starts_kwh(self, initial_kwh: float) -> Floats:
+        """The stored energy at the start of each day and, as the last value, at the end of them all."""
+        starts_kwh = np.empty(len(self.change_kwh) + 1)
+        starts_kwh[0] = 0.0
+        np.cumsum(self.change_kwh, out=starts_kwh[1:])
+        starts_kwh += initial_kwh
+        return starts_kwh
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """The first period that ends out of bounds: its place, and by how much (below zero: negative)."""
+
+    position: int
+    excess_kwh: float
+
+
+def first_excess(before_kwh: Floats, after_kwh: Floats, available_kwh: Floats, slack_kwh: float) -> Excess | None:
+    """The first period whose energy a change moves out of `[0, available]`, or further out than it was.
+
+    The arrays hold the energy at each period's end and the capacity available in it. What lay outside already, because
+    capacity was lost after its schedule had been accepted, is not held against a change that leaves or improves it.
+    """
+    noise_kwh = slack_kwh / 1000
+    above_kwh = after_kwh - available_kwh
+    was_within = (before_kwh <= available_kwh + slack_kwh) & (before_kwh >= -slack_kwh)
+    wrong = (above_kwh > slack_kwh) & (was_within | (after_kwh > before_kwh + noise_kwh))
+    wrong |= (after_kwh < -slack_kwh) & (was_within | (after_kwh < before_kwh - noise_kwh))
+    position = int(np.argmax(wrong))
+    if not wrong[position]:
+        return None
+    if after_kwh[position] < 0:
+        return Excess(position, float(after_kwh[position]))
+    return Excess(position, float(above_kwh[position]))
+
+
+def suspicious_days(
+    before: DaySummaries, after: DaySummaries, initial_kwh: float, lowest_available_kwh: Floats, slack_kwh: float
+) -> npt.NDArray[np.bool_]:
+    """The days whose energy a change may have moved out of bounds, judged by their summaries alone.
+
+    `lowest_available_kwh` is the least capacity of each day; where it varies within a day, the day may turn out well
+    when its periods are looked at. A day that is not suspicious cannot be out of bounds because of the change.
+    """
+    before_kwh, after_kwh = before.day_starts_kwh(initial_kwh)[:-1], after.day_starts_kwh(initial_kwh)[:-1]
+    same = (before.highest_kwh == after.highest_kwh) & (before.lowest_kwh == after.lowest_kwh)
+    moved = ~same | (after_kwh != before_kwh)
+    high = after_kwh + after.highest_kwh > lowest_available_kwh + slack_kwh
+    low = after_kwh + after.lowest_kwh < -slack_kwh
+    return np.asarray(moved & (high | low))
