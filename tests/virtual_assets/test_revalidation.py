@@ -15,6 +15,7 @@ from gridloom.jobs import JobRun, run_due_platform_jobs
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.gate_closure.revalidation import look_at_backed_assets
 from gridloom.virtual_assets.grid import period_number
+from gridloom.virtual_assets.model import LockedKey
 from gridloom.virtual_assets.schedule import gates
 
 GATE = timedelta(seconds=480)
@@ -340,7 +341,7 @@ class TestALookUnderWay:
                 await look_at_backed_assets(JobRun(db=db, kind="", key=str(keys[1]), payload={}, due=early, attempt=1))
 
         async with pool.acquire() as db, db.transaction():
-            asset = await store.lock_asset_by_key(db, keys[0])
+            asset = await store.lock_virtual_asset_by_key(db, keys[0])
             assert asset is not None
             meanwhile = asyncio.create_task(change())
             await asyncio.sleep(0.3)
@@ -353,6 +354,6 @@ class TestALookUnderWay:
         battery = await make()
         pool, key = battery.edge.pool, "4711"
         for due in (battery.start, battery.end):
-            await gates.look_again(pool, int(key), due)
+            await gates.look_again(pool, LockedKey(int(key)), due)
         found = await pool.fetchval("select due from job where kind = $1 and key = $2", gates.CLOSE_GATE, key)
         assert found == battery.start

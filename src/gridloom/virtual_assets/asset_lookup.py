@@ -9,7 +9,7 @@ from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Caller
 from gridloom.identity.reach import organisation_reach
 from gridloom.kernel.problem import NotFound
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.model import Author, VirtualAsset
+from gridloom.virtual_assets.model import Author, LockedAsset, VirtualAsset
 
 TAG = "Virtual assets"
 ASSETS = "/organisations/{organisationID}/virtual-assets"
@@ -35,11 +35,11 @@ async def known_asset(db: Database, caller: Caller, organisation_id: UUID, virtu
     return asset
 
 
-async def lock_known_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
+async def lock_known_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> LockedAsset:
     """The same, held until the call's transaction ends."""
     db = await call.begin()
     owner = await organisation_reach(db, call.caller, organisation_id)
-    asset = await store.lock_asset(db, owner, virtual_asset_id)
+    asset = await store.lock_virtual_asset(db, owner, virtual_asset_id)
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
     return asset

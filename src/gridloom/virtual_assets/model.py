@@ -176,6 +176,22 @@ class VirtualAsset:
 
 
 @dataclass(frozen=True, slots=True)
+class LockedAsset(VirtualAsset):
+    """A virtual asset whose row this transaction holds: nobody else changes its blocks and schedules until it ends.
+
+    Only the store makes one, by locking the row or by inserting it. It is as it stood then: after a change of one's own
+    its version and what follows from its schedules are older than the row.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class LockedKey:
+    """The key of a virtual asset whose row this transaction holds, where the rest of it is of no interest."""
+
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
 class Author:
     """Who made a version: a user, an API key, or the platform itself."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -21,6 +22,8 @@ from gridloom.virtual_assets.model import (
     AssetTerms,
     BackingShare,
     Efficiency,
+    LockedAsset,
+    LockedKey,
     Promise,
     VirtualAsset,
 )
@@ -46,20 +49,20 @@ async def platform_now(db: Database) -> datetime:
 
 async def read_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> VirtualAsset | None:
     row = await db.fetchrow(_ASSET + "where a.id = $1 and v.organisation_id = $2", asset_id, organisation_id)
-    return None if row is None else _asset(row)
+    return None if row is None else VirtualAsset(**_asset_fields(row))
 
 
-async def lock_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> VirtualAsset | None:
+async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> LockedAsset | None:
     """The asset's row, held until the transaction ends: whoever changes its schedules does so one after the other."""
     row = await db.fetchrow(
         _ASSET + "where a.id = $1 and v.organisation_id = $2 for no key update of v", asset_id, organisation_id
     )
-    return None if row is None else _asset(row)
+    return None if row is None else LockedAsset(**_asset_fields(row))
 
 
-async def lock_asset_by_key(db: Database, key: int) -> VirtualAsset | None:
+async def lock_virtual_asset_by_key(db: Database, key: int) -> LockedAsset | None:
     row = await db.fetchrow(_ASSET + "where v.asset_key = $1 for no key update of v", key)
-    return None if row is None else _asset(row)
+    return None if row is None else LockedAsset(**_asset_fields(row))
 
 
 async def read_assets(
@@ -83,10 +86,10 @@ async def read_assets(
         after,
         limit,
     )
-    return [_asset(row) for row in rows]
+    return [VirtualAsset(**_asset_fields(row)) for row in rows]
 
 
-def _asset(row: asyncpg.Record) -> VirtualAsset:
+def _asset_fields(row: asyncpg.Record) -> dict[str, Any]:
     promises = tuple(Promise(key, PhysicalAssetID(UUID(id)), *map(float, rest)) for key, id, *rest in row["promises"])
     terms = AssetTerms(
         name=row["name"],
@@ -108,23 +111,23 @@ def _asset(row: asyncpg.Record) -> VirtualAsset:
         final_soc_tolerance=row["final_soc_tolerance"],
         auction_id=None if row["auction_id"] is None else AuctionID(row["auction_id"]),
     )
-    return VirtualAsset(
-        key=row["key"],
-        id=VirtualAssetID(row["id"]),
-        organisation_id=OrganisationID(row["organisation_id"]),
-        created_at=row["created_at"],
-        terms=terms,
-        version=row["version"],
-        end_kwh=row["end_kwh"],
-        first_misfit=row["first_misfit"],
-        judged_until=row["judged_until"],
-        promises=promises,
-    )
+    return {
+        "key": row["key"],
+        "id": VirtualAssetID(row["id"]),
+        "organisation_id": OrganisationID(row["organisation_id"]),
+        "created_at": row["created_at"],
+        "terms": terms,
+        "version": row["version"],
+        "end_kwh": row["end_kwh"],
+        "first_misfit": row["first_misfit"],
+        "judged_until": row["judged_until"],
+        "promises": promises,
+    }
 
 
 async def insert_asset(
     db: Database, asset_id: VirtualAssetID, organisation_id: UUID, terms: AssetTerms, promises: Sequence[Promise]
-) -> VirtualAsset:
+) -> LockedAsset:
     """Write the asset's row at its first version, and what backs it; its first block follows."""
     key: int = await db.fetchval(
         "insert into asset (id, kind, organisation_id) values ($1, 'VIRTUAL', $2) returning key",
@@ -167,7 +170,7 @@ async def insert_asset(
         initial_kwh,
     )
     await _insert_promises(db, key, promises)
-    return VirtualAsset(
+    return LockedAsset(
         key=key,
         id=asset_id,
         organisation_id=OrganisationID(organisation_id),
@@ -181,16 +184,16 @@ async def insert_asset(
     )
 
 
-async def set_judged(db: Database, key: int, judged_until: int, first_misfit: int | None) -> None:
+async def set_judged(db: Database, asset: LockedAsset, judged_until: int, first_misfit: int | None) -> None:
     await db.execute(
         "update virtual_asset set judged_until = $2, first_misfit = $3 where asset_key = $1",
-        key,
+        asset.key,
         judged_until,
         first_misfit,
     )
 
 
-async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[int]:
+async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[LockedKey]:
     """The virtual assets that a physical one stands behind and whose life is not over, held in the order of keys."""
     rows = await db.fetch(
         """select b.asset_key from virtual_backing b join virtual_asset v using (asset_key)
@@ -198,7 +201,7 @@ async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: date
         physical_asset_key,
         now,
     )
-    return [row["asset_key"] for row in rows]
+    return [LockedKey(row["asset_key"]) for row in rows]
 
 
 async def read_assets_backed_by(db: Database, physical_asset_key: int, window: Window) -> list[VirtualAsset]:
@@ -211,7 +214,7 @@ async def read_assets_backed_by(db: Database, physical_asset_key: int, window: W
         window.start,
         window.end,
     )
-    return [_asset(row) for row in rows]
+    return [VirtualAsset(**_asset_fields(row)) for row in rows]
 
 
 async def _insert_promises(db: Database, key: int, promises: Sequence[Promise]) -> None:

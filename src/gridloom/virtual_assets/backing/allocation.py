@@ -64,7 +64,7 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
     promises = await promise_capacity(db, terms)
     asset = await store.insert_asset(db, VirtualAssetID(uuid7()), organisation_id, terms, promises)
     block = Block(BlockID(uuid7()), 0, asset.first, asset.end, Market.WHOLESALE, terms.charge_kw, terms.discharge_kw)
-    await block_store.replace_blocks(db, asset.key, asset.version, (), (block,))
+    await block_store.replace_blocks(db, asset, asset.version, (), (block,))
     await schedule_store.add_first_version(db, asset, author, block.id)
     await record_event(
         db,

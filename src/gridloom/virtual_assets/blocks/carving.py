@@ -13,7 +13,7 @@ from gridloom.virtual_assets.backing.availability import Availability, load_avai
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.slicing import Carving, Move, Squeeze, carve, first_overcommitment, give_back
 from gridloom.virtual_assets.grid import Floats, days_of, wire_time
-from gridloom.virtual_assets.model import Author, Block, Market, VersionKind, VirtualAsset
+from gridloom.virtual_assets.model import Author, Block, LockedAsset, Market, VersionKind
 from gridloom.virtual_assets.schedule.notifications import tell_updated
 from gridloom.virtual_assets.schedule.rules import POWER_TOLERANCE_KW, check_gate, first_open_period
 from gridloom.virtual_assets.schedule.scheduling import draft_change, write_change
@@ -33,14 +33,14 @@ class ScheduleInTheWay(Problem):
 
 async def carve_block(
     db: Database,
-    asset: VirtualAsset,
+    asset: LockedAsset,
     span: tuple[int, int],
     market: Market,
     power_kw: tuple[float, float],
     author: Author,
     now: datetime,
 ) -> tuple[Block, int]:
-    """Cut a block out of the wholesale blocks of a locked asset; the block and the version it made.
+    """Cut a block out of the wholesale blocks; the block and the version it made.
 
     A wholesale block takes along what of the schedule no longer fits beside it, so the asset's power stays as it was.
     """
@@ -53,7 +53,7 @@ async def carve_block(
     changes = _squeezed(carving, powers, await load_available(db, asset, first, end))
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.CARVING, author, carving.block, changes)
-    await block_store.replace_blocks(db, asset.key, version, before, carving.blocks)
+    await block_store.replace_blocks(db, asset, version, before, carving.blocks)
     await tell_updated(db, asset, carving.block.id, first, end, _count(changes), version)
     return carving.block, version
 
@@ -106,8 +106,8 @@ def _left_kw(scheduled_kw: Floats, kept_kw: float, taken_kw: float, part: Floats
     return np.asarray(np.where(misfit, kept_kw, kept_kw * part))
 
 
-async def give_back_block(db: Database, asset: VirtualAsset, block: Block, author: Author, now: datetime) -> int:
-    """Return a block's power to the wholesale blocks of a locked asset; the version it made."""
+async def give_back_block(db: Database, asset: LockedAsset, block: Block, author: Author, now: datetime) -> int:
+    """Return a block's power to the wholesale blocks; the version it made."""
     check_gate(block.first, first_open_period(now, asset.terms.gate_closure_s))
     before = await block_store.read_blocks(db, asset.key)
     giving = give_back(before, block)
@@ -118,7 +118,7 @@ async def give_back_block(db: Database, asset: VirtualAsset, block: Block, autho
         changes = _moved(giving.moves, powers, block)
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.GIVING_BACK, author, block, changes)
-    await block_store.replace_blocks(db, asset.key, version, before, giving.blocks)
+    await block_store.replace_blocks(db, asset, version, before, giving.blocks)
     await tell_updated(db, asset, block.id, block.first, block.end, _count(changes), version)
     return version
 

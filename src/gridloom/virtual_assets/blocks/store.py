@@ -14,6 +14,7 @@ from gridloom.kernel.ids import (
 )
 from gridloom.virtual_assets.model import (
     Block,
+    LockedAsset,
     Market,
 )
 
@@ -96,13 +97,15 @@ def _block(row: asyncpg.Record) -> Block:
     )
 
 
-async def replace_blocks(db: Database, key: int, version: int, before: Iterable[Block], after: Iterable[Block]) -> None:
+async def replace_blocks(
+    db: Database, asset: LockedAsset, version: int, before: Iterable[Block], after: Iterable[Block]
+) -> None:
     """End what no longer stands as it was, and add what stands from this version on."""
     before, after = set(before), set(after)
     await db.execute(
         """update virtual_block set until_version = $3
            where asset_key = $1 and id = any($2::uuid[]) and until_version is null""",
-        key,
+        asset.key,
         [block.id for block in before - after],
         version,
     )
@@ -111,7 +114,7 @@ async def replace_blocks(db: Database, key: int, version: int, before: Iterable[
              (asset_key, id, since_version, lane, first_period, end_period, market, charge_kw, discharge_kw)
            values ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
         [
-            (key, b.id, version, b.lane, b.first, b.end, b.market.value, b.charge_kw, b.discharge_kw)
+            (asset.key, b.id, version, b.lane, b.first, b.end, b.market.value, b.charge_kw, b.discharge_kw)
             for b in after - before
         ],
     )

@@ -22,7 +22,7 @@ from gridloom.virtual_assets.gate_closure.notifications import tell_adjusted
 from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
 from gridloom.virtual_assets.grid import Floats
 from gridloom.virtual_assets.history import store as history_store
-from gridloom.virtual_assets.model import PLATFORM, Adjustment, VersionKind, VirtualAsset
+from gridloom.virtual_assets.model import PLATFORM, Adjustment, LockedAsset, VersionKind
 from gridloom.virtual_assets.schedule import gates
 from gridloom.virtual_assets.schedule.rules import first_open_period
 from gridloom.virtual_assets.schedule.scheduling import draft_change, write_change
@@ -34,8 +34,8 @@ concerned_by_changes(where="from virtual_backing where physical_asset_key = $1 o
 @job(AVAILABILITY_CHANGED, clock="platform")
 async def look_at_backed_assets(run: JobRun) -> None:
     """Each virtual asset behind which the battery stands gets a look of its own, in a transaction of its own."""
-    for key in await store.lock_assets_backed_by(run.db, int(run.key), run.due):
-        await gates.look_again(run.db, key, run.due)
+    for asset in await store.lock_assets_backed_by(run.db, int(run.key), run.due):
+        await gates.look_again(run.db, asset, run.due)
 
 
 @job(gates.CLOSE_GATE, clock="platform")
@@ -45,7 +45,7 @@ async def close_gate(run: JobRun) -> None:
 
 async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adjustment]:
     """Cut what does not fit and whose gate closed after `since`, and come back when the next such gate closes."""
-    asset = await store.lock_asset_by_key(db, asset_key)
+    asset = await store.lock_virtual_asset_by_key(db, asset_key)
     if asset is None:
         return []
     now = await store.platform_now(db)
@@ -63,7 +63,7 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
         first = closed
     place = first_misfit(standing)
     misfit = None if place is None else first + place
-    await store.set_judged(db, asset.key, closed, misfit)
+    await store.set_judged(db, asset, closed, misfit)
     if misfit is not None:
         await gates.come_back(db, asset, misfit)
     return adjustments
@@ -87,9 +87,9 @@ def _changes(lanes: Sequence[int], power_kw: Floats, cuts: Sequence[Cut], first:
 
 
 async def _write_cuts(
-    db: Database, asset: VirtualAsset, changes: dict[int, LaneChange], adjustments: Sequence[Adjustment]
+    db: Database, asset: LockedAsset, changes: dict[int, LaneChange], adjustments: Sequence[Adjustment]
 ) -> None:
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.ADJUSTMENT, PLATFORM, None, changes)
-    await history_store.write_adjustments(db, asset.key, version, adjustments)
+    await history_store.write_adjustments(db, asset, version, adjustments)
     await tell_adjusted(db, asset, adjustments)

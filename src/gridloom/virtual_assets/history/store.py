@@ -11,7 +11,14 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import BlockID
 from gridloom.virtual_assets.grid import Floats, Ints
-from gridloom.virtual_assets.model import Adjustment, AdjustmentReason, Author, ScheduleVersion, VersionKind
+from gridloom.virtual_assets.model import (
+    Adjustment,
+    AdjustmentReason,
+    Author,
+    LockedAsset,
+    ScheduleVersion,
+    VersionKind,
+)
 from gridloom.virtual_assets.schedule.store import lay
 
 
@@ -109,11 +116,11 @@ async def read_lane_as_of(db: Database, key: int, lane: int, version: int, first
 # --- adjustments ---------------------------------------------------------------------------------------------------
 
 
-async def write_adjustments(db: Database, key: int, version: int, adjustments: Sequence[Adjustment]) -> None:
+async def write_adjustments(db: Database, asset: LockedAsset, version: int, adjustments: Sequence[Adjustment]) -> None:
     await db.executemany(
         """insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason)
            values ($1, $2, $3, $4, $5, $6)""",
-        [(key, a.period, version, a.accepted_kw, a.adjusted_kw, a.reason.value) for a in adjustments],
+        [(asset.key, a.period, version, a.accepted_kw, a.adjusted_kw, a.reason.value) for a in adjustments],
     )
 
 

@@ -10,28 +10,28 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.jobs import enqueue
 from gridloom.virtual_assets.grid import Floats, period_start
-from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.model import LockedAsset, LockedKey
 from gridloom.virtual_assets.schedule.trajectory import DaySummaries
 
 CLOSE_GATE: Final = "virtual-assets.close-gate"
 """Job, keyed by a virtual asset's key: cut what does not fit and whose gate has closed."""
 
 
-async def look_again(db: Database, asset_key: int, due: datetime) -> None:
+async def look_again(db: Database, asset: LockedAsset | LockedKey, due: datetime) -> None:
     """Look at all gates that close from `due` on; a look that waits for earlier ones does not lose them.
 
-    Only for whoever holds the asset's row: a look under way could otherwise put off one that it knows nothing of.
+    The row is held because a look under way could otherwise put off one that it knows nothing of.
     """
-    await enqueue(db, CLOSE_GATE, key=str(asset_key), due=due, clock="platform", at_latest=True)
+    await enqueue(db, CLOSE_GATE, key=str(asset.key), due=due, clock="platform", at_latest=True)
 
 
-async def come_back(db: Database, asset: VirtualAsset, period: int) -> None:
+async def come_back(db: Database, asset: LockedAsset, period: int) -> None:
     """For the look itself: all before this period is settled, so the next look is when its gate closes."""
     due = period_start(period) - timedelta(seconds=asset.terms.gate_closure_s)
     await enqueue(db, CLOSE_GATE, key=str(asset.key), due=due, clock="platform")
 
 
-async def watch_cycles(db: Database, asset: VirtualAsset, summaries: DaySummaries, now: datetime) -> None:
+async def watch_cycles(db: Database, asset: LockedAsset, summaries: DaySummaries, now: datetime) -> None:
     """Schedules beyond the cycle limits are accepted, and cut when their gates close."""
     terms = asset.terms
     if terms.daily_cycle_limit is None and terms.annual_cycle_limit is None:
@@ -39,7 +39,7 @@ async def watch_cycles(db: Database, asset: VirtualAsset, summaries: DaySummarie
     daily_kwh = None if terms.daily_cycle_limit is None else terms.daily_cycle_limit * terms.energy_capacity_kwh
     annual_kwh = None if terms.annual_cycle_limit is None else terms.annual_cycle_limit * terms.energy_capacity_kwh
     if may_exceed_cycles(summaries.exported_kwh, daily_kwh, annual_kwh):
-        await look_again(db, asset.key, now)
+        await look_again(db, asset, now)
 
 
 def may_exceed_cycles(exported_by_day_kwh: Floats, daily_limit_kwh: float | None, limit_kwh: float | None) -> bool:

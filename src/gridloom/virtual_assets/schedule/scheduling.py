@@ -1,6 +1,6 @@
 """Changing the schedules of a virtual asset: all or nothing, one change after the other.
 
-Whoever calls holds the asset's row (`store.lock_asset`). A change reads and writes the days it touches and the
+A change reads and writes the days it touches and the
 summaries of all days; it looks into another day only where the summary cannot tell that the day stays within bounds.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.virtual_assets.backing.availability import Availability, load_available
 from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, Ints, days_of, first_period
-from gridloom.virtual_assets.model import Author, Block, VersionKind, VirtualAsset
+from gridloom.virtual_assets.model import Author, Block, LockedAsset, VersionKind, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.gates import look_again, watch_cycles
 from gridloom.virtual_assets.schedule.imbalance import Imbalance, imbalance_of
@@ -76,11 +76,11 @@ class Accepted:
 
 
 async def put_schedule(
-    db: Database, asset: VirtualAsset, block: Block, points: Points, author: Author, now: datetime
+    db: Database, asset: LockedAsset, block: Block, points: Points, author: Author, now: datetime
 ) -> Accepted:
     """Replace exactly the periods given, or refuse and change nothing.
 
-    `asset` must be locked in this transaction, and `now` read from the platform's clock after that.
+    `now` is to be read from the platform's clock after the asset was locked.
     """
     check_takes_schedule(block)
     check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.places[0]}/time")
@@ -94,7 +94,7 @@ async def put_schedule(
     version, accepted_at = await write_change(db, asset, draft, VersionKind.SCHEDULE, author, block, change)
     await watch_cycles(db, asset, draft.after, now)
     if remains_outside:
-        await look_again(db, asset.key, now)
+        await look_again(db, asset, now)
     await tell_updated(db, asset, block.id, points.first, points.last + 1, len(points.periods), version)
     return Accepted(version, accepted_at, imbalance_at_end(asset, draft.end_kwh(asset)), available, draft)
 
@@ -186,7 +186,7 @@ def _groups(places: Ints, touched: Mapping[int, int]) -> list[Ints]:
 
 async def write_change(
     db: Database,
-    asset: VirtualAsset,
+    asset: LockedAsset,
     draft: Draft,
     kind: VersionKind,
     author: Author,

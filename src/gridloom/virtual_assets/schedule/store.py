@@ -13,6 +13,7 @@ from gridloom.kernel.ids import BlockID
 from gridloom.virtual_assets.grid import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, first_period
 from gridloom.virtual_assets.model import (
     Author,
+    LockedAsset,
     VersionKind,
     VirtualAsset,
 )
@@ -160,7 +161,7 @@ class DayRows:
 
 async def write_version(
     db: Database,
-    asset: VirtualAsset,
+    asset: LockedAsset,
     kind: VersionKind,
     author: Author,
     block_id: BlockID | None,
@@ -226,7 +227,7 @@ def _change_columns(changes: Mapping[int, LaneChange]) -> tuple[Sequence[float],
     return lanes, firsts, ends, run_lows, run_highs, run_firsts, run_lengths, powers_kw, power_lows, power_counts
 
 
-async def add_first_version(db: Database, asset: VirtualAsset, author: Author, block_id: BlockID) -> None:
+async def add_first_version(db: Database, asset: LockedAsset, author: Author, block_id: BlockID) -> None:
     await db.execute(
         """insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
            values ($1, 1, 'ALLOCATION', $2, $3, $4, $5)""",
