@@ -48,6 +48,8 @@ from gridloom.physical_assets.schedule import routes as physical_schedule
 from gridloom.reference_prices import routes as reference_prices
 from gridloom.revenue import routes as revenue
 from gridloom.sandbox import routes as sandbox
+from gridloom.sandbox import simulator_routes as sandbox_simulator
+from gridloom.sandbox import walking as sandbox_walking
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
 from gridloom.settlements.activations import read_activated
@@ -97,7 +99,7 @@ ROOMS: tuple[ModuleType, ...] = (
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
-SANDBOX_ROOMS: tuple[ModuleType, ...] = (sandbox,)
+SANDBOX_ROOMS: tuple[ModuleType, ...] = (sandbox, sandbox_simulator)
 """What a sandbox answers besides; production does not have these paths at all."""
 
 RESIDENTS: tuple[Resident, ...] = (
@@ -111,6 +113,9 @@ RESIDENTS: tuple[Resident, ...] = (
     run_jobs,
 )
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
+
+SANDBOX_RESIDENTS: tuple[Resident, ...] = (sandbox_walking.reside,)
+"""What a sandbox keeps running besides."""
 
 
 def _gates(settings: Settings) -> GateClosures:
@@ -135,7 +140,7 @@ def create_edge(settings: Settings) -> Edge:
         edge.audit = record_audit
         async with AsyncExitStack() as stack:
             stack.push_async_callback(edge.pool.close)
-            for resident in RESIDENTS:
+            for resident in (*RESIDENTS, *(SANDBOX_RESIDENTS if settings.environment == "sandbox" else ())):
                 await stack.enter_async_context(resident(edge, settings))
             stack.push_async_callback(listener.stop)
             await listener.start()

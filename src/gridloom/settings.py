@@ -31,6 +31,8 @@ class Settings:
     bootstrap_username: str | None = None
     bootstrap_password: str | None = field(default=None, repr=False)
     simulator: bool = True
+    simulator_seed: int = 1
+    simulator_days: int = 30
     clock_movers: Literal["everyone", "operator"] = "everyone"
     gate_closure_fcr: time = time(8)
     gate_closure_afrr_capacity: time = time(9)
@@ -151,6 +153,8 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_BOOTSTRAP_USERNAME": ("bootstrap_username", _text),
     "GRIDLOOM_BOOTSTRAP_PASSWORD": ("bootstrap_password", _text),
     "GRIDLOOM_SIMULATOR": ("simulator", _switch),
+    "GRIDLOOM_SIMULATOR_SEED": ("simulator_seed", _whole(0, 2**31 - 1)),
+    "GRIDLOOM_SIMULATOR_DAYS": ("simulator_days", _whole(0, 365)),
     "GRIDLOOM_SANDBOX_CLOCK": ("clock_movers", _one_of("everyone", "operator")),
     "GRIDLOOM_GATE_CLOSURE_FCR": ("gate_closure_fcr", _time_of_day),
     "GRIDLOOM_GATE_CLOSURE_AFRR_CAPACITY": ("gate_closure_afrr_capacity", _time_of_day),

@@ -10,16 +10,39 @@ Environment = Literal["production", "sandbox"]
 
 _LOCK = 7_108_002
 
-# In a sandbox the platform runs ahead of the real clock by what this table says. Production has no such table, and its
-# platform_now() reads nothing but the real clock.
+# In a sandbox the platform's clock is the real one shifted by what this table says, and it stops where it is told to
+# hold. Production has no such tables, and its platform_now() reads nothing but the real clock.
 _SANDBOX_CLOCK = """
 create table if not exists sandbox_clock (
   is_only boolean primary key default true constraint sandbox_clock_is_one check (is_only),
-  ahead interval not null default interval '0' constraint sandbox_clock_never_behind check (ahead >= interval '0')
+  ahead interval not null default interval '0'
 );
+alter table sandbox_clock drop constraint if exists sandbox_clock_never_behind;
+alter table sandbox_clock add column if not exists hold_until timestamptz;
 insert into sandbox_clock default values on conflict do nothing;
 create or replace function platform_now() returns timestamptz language sql volatile
-  return clock_timestamp() + (select ahead from sandbox_clock);
+  return (select least(clock_timestamp() + ahead, hold_until) from sandbox_clock);
+create or replace function platform_pace() returns float8 language sql volatile
+  return (select case when clock_timestamp() + ahead >= hold_until then 0.0 else 1.0 end::float8 from sandbox_clock);
+"""
+
+# The simulated world: there once a simulator was started.
+_SANDBOX_SIMULATOR = """
+create table if not exists sandbox_simulator (
+  is_only boolean primary key default true constraint sandbox_simulator_is_one check (is_only),
+  world integer not null,                           -- rises with each reset
+  seed bigint not null,
+  running boolean not null,
+  speed float8 not null constraint sandbox_simulator_speed_positive check (speed > 0),
+  start timestamptz(3) not null,                    -- where the world begins
+  step timestamptz(3) not null,                     -- the quarter-hour that was handed out last
+  is_done boolean not null,                         -- whether the simulator is through with it
+  history_complete boolean not null,
+  target timestamptz(3),                            -- as fast as it goes until then
+  anchor_real timestamptz(3) not null,              -- at this real time the clock stood at anchor_platform
+  anchor_platform timestamptz(3) not null,
+  memory jsonb                                      -- what the simulator gave to keep with its last quarter-hour
+);
 """
 
 
@@ -37,3 +60,4 @@ async def establish_environment(connection: asyncpg.Connection, name: Environmen
             raise WrongEnvironment(f"This database belongs to a {established} service and cannot serve {name}.")
         if name == "sandbox":
             await connection.execute(_SANDBOX_CLOCK)
+            await connection.execute(_SANDBOX_SIMULATOR)

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from gridloom.database.pool import Pool
 
 
-async def run_due_platform_jobs(pool: Pool, until: datetime, set_clock: Callable[[datetime], Awaitable[None]]) -> int:
+async def run_due_platform_jobs(
+    pool: Pool, until: datetime, set_clock: Callable[[datetime], Awaitable[None]], *, goes_on: bool = True
+) -> int:
     """Run every platform job that is due by `until`, in order of due time, with the clock standing at each; how many
     ran.
 
     `set_clock` must have committed when it returns, and must never move the clock back. Jobs that these jobs enqueue
     are run in their turn. A job that another replica is just running is waited for. One that fails is left to the
-    runner's retries: the clock does not stop for it.
+    runner's retries: the clock does not stop for it. `goes_on` says whether the clock runs on afterwards or stands.
     """
     kinds = list(KINDS)
     ran = 0
@@ -34,6 +36,6 @@ async def run_due_platform_jobs(pool: Pool, until: datetime, set_clock: Callable
                 await run_begun(pool, db, claimed)
                 ran += 1
     await set_clock(until)
-    # The runners' timers were set by the clock as it stood before.
-    await store.wake(pool)
+    if goes_on:  # the runners' timers were set by the clock as it stood before
+        await store.wake(pool)
     return ran

@@ -233,14 +233,20 @@ async def note_death(db: Database, job: Claimed, error: str, pause: timedelta, m
 async def look(db: Database, kinds: Sequence[str]) -> tuple[bool, float | None]:
     """Whether a job is due (running ones included), and the real seconds until the next one that is not due yet.
 
-    The platform's clock runs at the real clock's pace, so a difference on it is one in real time.
+    The platform's clock runs at the real clock's pace, so a difference on it is one in real time; where it stands
+    still (in a sandbox), nothing comes due by waiting.
     """
     row = await db.fetchrow(
         """
         with clocks as materialized (
-          select clock, job_now(clock) as now from unnest(array['real', 'platform']) as clock
+          select clock, job_now(clock) as now,
+                 case clock when 'platform' then nullif(platform_pace(), 0) else 1 end as pace
+          from unnest(array['real', 'platform']) as clock
         ), resting as materialized (
-          select extract(epoch from greatest(due - now, not_before - clock_timestamp())) as left_s
+          select case when due <= now then extract(epoch from not_before - clock_timestamp())
+                      when pace is null then null
+                      else extract(epoch from greatest((due - now) / pace, not_before - clock_timestamp()))
+                 end as left_s
           from job join clocks using (clock)
           where state = 'WAITING' and not_before is not null and kind = any($1)
         )
@@ -250,7 +256,7 @@ async def look(db: Database, kinds: Sequence[str]) -> tuple[bool, float | None]:
                    and not_before is null and kind = any($1) order by due limit 1) as overdue) as is_due,
           least(
             (select min(left_s) from resting where left_s > 0),
-            (select min(extract(epoch from coming.due - now)) from clocks, lateral (
+            (select min(extract(epoch from coming.due - now) / pace) from clocks, lateral (
                select due from job where state = 'WAITING' and job.clock = clocks.clock and due > now
                  and not_before is null and kind = any($1) order by due limit 1) as coming))::float8 as next_s
         """,

@@ -11,6 +11,8 @@ from gridloom.jobs.stepping import run_due_platform_jobs
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import Problem, Unavailable
 from gridloom.sandbox import store
+from gridloom.sandbox.simulator_store import read_simulation
+from gridloom.sandbox.walking import walk_to
 
 LONGEST_WAIT_S, LOOK_EVERY_S = 30.0, 0.05
 
@@ -24,6 +26,9 @@ class ClockMovesForward(Problem):
 
 async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -> datetime:
     """Bring the clock to a moment; one caller at a time. Answers the moment at which it stands then."""
+    state = await read_simulation(pool)
+    if state is not None and state.running:
+        return await walk_to(pool, _target(state.now, to, by))
     for _ in range(round(LONGEST_WAIT_S / LOOK_EVERY_S)):
         # Who waits holds no connection: the one whose turn it is needs them, and so does everyone else.
         async with transaction(pool) as turn:
@@ -34,16 +39,20 @@ async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -
 
 
 async def _move(pool: Pool, turn: Database, to: datetime | None, by: timedelta | None) -> datetime:
-    now = await store.read_now(turn)
-    target = to if to is not None else now + (by or timedelta())
-    if target < now:
-        raise ClockMovesForward(f"It is {written(now)} already.")
+    target = _target(await store.read_now(turn), to, by)
 
     async def set_clock(moment: datetime) -> None:
         await store.set_clock(pool, moment)
 
     await run_due_platform_jobs(pool, target, set_clock)
     return await store.read_now(turn)
+
+
+def _target(now: datetime, to: datetime | None, by: timedelta | None) -> datetime:
+    target = to if to is not None else now + (by or timedelta())
+    if target < now:
+        raise ClockMovesForward(f"It is {written(now)} already.")
+    return target
 
 
 async def read_now(db: Database) -> datetime:

@@ -14,6 +14,7 @@ from gridloom.identity.store.announcements import announce, organisation_subject
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden
 from gridloom.sandbox import clock, store
 from gridloom.sandbox.clock import ClockMovesForward
+from gridloom.sandbox.walking import begin_world_again
 from gridloom.settings import Settings
 
 TAG = "Sandbox"
@@ -47,7 +48,8 @@ async def read_clock(call: Call) -> ClockView:
 )
 async def move_clock(call: Call, body: ClockChange) -> ClockView:
     """What is due on the way (auctions opening, closing and clearing, gates closing) happens, in order, before this
-    answers. Where the sandbox is set so, only the operator's people may do this."""
+    answers; where a simulator runs, its world lives through every quarter-hour on the way. Where the sandbox is set
+    so, only the operator's people may do this."""
     if call.resources[Settings].clock_movers == "operator" and not call.caller.is_operator:
         raise Forbidden("Only the operator moves this sandbox's clock.")
     if (body.now is UNSET) == (body.advance is UNSET):
@@ -70,13 +72,17 @@ async def move_clock(call: Call, body: ClockChange) -> ClockView:
 )
 async def reset_sandbox(call: Call) -> None:
     """Removes every organisation but the operator's, all assets, auctions and figures, and puts the clock back to the
-    real time. The operator's people and sign-ins stay, and so does the audit log."""
+    real time. The operator's people and sign-ins stay, and so does the audit log. Where a simulator runs, the same
+    world begins anew, thirty days back."""
     if not call.caller.is_operator:
         raise Forbidden("Only the operator can reset the sandbox.")
     await store.take_turn(call.db)
     gone = await store.clear_away(cast(Connection, call.db), call.caller.organisation_id)
     for organisation_id in gone:
         await announce(call.db, organisation_subject(organisation_id))
+    settings = call.resources[Settings]
+    if settings.simulator:
+        await begin_world_again(call.db, settings.simulator_days)
 
 
 def _shown(now: datetime) -> ClockView:

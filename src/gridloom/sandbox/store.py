@@ -19,6 +19,7 @@ KEPT_TABLES = (
     "schema_migration",
     "environment",
     "sandbox_clock",
+    "sandbox_simulator",
     "organisation",
     "member",
     "session",
@@ -80,7 +81,7 @@ async def clear_away(db: Connection, operator_id: UUID) -> list[UUID]:
     await db.execute("delete from job where every is null")
     await db.execute("delete from member where organisation_id <> $1", operator_id)
     gone = await db.fetch("delete from organisation where id <> $1 returning id", operator_id)
-    await db.execute("update sandbox_clock set ahead = interval '0'")
+    await db.execute("update sandbox_clock set ahead = interval '0', hold_until = null")
     await db.execute("update job set due = least(due, clock_timestamp()), not_before = null where every is not null")
     return [row["id"] for row in gone]
 

@@ -4,8 +4,32 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from gridloom_client.answers.answered import Answered
+from gridloom_client.answers.answered import Answered, Record
 
 
 class Clock(Answered):
     now: datetime
+
+
+class Simulator(Answered):
+    """`progress` reaches 1 when the world's past has been lived through."""
+
+    running: bool
+    seed: int
+    speed: float
+    now: datetime
+    history_complete: bool
+    progress: float
+
+
+class SimulatorStep(Answered):
+    """The quarter-hour that awaits the simulator; none where nothing happens for now."""
+
+    world: int
+    seed: int
+    start: datetime
+    now: datetime
+    speed: float
+    hurrying: bool
+    step: datetime | None = None
+    memory: Record | None = None

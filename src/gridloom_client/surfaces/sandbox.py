@@ -3,9 +3,11 @@
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
-from gridloom_client.answers.sandbox import Clock
+from gridloom_client.answers.sandbox import Clock, Simulator, SimulatorStep
 from gridloom_client.operations import M, Surface, operation
 
 
@@ -21,4 +23,22 @@ class Sandbox(Surface[M]):
 
     @operation("POST", "/sandbox/reset")
     def reset(self) -> None:
-        """Empty it."""
+        """Empty it; where a simulator runs, its world begins anew."""
+
+    @operation("GET", "/sandbox/simulator")
+    def simulator(self) -> Simulator:
+        """How the simulated world is doing."""
+
+    @operation("PUT", "/sandbox/simulator")
+    def steer(self, *, running: bool | None = None, seed: int | None = None, speed: float | None = None) -> Simulator:
+        """Operator only: pause it, give it another speed (1 is real time), or another seed for the days to come."""
+
+    @operation("PUT", "/sandbox/simulator/step")
+    def step(
+        self,
+        *,
+        world: int | None = None,
+        done: datetime | None = None,
+        memory: Mapping[str, Any] | None = None,
+    ) -> SimulatorStep:
+        """For a simulator: say that a quarter-hour is done, and wait for the next."""

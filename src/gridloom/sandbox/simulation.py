@@ -1,0 +1,109 @@
+"""Where the clock of a simulated world goes next, and when. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from gridloom.kernel.market_time import PERIOD, floor_to_period, market_day_of, market_day_window
+
+TICK_S = 1.0
+"""How often the clock is moved within a quarter-hour, where it does not run by itself."""
+AT_ONCE = timedelta(seconds=TICK_S)
+"""What lies further behind is walked, with what is due on the way happening at its moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What the platform knows of its simulated world, at one moment."""
+
+    world: int
+    seed: int
+    running: bool
+    speed: float
+    start: datetime
+    step: datetime
+    is_done: bool
+    history_complete: bool
+    target: datetime | None
+    anchor_real: datetime
+    anchor_platform: datetime
+    now: datetime
+    """On the platform's clock."""
+    real: datetime
+
+    @property
+    def awaits_simulator(self) -> bool:
+        return self.running and not self.is_done
+
+    @property
+    def next_step(self) -> datetime:
+        """The quarter-hour at which the clock waits next; one that it has passed without the simulator is made up
+        for."""
+        return max(self.step + PERIOD, floor_to_period(self.now))
+
+    @property
+    def is_hurrying(self) -> bool:
+        """Whether time is passed as fast as it goes: in history, and on the way to a moment somebody asked for."""
+        return not self.history_complete or (self.target is not None and self.target > self.now)
+
+    @property
+    def progress(self) -> float:
+        if self.history_complete or self.real <= self.start:
+            return 1.0
+        return max(0.0, min(1.0, (self.now - self.start) / (self.real - self.start)))
+
+    @property
+    def position(self) -> datetime:
+        """Where the clock would stand by its speed, if nobody had to be waited for."""
+        return self.anchor_platform + (self.real - self.anchor_real) * self.speed
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """History has reached the present."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """Take the clock there now; then look again after the pause."""
+
+    to: datetime
+    pause_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Let the clock run at the real one's pace, `ahead` of it, until the moment at which it waits."""
+
+    ahead: timedelta
+    until: datetime
+    pause_s: float
+
+
+def next_move(state: Simulation) -> Stay | Jump | Flow:
+    """What becomes of the clock once the simulator is through with its quarter-hour."""
+    goal = state.next_step
+    if goal <= state.now:
+        return Jump(state.now)
+    if not state.history_complete:
+        return Jump(goal) if goal <= state.real else Stay()
+    if state.target is not None and state.target > state.now:
+        return Jump(min(goal, state.target))
+    if state.position >= goal:
+        return Jump(goal)
+    if state.speed == 1 and state.position > state.now + AT_ONCE:
+        return Jump(state.position)
+    left_s = (goal - state.position).total_seconds() / state.speed
+    if state.speed == 1:
+        return Flow(state.anchor_platform - state.anchor_real, goal, left_s)
+    return Jump(max(state.position, state.now), min(TICK_S, left_s))
+
+
+def start_of_history(now: datetime, days: int) -> datetime:
+    """The beginning of the market day that many days ago."""
+    return market_day_window(_days_before(market_day_of(now), days)).start
+
+
+def _days_before(day: date, days: int) -> date:
+    return day - timedelta(days=days)

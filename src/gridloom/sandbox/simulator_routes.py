@@ -1,0 +1,162 @@
+"""The simulator's own paths: how it is seen and steered, and how it takes part in the clock."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, UnsetType
+
+from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, View, operation
+from gridloom.kernel.problem import Forbidden, Problem
+from gridloom.sandbox import simulator_store, store
+from gridloom.sandbox.simulation import Simulation
+from gridloom.sandbox.walking import WorldChanges, await_step, resume
+from gridloom.settings import Settings
+
+TAG = "Sandbox"
+PATIENCE_S = 20.0
+
+Speed = Annotated[float, Meta(ge=0.1, le=100_000, description="1 is real time, 96 a day in a quarter of an hour")]
+Seed = Annotated[int, Meta(ge=0, le=2**31 - 1, description="What chance makes of the market days to come")]
+
+
+class NoSimulator(Problem):
+    """This sandbox was started without its simulator (`GRIDLOOM_SIMULATOR=off`): there is nothing to steer."""
+
+    status = 409
+    title = "The sandbox has no simulator"
+
+
+class SimulatorView(View):
+    running: bool
+    seed: Seed
+    speed: Speed
+    now: Instant
+    history_complete: Annotated[bool, Meta(description="Whether the world has reached the present")]
+    progress: Annotated[float, Meta(ge=0, le=1, description="How much of its past the world has lived through")]
+
+
+class SimulatorChange(RequestBody):
+    running: bool | UnsetType = UNSET
+    seed: Seed | UnsetType = UNSET
+    speed: Speed | UnsetType = UNSET
+
+
+@operation("GET", "/sandbox/simulator", summary="How the simulator is doing", tag=TAG, access=SIGNED_IN)
+async def read_simulator(call: Call) -> SimulatorView:
+    """`progress` reaches 1 when the world's past has been lived through; from then on the clock goes at `speed`."""
+    return await _shown(call, await simulator_store.read_simulation(call.db))
+
+
+@operation(
+    "PUT",
+    "/sandbox/simulator",
+    summary="Steer the simulator",
+    tag=TAG,
+    access=SIGNED_IN,
+    problems=(NoSimulator,),
+)
+async def steer_simulator(call: Call, body: SimulatorChange) -> SimulatorView:
+    """By the operator's people; what is left out stays. Paused, the world stands by while the clock runs on at the
+    real one's pace; it makes up for what it missed. A new seed holds for the market days whose prices are not
+    published yet, and for the next reset."""
+    if not call.caller.is_operator:
+        raise Forbidden("Only the operator steers the simulator.")
+    await store.take_turn(call.db)
+    state = await simulator_store.read_simulation(call.db)
+    if state is None or not call.resources[Settings].simulator:
+        raise NoSimulator("Start the service with GRIDLOOM_SIMULATOR=on.")
+    running = state.running if isinstance(body.running, UnsetType) else body.running
+    seed = state.seed if isinstance(body.seed, UnsetType) else body.seed
+    speed = state.speed if isinstance(body.speed, UnsetType) else body.speed
+    if running and not state.running:
+        await resume(call.db, state)
+    if state.running and not running:
+        await simulator_store.release_clock(call.db)
+    await simulator_store.steer(call.db, running=running, seed=seed, speed=speed, now=state.now)
+    return await _shown(call, await simulator_store.read_simulation(call.db))
+
+
+async def _shown(call: Call, state: Simulation | None) -> SimulatorView:
+    if state is None:
+        now = await store.read_now(call.db)
+        seed = call.resources[Settings].simulator_seed
+        return SimulatorView(
+            running=False, seed=seed, speed=1.0, now=_to_the_millisecond(now), history_complete=True, progress=1.0
+        )
+    return SimulatorView(
+        running=state.running,
+        seed=state.seed,
+        speed=state.speed,
+        now=_to_the_millisecond(state.now),
+        history_complete=state.history_complete,
+        progress=round(state.progress, 4),
+    )
+
+
+def _to_the_millisecond(moment: datetime) -> datetime:
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+# --- for the simulator itself ----------------------------------------------------------------------------------------
+
+
+class StepDone(RequestBody):
+    """What the simulator is through with; left out, it only asks what awaits it."""
+
+    world: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    done: Instant | UnsetType = UNSET
+    memory: Annotated[dict[str, Any], Meta(description="Kept with the step and handed back after a restart")] | None = (
+        None
+    )
+
+
+class StepView(View):
+    """The quarter-hour at which the clock waits, and what the simulator needs to know for it."""
+
+    world: Annotated[int, Meta(description="Counts the worlds of this sandbox: a reset begins another")]
+    seed: Seed
+    start: Annotated[Instant, Meta(description="Where this world begins")]
+    now: Instant
+    step: Annotated[Instant | None, Meta(description="The quarter-hour that awaits the simulator; none for now")]
+    speed: Speed
+    hurrying: Annotated[bool, Meta(description="Whether time passes as fast as it goes, not at `speed`")]
+    memory: Annotated[dict[str, Any] | UnsetType, Meta(description="Where nothing was done: what was kept last")] = (
+        UNSET
+    )
+
+
+@operation(
+    "PUT",
+    "/sandbox/simulator/step",
+    summary="Be through with a quarter-hour and wait for the next",
+    tag=TAG,
+    access=SIGNED_IN,
+    audited=False,
+    defers_transaction=True,
+    problems=(NoSimulator,),
+)
+async def take_simulator_step(call: Call, body: StepDone) -> StepView:
+    """For the simulator, as a member of the operator's organisation. The clock goes on to the next quarter-hour once
+    the last one is done, and this answers when it stands there, or after 20 seconds without. What is said to be done
+    twice, or of another world, changes nothing."""
+    if not call.caller.is_operator:
+        raise Forbidden("Only the operator's simulator takes part in the clock.")
+    if not isinstance(body.world, UnsetType) and not isinstance(body.done, UnsetType):
+        await simulator_store.keep_done(call.pool, body.world, body.done, body.memory)
+    state = await await_step(call.pool, call.resources[WorldChanges], PATIENCE_S, call.stopping)
+    if state is None:
+        raise NoSimulator("Start the service with GRIDLOOM_SIMULATOR=on.")
+    answer = StepView(
+        world=state.world,
+        seed=state.seed,
+        start=state.start,
+        now=_to_the_millisecond(state.now),
+        step=state.step if state.awaits_simulator else None,
+        speed=state.speed,
+        hurrying=state.is_hurrying,
+    )
+    if isinstance(body.done, UnsetType):
+        answer.memory = await simulator_store.read_memory(call.pool) or {}
+    return answer

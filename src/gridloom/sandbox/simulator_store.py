@@ -1,0 +1,153 @@
+"""The SQL of the simulated world: where it stands, and what its simulator gave to keep."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from gridloom.database.pool import Database
+from gridloom.sandbox.simulation import Simulation
+
+CHANNEL = "gridloom_simulator"
+
+
+async def read_simulation(db: Database) -> Simulation | None:
+    """None where no simulator was ever started."""
+    row = await db.fetchrow(
+        """
+        select world, seed, running, speed, start, step, is_done, history_complete, target, anchor_real,
+               anchor_platform, platform_now() as now, clock_timestamp() as real
+        from sandbox_simulator
+        """
+    )
+    return None if row is None else Simulation(**dict(row))
+
+
+async def read_memory(db: Database) -> Any:
+    return await db.fetchval("select memory from sandbox_simulator")
+
+
+async def insert_simulation(db: Database, *, seed: int, start: datetime, history_complete: bool) -> None:
+    await db.execute(
+        """
+        insert into sandbox_simulator
+          (world, seed, running, speed, start, step, is_done, history_complete, anchor_real, anchor_platform)
+        values (1, $1, true, 1, $2, $2, false, $3, clock_timestamp(), $2)
+        on conflict do nothing
+        """,
+        seed, start, history_complete,
+    )  # fmt: skip
+
+
+async def begin_again(db: Database, start: datetime) -> None:
+    """The next world, from its beginning."""
+    await db.execute(
+        """
+        update sandbox_simulator
+        set world = world + 1, running = true, start = $1, step = $1, is_done = false, history_complete = false,
+            target = null, anchor_real = clock_timestamp(), anchor_platform = $1, memory = null
+        """,
+        start,
+    )
+    await tell(db)
+
+
+async def hold_clock(db: Database, moment: datetime) -> None:
+    """Let the clock stand there, wherever it stood before: only at the beginning of a world."""
+    await db.execute("update sandbox_clock set ahead = $1::timestamptz - clock_timestamp(), hold_until = $1", moment)
+
+
+async def advance_held_clock(db: Database, moment: datetime) -> None:
+    """Take the clock to a moment, if that lies ahead, and let it stand there."""
+    await db.execute(
+        """
+        update sandbox_clock set ahead = $1::timestamptz - clock_timestamp(), hold_until = $1
+        where least(clock_timestamp() + ahead, hold_until) < $1
+        """,
+        moment,
+    )
+
+
+async def let_clock_flow(db: Database, ahead: timedelta, until: datetime) -> bool:
+    """Let the clock run at the real one's pace until a moment; False where it does so already."""
+    changed = await db.fetchval(
+        """
+        update sandbox_clock set ahead = $1, hold_until = $2
+        where (ahead, hold_until) is distinct from ($1::interval, $2::timestamptz) returning true
+        """,
+        ahead, until,
+    )  # fmt: skip
+    return changed is not None
+
+
+async def release_clock(db: Database) -> None:
+    """Let the clock run on from where it stands, with nobody to wait for."""
+    await db.execute(
+        """
+        update sandbox_clock
+        set ahead = least(clock_timestamp() + ahead, hold_until) - clock_timestamp(), hold_until = null
+        where hold_until is not null
+        """
+    )
+
+
+async def hand_out(db: Database, step: datetime) -> None:
+    await db.execute(
+        """
+        update sandbox_simulator set step = $1, is_done = false, target = case when target > $1 then target end
+        where is_done and step < $1
+        """,
+        step,
+    )
+
+
+async def keep_done(db: Database, world: int, step: datetime, memory: Any) -> bool:
+    """Note that the simulator is through with a step and what it remembers; False if that is not the one awaited."""
+    noted = await db.fetchval(
+        """
+        update sandbox_simulator set is_done = true, memory = $3::jsonb
+        where world = $1 and step = $2 and not is_done returning true
+        """,
+        world, step, memory,
+    )  # fmt: skip
+    return noted is not None
+
+
+async def complete_history(db: Database) -> None:
+    """The world has reached the present: from here on the clock goes with the real one, at its speed."""
+    await db.execute(
+        """
+        update sandbox_simulator
+        set history_complete = true, anchor_real = clock_timestamp(), anchor_platform = clock_timestamp()
+        """
+    )
+
+
+async def ask_for(db: Database, target: datetime) -> None:
+    """Have the clock hurry until a moment."""
+    await db.execute("update sandbox_simulator set target = greatest(target, $1)", target)
+    await tell(db)
+
+
+async def reach_target(db: Database, moment: datetime) -> None:
+    """From where the clock stands now it goes on at its speed."""
+    await db.execute(
+        "update sandbox_simulator set target = null, anchor_real = clock_timestamp(), anchor_platform = $1", moment
+    )
+
+
+async def steer(db: Database, *, running: bool, seed: int, speed: float, now: datetime) -> None:
+    await db.execute(
+        """
+        update sandbox_simulator
+        set running = $1, seed = $2, speed = $3, target = case when $1 then target end,
+            anchor_real = clock_timestamp(), anchor_platform = $4
+        """,
+        running, seed, speed, now,
+    )  # fmt: skip
+    await tell(db)
+
+
+async def tell(db: Database) -> None:
+    """Wake whoever waits for the simulated world to change."""
+    await db.execute("select pg_notify($1, '')", CHANNEL)

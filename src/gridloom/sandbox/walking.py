@@ -1,0 +1,153 @@
+"""Taking a simulated world's clock from quarter-hour to quarter-hour, each time waiting for the simulator."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+
+from gridloom.database.after_commit import transaction
+from gridloom.database.listen import Listener
+from gridloom.database.pool import Database, Pool
+from gridloom.edge.dispatch import Edge
+from gridloom.jobs import store as job_store
+from gridloom.jobs.stepping import run_due_platform_jobs
+from gridloom.kernel.market_time import floor_to_period
+from gridloom.kernel.problem import Unavailable
+from gridloom.sandbox import simulator_store, store
+from gridloom.sandbox.simulation import Flow, Jump, Simulation, Stay, next_move, start_of_history
+from gridloom.settings import Settings
+
+LONGEST_WAIT_S = 30.0
+TURN_TAKEN_S = 0.02
+LOOK_EVERY_S = 0.1
+
+
+class WorldChanges:
+    """In each process: rings when somebody steered, reset or hurried the simulated world."""
+
+    def __init__(self) -> None:
+        self._waiting: set[asyncio.Event] = set()
+
+    def heard(self, _: str | None) -> None:
+        for event in self._waiting:
+            event.set()
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[asyncio.Event]:
+        event = asyncio.Event()
+        self._waiting.add(event)
+        try:
+            yield event
+        finally:
+            self._waiting.discard(event)
+
+
+@asynccontextmanager
+async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    changes = WorldChanges()
+    edge.resources.add(changes)
+    edge.resources[Listener].subscribe(simulator_store.CHANNEL, changes.heard)
+    yield
+
+
+async def await_step(
+    pool: Pool, changes: WorldChanges, patience_s: float, stopping: asyncio.Event
+) -> Simulation | None:
+    """Move the clock on until a quarter-hour awaits the simulator; without one when the patience is at its end."""
+    ends = time.monotonic() + patience_s
+    async with changes.listening() as changed:
+        while True:
+            changed.clear()
+            state = await simulator_store.read_simulation(pool)
+            left_s = ends - time.monotonic()
+            if state is None or state.awaits_simulator or left_s <= 0 or stopping.is_set():
+                return state
+            pause_s = await _move_on(pool) if state.running else left_s
+            if pause_s > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(pause_s, left_s, 1.0)):
+                        await changed.wait()
+
+
+async def _move_on(pool: Pool) -> float:
+    """One move of the clock; how many seconds to wait for the next."""
+    async with transaction(pool) as turn:
+        if not await store.has_turn(turn):
+            return TURN_TAKEN_S
+        state = await simulator_store.read_simulation(turn)
+        if state is None or not state.running or not state.is_done:
+            return 0.0
+        match next_move(state):
+            case Stay():
+                await simulator_store.complete_history(turn)
+                return 0.0
+            case Flow(ahead, until, pause_s):
+                if await simulator_store.let_clock_flow(turn, ahead, until):
+                    await job_store.wake(turn)
+                return pause_s
+            case Jump(to, pause_s):
+                await _jump(pool, turn, state, to)
+                return pause_s
+
+
+async def _jump(pool: Pool, turn: Database, state: Simulation, to: datetime) -> None:
+    async def set_clock(moment: datetime) -> None:
+        await simulator_store.advance_held_clock(pool, moment)
+
+    await run_due_platform_jobs(pool, to, set_clock, goes_on=False)
+    if state.target is not None and to >= state.target:
+        await simulator_store.reach_target(turn, to)
+    if to >= state.next_step:
+        await simulator_store.hand_out(turn, state.next_step)
+
+
+async def walk_to(pool: Pool, target: datetime) -> datetime:
+    """Have the clock of a running world hurry to a moment, and wait until it is there."""
+    await simulator_store.ask_for(pool, target)
+    seen, since = await store.read_now(pool), time.monotonic()
+    while (now := await store.read_now(pool)) < target:
+        if now > seen:
+            seen, since = now, time.monotonic()
+        if time.monotonic() - since > LONGEST_WAIT_S:
+            raise Unavailable("The simulator does not answer, and the clock waits for it. Try again, or pause it.")
+        await asyncio.sleep(LOOK_EVERY_S)
+    return now
+
+
+# --- beginnings ------------------------------------------------------------------------------------------------------
+
+
+async def prepare_world(db: Database, *, is_on: bool, seed: int, history_days: int, is_new: bool) -> None:
+    """At the service's start: give a new sandbox its world, with its past still to come; free the clock of one whose
+    simulator is switched off."""
+    state = await simulator_store.read_simulation(db)
+    if not is_on:
+        if state is not None and state.running:
+            await simulator_store.release_clock(db)
+            await simulator_store.steer(db, running=False, seed=state.seed, speed=state.speed, now=state.now)
+        return
+    if state is not None:
+        if not state.running:
+            await resume(db, state)
+        return
+    now = await store.read_now(db)
+    start = start_of_history(now, history_days) if is_new else floor_to_period(now)
+    await simulator_store.hold_clock(db, start if is_new else now)
+    await simulator_store.insert_simulation(db, seed=seed, start=start, history_complete=not is_new)
+
+
+async def resume(db: Database, state: Simulation) -> None:
+    await simulator_store.hold_clock(db, state.now)
+    await simulator_store.steer(db, running=True, seed=state.seed, speed=state.speed, now=state.now)
+
+
+async def begin_world_again(db: Database, history_days: int) -> None:
+    """After a reset has put the clock back to the real time."""
+    if await simulator_store.read_simulation(db) is None:
+        return
+    start = start_of_history(await store.read_now(db), history_days)
+    await simulator_store.hold_clock(db, start)
+    await simulator_store.begin_again(db, start)

@@ -1,0 +1,66 @@
+"""Where a simulated world's clock goes next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from gridloom.sandbox.simulation import Flow, Jump, Simulation, Stay, next_move, start_of_history
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+QUARTER = timedelta(minutes=15)
+LIVE = Simulation(
+    world=1,
+    seed=1,
+    running=True,
+    speed=1,
+    start=NOON - timedelta(days=30),
+    step=NOON,
+    is_done=True,
+    history_complete=True,
+    target=None,
+    anchor_real=NOON,
+    anchor_platform=NOON,
+    now=NOON,
+    real=NOON,
+)
+
+
+class TestTheNextMove:
+    def test_flows_with_real_time_up_to_the_next_quarter_hour(self):
+        assert next_move(LIVE) == Flow(timedelta(), NOON + QUARTER, 900)
+
+    def test_in_history_jumps_from_quarter_to_quarter_until_the_present(self):
+        past = replace(LIVE, history_complete=False, real=NOON + timedelta(minutes=20))
+        assert next_move(past) == Jump(NOON + QUARTER)
+        assert next_move(replace(past, step=NOON + QUARTER, now=NOON + QUARTER)) == Stay()
+
+    def test_hurries_to_what_was_asked_for_but_waits_at_each_quarter_hour(self):
+        assert next_move(replace(LIVE, target=NOON + timedelta(hours=3))) == Jump(NOON + QUARTER)
+        assert next_move(replace(LIVE, target=NOON + timedelta(minutes=4))) == Jump(NOON + timedelta(minutes=4))
+
+    def test_at_another_speed_goes_in_seconds(self):
+        fast = replace(LIVE, speed=96, real=NOON + timedelta(seconds=2))
+        assert next_move(fast) == Jump(NOON + timedelta(seconds=192), 1.0)
+        assert next_move(replace(fast, real=NOON + timedelta(minutes=1))) == Jump(NOON + QUARTER)
+
+    def test_catches_up_with_what_the_wait_has_cost(self):
+        waited = replace(LIVE, real=NOON + timedelta(seconds=40))
+        assert next_move(waited) == Jump(NOON + timedelta(seconds=40))
+
+    def test_hands_out_the_latest_quarter_hour_that_was_passed_without_the_simulator(self):
+        missed = replace(LIVE, now=NOON + timedelta(hours=2, minutes=7))
+        assert missed.next_step == NOON + timedelta(hours=2)
+        assert next_move(missed) == Jump(missed.now)
+
+
+class TestTheStartOfHistory:
+    def test_is_the_beginning_of_a_market_day(self):
+        assert start_of_history(NOON, 30) == datetime(2026, 1, 30, 23, tzinfo=UTC)
+        assert start_of_history(datetime(2026, 4, 1, 12, tzinfo=UTC), 5) == datetime(2026, 3, 26, 23, tzinfo=UTC)
+
+
+class TestProgress:
+    def test_is_the_share_of_the_past_that_was_lived_through(self):
+        half = replace(LIVE, history_complete=False, start=NOON - QUARTER, real=NOON + QUARTER)
+        assert (half.progress, LIVE.progress) == (0.5, 1.0)

@@ -1,0 +1,185 @@
+"""The simulator's side of the clock: quarter-hours that wait for it, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+from tests.conftest import migrated_database, running
+from tests.people import People
+
+from gridloom.edge.dispatch import Edge
+from gridloom.sandbox.simulation import start_of_history
+from gridloom.sandbox.walking import prepare_world
+from gridloom.settings import Settings
+
+QUARTER = timedelta(minutes=15)
+
+
+class Stepper:
+    """A simulator that does nothing but say that it is done."""
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self.client = client
+        self.world = 0
+        self.awaited: datetime | None = None
+        self.seen: list[datetime] = []
+
+    async def ask(self, **body: Any) -> dict[str, Any]:
+        answer = await self.client.put("/sandbox/simulator/step", json=body)
+        assert answer.status_code == 200, answer.text
+        said: dict[str, Any] = answer.json()
+        self.world = said["world"]
+        self.awaited = said["step"] and datetime.fromisoformat(said["step"])
+        if self.awaited is not None and self.awaited not in self.seen[-1:]:
+            self.seen.append(self.awaited)
+        return said
+
+    async def step(self, **memory: Any) -> dict[str, Any]:
+        assert self.awaited is not None
+        return await self.ask(world=self.world, done=self.awaited.isoformat(), memory=memory)
+
+    async def keep_stepping(self) -> None:
+        while True:
+            await (self.ask() if self.awaited is None else self.step())
+
+
+@asynccontextmanager
+async def simulated_world(settings: Settings, days: int = 1) -> AsyncIterator[tuple[Edge, People, Stepper]]:
+    async with migrated_database() as url:
+        asked = replace(settings, database_url=url, simulator_days=days)
+        async with running(asked) as edge, People(edge) as people:
+            async with edge.pool.acquire() as connection:
+                await prepare_world(connection, is_on=True, seed=1, history_days=days, is_new=True)
+            yield edge, people, Stepper((await people.operator()).client)
+
+
+async def read_clock(client: httpx2.AsyncClient) -> datetime:
+    return datetime.fromisoformat((await client.get("/sandbox/clock")).json()["now"])
+
+
+class TestTheClockOfASimulatedWorld:
+    async def test_starts_in_the_past_and_waits_there(self, settings: Settings):
+        async with simulated_world(settings) as (edge, _, simulator):
+            real = await edge.pool.fetchval("select clock_timestamp()")
+            said = await simulator.ask()
+            assert simulator.awaited == start_of_history(real, 1) == await read_clock(simulator.client)
+            assert said["memory"] == {}
+            assert (await simulator.ask())["step"] == said["step"], "it waits for as long as it takes"
+            shown = (await simulator.client.get("/sandbox/simulator")).json()
+            assert not shown["historyComplete"]
+            assert shown["progress"] == 0
+
+    async def test_goes_on_by_quarter_hours_and_remembers_what_it_was_given(self, settings: Settings):
+        async with simulated_world(settings) as (_, _, simulator):
+            await simulator.ask()
+            for number in range(8):
+                await simulator.step(number=number)
+                assert simulator.awaited == await read_clock(simulator.client)
+            assert simulator.seen == [simulator.seen[0] + n * QUARTER for n in range(9)]
+            restarted = Stepper(simulator.client)
+            said = await restarted.ask()
+            assert said["memory"] == {"number": 7}
+            assert restarted.awaited == simulator.awaited
+            again = await simulator.ask(world=said["world"], done=simulator.seen[0].isoformat(), memory={"number": 0})
+            assert again["step"] == said["step"], "an old step changes nothing"
+            assert (await restarted.ask())["memory"] == {"number": 7}
+
+    async def test_plays_the_past_and_then_goes_with_the_real_one(self, settings: Settings):
+        async with simulated_world(settings, days=0) as (edge, _, simulator):
+            await simulator.ask()
+            while simulator.awaited is not None and simulator.awaited + QUARTER <= await real_now(edge):
+                await simulator.step()
+            last = asyncio.create_task(simulator.step())
+            while not (await simulator.client.get("/sandbox/simulator")).json()["historyComplete"]:
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.2)
+            assert abs(await read_clock(simulator.client) - await real_now(edge)) < timedelta(seconds=5)
+            last.cancel()
+
+    async def test_hurries_to_a_moment_that_somebody_asks_for(self, settings: Settings):
+        async with simulated_world(settings, days=0) as (_, people, simulator):
+            trader = await people.new_organisation("Trader")
+            stepping = asyncio.create_task(simulator.keep_stepping())
+            while not (await trader.viewer.get("/sandbox/simulator")).json()["historyComplete"]:
+                await asyncio.sleep(0.05)
+            before = await read_clock(trader.viewer)
+            moved = await trader.viewer.put("/sandbox/clock", json={"advance": "PT5H"})
+            assert moved.status_code == 200
+            assert datetime.fromisoformat(moved.json()["now"]) >= before + timedelta(hours=5)
+            assert all(
+                later - earlier == QUARTER for earlier, later in zip(simulator.seen, simulator.seen[1:], strict=False)
+            )
+            assert simulator.seen[-1] <= await read_clock(trader.viewer) < simulator.seen[-1] + QUARTER
+            back = await trader.viewer.put("/sandbox/clock", json={"now": before.isoformat()})
+            assert back.status_code == 409
+            stepping.cancel()
+
+
+class TestSteering:
+    async def test_pauses_and_resumes(self, settings: Settings):
+        async with simulated_world(settings) as (_, _, simulator):
+            await simulator.ask()
+            paused = await simulator.client.put("/sandbox/simulator", json={"running": False})
+            assert (paused.status_code, paused.json()["running"]) == (200, False)
+            assert (await simulator.client.put("/sandbox/clock", json={"advance": "PT1H"})).status_code == 200
+            resumed = await simulator.client.put("/sandbox/simulator", json={"running": True, "speed": 96, "seed": 7})
+            assert (resumed.json()["speed"], resumed.json()["seed"]) == (96, 7)
+            first = simulator.seen[0]
+            await simulator.ask()
+            await simulator.step()
+            assert simulator.awaited == first + timedelta(hours=1), "the quarter-hours it missed are its own to make up"
+
+    async def test_is_the_operator_s(self, settings: Settings):
+        async with simulated_world(settings) as (_, people, _):
+            trader = await people.new_organisation("Trader")
+            assert (await trader.admin.get("/sandbox/simulator")).status_code == 200
+            assert (await trader.admin.put("/sandbox/simulator", json={"speed": 2})).status_code == 403
+            assert (await trader.admin.put("/sandbox/simulator/step", json={})).status_code == 403
+
+    @pytest.mark.parametrize("body", [{"speed": 0}, {"speed": -1}, {"seed": -1}, {"running": "yes"}, {"pace": 2}])
+    async def test_refuses_what_makes_no_sense(self, settings: Settings, operator: httpx2.AsyncClient, body: Any):
+        assert (await operator.put("/sandbox/simulator", json=body)).status_code == 400
+
+    async def test_has_nothing_to_steer_where_no_simulator_was_started(self, operator: httpx2.AsyncClient):
+        assert not (await operator.get("/sandbox/simulator")).json()["running"]
+        assert (await operator.put("/sandbox/simulator", json={"speed": 2})).status_code == 409
+        assert (await operator.put("/sandbox/simulator/step", json={})).status_code == 409
+
+
+class TestAReset:
+    async def test_begins_the_world_anew(self, settings: Settings):
+        async with simulated_world(settings) as (_, _, simulator):
+            first = await simulator.ask()
+            for _ in range(5):
+                await simulator.step(number=1)
+            assert (await simulator.client.post("/sandbox/reset")).status_code == 204
+            said = await simulator.step(number=2)
+            assert said["world"] == first["world"] + 1
+            assert said["step"] == first["step"]
+            again = await Stepper(simulator.client).ask()
+            assert again["memory"] == {}
+
+
+class TestASwitchedOffSimulator:
+    async def test_leaves_the_clock_running_from_where_it_stood(self, settings: Settings):
+        async with simulated_world(settings) as (edge, _, simulator):
+            await simulator.ask()
+            await simulator.step()
+            before = await read_clock(simulator.client)
+            async with edge.pool.acquire() as connection:
+                await prepare_world(connection, is_on=False, seed=1, history_days=1, is_new=False)
+            await asyncio.sleep(0.05)
+            assert before < await read_clock(simulator.client) < before + timedelta(minutes=1)
+            assert not (await simulator.client.get("/sandbox/simulator")).json()["running"]
+
+
+async def real_now(edge: Edge) -> datetime:
+    now: datetime = await edge.pool.fetchval("select clock_timestamp()")
+    return now
