@@ -20,6 +20,8 @@ class Series:
 
 _TABLE: Final = (
     Series("DAY_AHEAD_DE_LU", "EUR/MWh", "Day-ahead auction, bidding zone DE-LU; hourly until 2025-09-30"),
+    Series("INTRADAY_DE_LU", "EUR/MWh", "Intraday, all continuous trades of a quarter-hour, volume-weighted (ID-full)"),
+    Series("REBAP_DE", "EUR/MWh", "Imbalance price, the same for too much and too little"),
     Series("FCR_DE", "EUR/MW/h", "FCR settlement price, per hour of the block"),
     *(
         Series(
