@@ -1,0 +1,1 @@
+"""From schedules to what batteries do: netting, spreading, dispatch, and what was delivered of it."""

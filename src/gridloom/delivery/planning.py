@@ -1,0 +1,99 @@
+"""From a zone's situation to its plan: netting, spreading, what cannot be served, netting again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gridloom.delivery.model import NOISE_KW, Batteries, Floats, Method, Plan, Situation, Spread
+from gridloom.delivery.netting import Netting, cut_unserved, net
+from gridloom.delivery.programme import SolverGaveUp, solve
+from gridloom.delivery.returning import returned_kw
+from gridloom.delivery.spreading import cost_of, opposite_periods, settle
+
+SOLVER_LIMIT_S: Final = 5.0
+"""A run has minutes until its gate; a zone that takes longer than this gets shares instead."""
+_SAME: Final = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chosen:
+    spread: Spread
+    method: Method
+    is_forced: bool
+    solver_s: float
+
+
+def plan(situation: Situation, *, limit_s: float = SOLVER_LIMIT_S) -> Plan:
+    """The same situation gives the same plan. Cuts of the schedules themselves have happened before."""
+    netting = net(situation.power_kw)
+    chosen = _spread(situation, netting, limit_s)
+    spread = _with_returns(chosen.spread, situation, netting.net_kw)
+    delivered_kw = cut_unserved(situation.power_kw, netting, spread.unserved_kw)
+    forced = opposite_periods(spread.virtual_kw) if chosen.is_forced else np.zeros(len(netting.net_kw), dtype=bool)
+    return Plan(
+        situation.power_kw,
+        delivered_kw,
+        net(delivered_kw).netted_kw,
+        spread,
+        chosen.method,
+        forced,
+        chosen.solver_s,
+    )
+
+
+def _with_returns(spread: Spread, situation: Situation, net_kw: Floats) -> Spread:
+    """The spread with drift on its way back, unless that would take from virtual assets or from a bound."""
+    returns_kw = returned_kw(spread, situation, net_kw)
+    if not returns_kw.any():
+        return spread
+    own_kw = situation.batteries.own_kw + returns_kw
+    found = settle(net_kw, spread.virtual_kw, situation.batteries, own_kw)
+    before = cost_of(spread, situation.batteries, situation.due_kwh)
+    after = cost_of(found, situation.batteries, situation.due_kwh)
+    if after.unserved_kwh > before.unserved_kwh or after.outside_kwh > before.outside_kwh + NOISE_KW:
+        return spread
+    return found
+
+
+def residual_kw(delivered_kw: Floats, netted_kw: Floats) -> Floats:
+    """What is left of virtual assets' powers for the batteries."""
+    return np.asarray(delivered_kw - netted_kw)
+
+
+def _spread(situation: Situation, netting: Netting, limit_s: float) -> _Chosen:
+    """By shares where nothing better exists; else by the programme, if it is better and in time."""
+    batteries, net_kw = situation.batteries, netting.net_kw
+    shares_kw = situation.by_share(residual_kw(situation.power_kw, netting.netted_kw))
+    best = settle(net_kw, shares_kw, batteries)
+    cost = cost_of(best, batteries, situation.due_kwh)
+    misses = cost.unserved_kwh > 0 or cost.outside_kwh > NOISE_KW
+    if len(batteries.energy_kwh) <= 1 or (not misses and (_are_alike(batteries) or not net_kw.any())):
+        return _Chosen(best, Method.CLOSED_FORM, False, 0.0)
+    method, is_forced, solver_s = Method.CLOSED_FORM, False, 0.0
+    try:
+        for both_directions in (False, True):
+            target_kw, took_s = solve(
+                net_kw, batteries, situation.due_kwh, both_directions=both_directions, limit_s=limit_s
+            )
+            solver_s += took_s
+            found = settle(net_kw, target_kw, batteries)
+            found_cost = cost_of(found, batteries, situation.due_kwh)
+            if found_cost.is_below(cost):
+                best, cost, method, is_forced = found, found_cost, Method.LINEAR_PROGRAMME, both_directions
+            # Against the net only where going with it leaves power unserved or energy out of bounds.
+            if cost.unserved_kwh == 0 and cost.outside_kwh <= NOISE_KW:
+                break
+    except SolverGaveUp:
+        return _Chosen(best, Method.PROPORTIONAL if method is Method.CLOSED_FORM else method, is_forced, solver_s)
+    return _Chosen(best, method, is_forced, solver_s)
+
+
+def _are_alike(batteries: Batteries) -> bool:
+    """Whether all lose alike: then it is the same wear whoever serves, and shares are as good as anything."""
+    return all(
+        float(np.ptp(efficiency, axis=0).max(initial=0.0)) <= _SAME
+        for efficiency in (batteries.charge_efficiency, batteries.discharge_efficiency)
+    )
