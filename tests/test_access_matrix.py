@@ -31,7 +31,7 @@ from gridloom.kernel.ids import uuid7
 OPERATIONS = operations_of(*ROOMS)
 PROTECTED = [operation for operation in OPERATIONS if operation.access != PUBLIC]
 
-PUBLIC_PATHS = ("/", "/auth/public/", "/docs", "/openapi.json", "/health/", "/metrics")
+PUBLIC_PATHS = ("/", "/auth/public/", "/docs", "/openapi.json", "/health/", "/metrics", "/console/session")
 """Where the contract lets anybody in; the console's own files are at `/`."""
 
 

@@ -24,6 +24,9 @@ from gridloom.background import (
     sequence_events,
     stream_events,
 )
+from gridloom.console import residence as console
+from gridloom.console import routes as console_routes
+from gridloom.console.application import WithConsole
 from gridloom.database.listen import Listener
 from gridloom.database.pool import create_pool
 from gridloom.documentation import Interface
@@ -94,6 +97,7 @@ ROOMS: tuple[ModuleType, ...] = (
     events,
     webhooks,
     audit_routes,
+    console_routes,
     health,
     documentation,
 )
@@ -105,6 +109,7 @@ SANDBOX_ROOMS: tuple[ModuleType, ...] = (sandbox, sandbox_simulator)
 RESIDENTS: tuple[Resident, ...] = (
     end_streams_when_told,
     identity.reside,
+    console.reside,
     sequence_events,
     stream_events,
     deliver_webhooks,
@@ -161,10 +166,10 @@ def create_app(settings: Settings) -> Any:
     """The ASGI application."""
     edge = create_edge(settings)
     if not settings.cors_origins:
-        return edge
+        return WithConsole(edge)
     from starlette.middleware.cors import CORSMiddleware  # only where it is asked for: it costs a start its time
 
-    return CORSMiddleware(
+    open_to_origins = CORSMiddleware(
         edge,  # type: ignore[arg-type]
         allow_origins=settings.cors_origins,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
@@ -179,3 +184,4 @@ def create_app(settings: Settings) -> Any:
             "Retry-After",
         ],
     )
+    return WithConsole(edge, behind=open_to_origins)

@@ -9,9 +9,9 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from gridloom.edge import HTML, PUBLIC, Answer, Call, Content, operation
+from gridloom.edge import HTML, PUBLIC, Call, Content, View, operation
 from gridloom.edge.dispatch import Edge
-from gridloom.edge.openapi import describe
+from gridloom.edge.openapi import INTERFACE_VERSION, describe
 from gridloom.events.interface import add_events
 from gridloom.kernel.problem import NotFound, known_problems
 from gridloom.settings import Settings
@@ -95,9 +95,30 @@ async def show_documentation(call: Call) -> Content:
     return _page("Gridloom: the interface", _READER, head)
 
 
-@operation("GET", "/", summary="Leads to the documentation", tag=TAG, access=PUBLIC, rate_limit="public", status=302)
-async def show_front_page(call: Call) -> Answer[None]:
-    return Answer(None, headers={"Location": "/docs"})
+class Front(View):
+    """Where to go from the service's address."""
+
+    name: str
+    version: str
+    environment: str
+    documentation: str
+    interface: str
+    console: str
+    health: str
+
+
+@operation("GET", "/", summary="Where everything is", tag=TAG, access=PUBLIC, rate_limit="public")
+async def show_front_page(call: Call) -> Front:
+    """A browser that asks for a page is led to the console instead."""
+    return Front(
+        name="Gridloom",
+        version=INTERFACE_VERSION,
+        environment=call.resources[Settings].environment,
+        documentation="/docs",
+        interface="/openapi.json",
+        console="/console/",
+        health="/health/ready",
+    )
 
 
 @operation(

@@ -53,7 +53,12 @@ SLOW_REQUEST_S = 2.0
 _SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 _RETRIED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
+TOKEN_SOURCE = "gridloom.token-source"  # noqa: S105 — a key of the scope
+"""Where in a scope something in front of the service, in the same process, says whose call it passes on: a function
+that gives the token of this moment. No server puts it there, so nobody can send it."""
+
 Scope = dict[str, Any]
+TokenSource = Callable[[], Awaitable[str]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -192,7 +197,7 @@ class Edge:
         self, call: Call, values: list[str], scope: Scope, receive: Receive, answer_headers: dict[str, str]
     ) -> reply.Reply:
         operation = call.operation
-        await self._admit(call, answer_headers)
+        await self._admit(call, scope.get(TOKEN_SOURCE), answer_headers)
         call.accepts = negotiate(call.header("accept"), operation.produces)
         arguments: dict[str, Any] = {}
         for parameter, text in zip(operation.path_parameters, values, strict=True):
@@ -216,22 +221,30 @@ class Edge:
             return self._reply(call, await call.operation.handler(call, **arguments))
         return await self._change(call, arguments, body)
 
-    async def _admit(self, call: Call, answer_headers: dict[str, str]) -> None:
+    async def _admit(self, call: Call, source: TokenSource | None, answer_headers: dict[str, str]) -> None:
         """Who asks, whether it may, and whether it asks too often."""
         access = call.operation.access
         if access == PUBLIC:
             address = network_of(call.address)
             await self._limiter.take(call.pool, call.operation.rate_limit, address, answer_headers)
             return
-        token = _bearer(call)
-        caller = self.authenticator.known(token) or await self.authenticator.authenticate(token)
-        call.signed_in_as(caller, partial(self._verify, token))
+        if source is None:
+            token = _bearer(call)
+            caller = self.authenticator.known(token) or await self.authenticator.authenticate(token)
+            call.signed_in_as(caller, partial(self._verify, token))
+        else:
+            caller = await self._verify_anew(source)
+            call.signed_in_as(caller, partial(self._verify_anew, source))
         await self._limiter.take(call.pool, call.operation.rate_limit, caller.key, answer_headers)
         if access not in (SIGNED_IN, *caller.permissions):
             raise Forbidden(f"This needs the permission {access}, which {caller.role} does not hold.")
 
     async def _verify(self, token: str) -> Caller:
         return self.authenticator.known(token) or await self.authenticator.authenticate(token)
+
+    async def _verify_anew(self, source: TokenSource) -> Caller:
+        """Whoever lends its token keeps it fresh: what runs for long outlives one."""
+        return await self._verify(await source())
 
     async def _change(self, call: Call, arguments: dict[str, Any], body: bytes) -> reply.Reply:
         """Run a handler in its transaction, from the start again where PostgreSQL asks for it."""

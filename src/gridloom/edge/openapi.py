@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
-from gridloom.edge.operation import PUBLIC, SIGNED_IN, Operation
+from gridloom.edge.operation import CONSOLE_COOKIE, PUBLIC, SIGNED_IN, Operation
 from gridloom.edge.reply import PROBLEM_JSON
 from gridloom.edge.wire import RequestBody
 from gridloom.kernel import problem as problems
@@ -104,7 +104,15 @@ def describe(operations: Sequence[Operation], *, servers: Sequence[tuple[str, st
             "schemas": {**dict(sorted(schemas.components.items())), "Problem": PROBLEM_SCHEMA},
             "responses": dict(sorted(refusals.items())),
             "headers": _HEADERS,
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT or API key"}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT or API key"},
+                "consoleSession": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": CONSOLE_COOKIE,
+                    "description": f"The console's session; in production it is named __Secure-{CONSOLE_COOKIE}.",
+                },
+            },
         },
         "security": [{"bearer": []}],
     }
@@ -211,7 +219,11 @@ def _operation(operation: Operation, schemas: _Schemas, refusals: dict[str, Any]
     }
     if operation.description:
         described["description"] = operation.description
-    if operation.access == PUBLIC:
+    if operation.cookie is not None:
+        described["security"] = (
+            [{"consoleSession": []}] if operation.cookie == "needed" else [{}, {"consoleSession": []}]
+        )
+    elif operation.access == PUBLIC:
         described["security"] = []
     elif operation.access != SIGNED_IN:
         described["x-permission"] = operation.access

@@ -22,6 +22,9 @@ PUBLIC = "public"
 SIGNED_IN = "signed-in"
 """Open to every signed-in caller."""
 
+CONSOLE_COOKIE = "gridloom_session"
+"""What holds the console's session in a browser."""
+
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
 
@@ -53,6 +56,7 @@ class Operation:
     audited: bool
     defers_transaction: bool
     secret_answer: bool
+    cookie: str | None
     deprecated: str | None
     sunset: str | None
     handler: Handler
@@ -91,6 +95,7 @@ def operation(
     audited: bool = True,
     defers_transaction: bool = False,
     secret_answer: bool = False,
+    cookie: str | None = None,
     deprecated: str | None = None,
     sunset: str | None = None,
     operation_id: str | None = None,
@@ -108,6 +113,7 @@ def operation(
     defers_transaction: the handler starts its transaction itself, with `await call.begin()`, once slow work is done.
     answers: the JSON that a streamed answer holds, where the return type cannot say it.
     body_schema: the JSON Schema of a raw body, for the media types in body_schema_for.
+    cookie: "needed" or "set" where the console's cookie takes the place of a token.
     secret_answer: the answer shows a secret once; what is stored for a safe retry is sealed.
     """
 
@@ -136,6 +142,7 @@ def operation(
             audited=audited and method != "GET",
             defers_transaction=defers_transaction,
             secret_answer=secret_answer,
+            cookie=cookie,
             deprecated=deprecated,
             sunset=sunset,
             handler=handler,

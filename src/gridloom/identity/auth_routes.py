@@ -12,7 +12,7 @@ from gridloom.identity.model import InvitationStatus, SessionEnd
 from gridloom.identity.password_rules import PasswordRefused, check_password
 from gridloom.identity.passwords import LoginsBusy, PasswordHasher
 from gridloom.identity.person import PersonNeeded, person_of
-from gridloom.identity.sessions import begin_session, continue_session
+from gridloom.identity.sessions import TokenPair, begin_session, continue_session
 from gridloom.identity.store import invitations, login_throttle, members, sessions
 from gridloom.identity.throttling import LoginThrottled, user_bucket
 from gridloom.identity.tokens import hash_of
@@ -77,8 +77,15 @@ class WrongCurrentPassword(Problem):
 )
 async def authenticate(call: Call, body: Credentials) -> Answer[views.Tokens]:
     """An access token for fifteen minutes, and a refresh token for thirty days that obtains the next one."""
-    account = await members.find_account(call.pool, body.username)
-    if not await check_login(call, body.username, account, body.password) or account is None:
+    pair = await sign_in(call, body)
+    call.signed_in_as(pair.caller)
+    return Answer(views.tokens_of(pair), headers=NOT_KEPT)
+
+
+async def sign_in(call: Call, credentials: Credentials) -> TokenPair:
+    """A new session for the right password, in the call's transaction; throttled alike at whichever door."""
+    account = await members.find_account(call.pool, credentials.username)
+    if not await check_login(call, credentials.username, account, credentials.password) or account is None:
         raise WrongCredentials("The user name or the password is wrong.")
     key = await call.resources[Keyring].for_signing()
     db = await call.begin()
@@ -87,8 +94,7 @@ async def authenticate(call: Call, body: Credentials) -> Answer[views.Tokens]:
     if pair is None:
         raise WrongCredentials("The user name or the password is wrong.")
     await login_throttle.forgive(db, user_bucket(account.member.username))
-    call.signed_in_as(pair.caller)
-    return Answer(views.tokens_of(pair), headers=NOT_KEPT)
+    return pair
 
 
 @operation(

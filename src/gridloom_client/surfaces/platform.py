@@ -26,7 +26,19 @@ class Platform(Surface[M]):
         """OpenAPI 3.1."""
 
     @operation("GET", "/")
-    def home(self) -> bytes: ...
+    def home(self) -> Record:
+        """Where everything is."""
+
+    @operation("POST", "/console/session")
+    def begin_console_session(self, username: str, password: str) -> None:
+        """Signs a browser in to the console: the answer sets a cookie. Programs use tokens or API keys instead."""
+
+    @operation("GET", "/console/session")
+    def console_session(self) -> Record:
+        """Whose cookie it is."""
+
+    @operation("DELETE", "/console/session")
+    def end_console_session(self) -> None: ...
 
     @operation("GET", "/docs")
     def documentation(self) -> bytes: ...

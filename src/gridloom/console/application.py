@@ -1,0 +1,94 @@
+"""What stands before the service for browsers: the console's files, its gateway, and the way to it from `/`."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import structlog
+
+from gridloom.console.gateway import PREFIX, Gateway
+from gridloom.console.pages import Pages
+from gridloom.edge import reply
+from gridloom.edge.dispatch import Edge, Receive, Scope, Send
+from gridloom.edge.faults import problem_of
+from gridloom.edge.negotiation import negotiate
+from gridloom.kernel.problem import MethodNotAllowed, NotAcceptable, Problem
+
+log = structlog.get_logger("gridloom.console")
+
+HOME = "/console/"
+SESSION = "/console/session"
+
+
+class WithConsole:
+    """The service with its console in front; all else goes on to `behind`."""
+
+    def __init__(self, edge: Edge, behind: Any = None, pages: Pages | None = None) -> None:
+        self._edge = edge
+        self._behind = behind or edge
+        self._gateway = Gateway(edge)
+        self._pages = pages or Pages()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if scope["type"] != "http" or path == SESSION:
+            await self._edge(scope, receive, send)
+        elif path == PREFIX or path.startswith(f"{PREFIX}/"):
+            await self._pass_on(scope, receive, send)
+        elif path == "/console" or path.startswith(HOME) or (path == "/" and _wants_a_page(scope)):
+            await self._show(scope, receive, send)
+        else:
+            await self._behind(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_started = False
+
+        async def sending(message: dict[str, Any]) -> None:
+            nonlocal has_started
+            has_started = True
+            await send(message)
+
+        try:
+            await self._gateway(scope, receive, sending)
+        except Exception as fault:
+            if has_started:
+                raise
+            await self._refuse(fault, scope, receive, send)
+
+    async def _show(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        try:
+            if scope["method"] not in ("GET", "HEAD"):
+                raise MethodNotAllowed(f"{scope['path']} answers GET, HEAD.", allow=["GET", "HEAD"])
+            if not scope["path"].startswith(HOME):
+                outcome = reply.Reply(302, {"Location": HOME, "Cache-Control": "no-store", "Vary": "Accept"}, b"")
+            else:
+                accepted = headers.get(b"accept-encoding")
+                outcome = await self._pages.read(
+                    scope["path"].removeprefix(HOME), accepted.decode("latin-1") if accepted else None
+                )
+        except (Problem, OSError) as fault:
+            await self._refuse(fault, scope, receive, send)
+            return
+        await reply.send_reply(outcome, headers, send, receive, is_head=scope["method"] == "HEAD")
+
+    async def _refuse(self, fault: Exception, scope: Scope, receive: Receive, send: Send) -> None:
+        problem, request_id = problem_of(fault), uuid.uuid4().hex
+        if problem.status >= 500:
+            log.error("request failed", path=scope["path"], request_id=request_id, exc_info=fault)
+        outcome = reply.problem(problem, scope["path"], request_id)
+        outcome.headers |= {"X-Request-Id": request_id, "Cache-Control": "no-store"}
+        outcome.headers.pop("WWW-Authenticate", None)
+        await reply.send_reply(outcome, dict(scope["headers"]), send, receive, is_head=scope["method"] == "HEAD")
+
+
+def _wants_a_page(scope: Scope) -> bool:
+    """Whether a browser asks, that would rather have a page than JSON."""
+    if scope["method"] not in ("GET", "HEAD"):
+        return False
+    accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
+    try:
+        return "text/html" in accept and negotiate(accept, ("application/json", "text/html")) == "text/html"
+    except NotAcceptable:
+        return False

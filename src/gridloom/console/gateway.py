@@ -1,0 +1,73 @@
+"""`/console/api/<path>` is the operation at `/<path>`, called with the token of the session that the cookie names."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+from gridloom.console.rules import Home, check_origin
+from gridloom.console.sessions import ConsoleSessions
+from gridloom.edge.dispatch import TOKEN_SOURCE, Edge, Receive, Scope, Send
+from gridloom.kernel.problem import NotFound
+
+PREFIX = "/console/api"
+_NOT_PASSED_ON = (b"cookie", b"authorization")
+_TOKENS_ARE_HERE = ("/auth/public/authenticate", "/auth/public/refresh")
+"""What would hand a token to a script."""
+_TARGET = re.compile(rb"<(/[^>]*)>")
+
+
+class Gateway:
+    def __init__(self, edge: Edge) -> None:
+        self._edge = edge
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        check_origin(scope["method"], headers, self._edge.resources[Home])
+        path = _inner_path(scope["path"])
+        sessions = self._edge.resources[ConsoleSessions]
+        cookie_header = headers.get(b"cookie")
+        cookie = sessions.cookie_of(cookie_header.decode("latin-1") if cookie_header else None)
+        inner = {
+            **scope,
+            "path": path,
+            "raw_path": path.encode(),
+            "headers": [(name, value) for name, value in scope["headers"] if name not in _NOT_PASSED_ON],
+            TOKEN_SOURCE: partial(sessions.token_of, cookie),
+        }
+        await self._edge(inner, receive, partial(_send_through, send))
+
+
+def _inner_path(path: str) -> str:
+    """The operation's own path. One that would lead back here, or be read in two ways, leads nowhere."""
+    inner = path.removeprefix(PREFIX)
+    segments = inner.split("/")[1:]
+    is_plain = inner.startswith("/") and all(segment not in ("", ".", "..") for segment in segments)
+    if not is_plain or "\\" in inner or segments[0] == "console" or inner in _TOKENS_ARE_HERE:
+        raise NotFound(f"The console's gateway does not lead to {inner or '/'}.")
+    return inner
+
+
+async def _send_through(send: Send, message: dict[str, Any]) -> None:
+    if message["type"] == "http.response.start":
+        message = {**message, "headers": _outward(message["headers"])}
+    await send(message)
+
+
+def _outward(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Links lead back into the gateway; nothing is kept by the browser or shown as a page."""
+    outward = []
+    for name, value in headers:
+        if name == b"link":
+            value = _TARGET.sub(lambda found: b"<" + PREFIX.encode() + found[1] + b">", value)
+        elif name == b"location" and value.startswith(b"/"):
+            value = PREFIX.encode() + value
+        elif name in (b"set-cookie", b"www-authenticate"):
+            continue
+        outward.append((name, value))
+    if not any(name == b"cache-control" for name, _ in outward):
+        outward.append((b"cache-control", b"no-store"))
+    outward.append((b"x-content-type-options", b"nosniff"))
+    outward.append((b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"))
+    return outward

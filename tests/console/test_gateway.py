@@ -1,0 +1,236 @@
+"""`/console/api/<path>`: the operation at `/<path>` for the session's person, for pages of this origin only."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+from tests.assets import register_asset
+from tests.console.browsing import A_CHANGE, ORIGIN, SAME_ORIGIN, browser, sign_in
+from tests.events.happening import happen, number_in
+from tests.events.sse import Reader
+
+from gridloom.console import sessions as console_sessions
+from gridloom.console.application import WithConsole
+from gridloom.console.sessions import ConsoleSessions
+from gridloom.events import stream as event_stream
+from gridloom.identity import tokens
+from gridloom.identity.permissions import Role
+
+
+@asynccontextmanager
+async def signed_in(app, organisation, role=Role.ADMIN):
+    async with browser(app) as tab:
+        assert (await sign_in(tab, organisation.people[role])).status_code == 204
+        yield tab
+
+
+class TestAPassedOnCall:
+    async def test_is_the_operation_for_the_sessions_person(self, app, new_organisation):
+        ours = await new_organisation()
+        async with signed_in(app, ours, Role.TRADER) as tab:
+            me = await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)
+        assert me.json()["username"] == ours.people[Role.TRADER].username
+        assert me.headers["cache-control"] == "no-store"
+
+    async def test_may_what_its_person_may_and_no_more(self, app, new_organisation):
+        ours, others = await new_organisation(), await new_organisation()
+        asset = await register_asset(others)
+        async with signed_in(app, ours, Role.VIEWER) as tab:
+            foreign = await tab.get(f"/console/api/physical-assets/{asset.id}", headers=SAME_ORIGIN)
+            beyond = await tab.post("/console/api/physical-assets", json={}, headers=A_CHANGE)
+        assert (foreign.status_code, beyond.status_code) == (403, 403)
+        assert foreign.json()["type"] != beyond.json()["type"] or "permission" in beyond.json()["detail"]
+
+    async def test_changes_things_with_the_consoles_mark(self, app, new_organisation):
+        ours = await new_organisation()
+        async with signed_in(app, ours) as tab:
+            made = await tab.post(
+                f"/console/api/organisations/{ours.id}/portfolios", json={"name": "Nord"}, headers=A_CHANGE
+            )
+        assert made.status_code == 201
+
+    async def test_leads_to_the_next_page_through_the_gateway(self, app, new_organisation):
+        ours = await new_organisation()
+        for _ in range(3):
+            await register_asset(ours)
+        async with signed_in(app, ours) as tab:
+            first = await tab.get("/console/api/physical-assets?limit=2", headers=SAME_ORIGIN)
+            target = first.headers["link"].split(">")[0].lstrip("<")
+            assert target.startswith("/console/api/physical-assets?")
+            second = await tab.get(target, headers=SAME_ORIGIN)
+        assert (len(first.json()), len(second.json())) == (2, 1)
+
+    async def test_counts_against_the_limits_of_its_person(self, app, new_organisation):
+        ours = await new_organisation()
+
+        def left(answer):
+            return int(answer.headers["ratelimit"].split("r=")[1].split(";")[0])
+
+        async with signed_in(app, ours, Role.TRADER) as tab:
+            before = left(await ours.trader.get("/auth/me"))
+            through = left(await tab.get("/console/api/auth/me", headers=SAME_ORIGIN))
+            after = left(await ours.trader.get("/auth/me"))
+        assert before > through > after
+
+    async def test_takes_nobody_elses_token_along(self, app, new_organisation):
+        ours, others = await new_organisation(), await new_organisation()
+        token = others.people[Role.ADMIN].tokens.access
+        async with signed_in(app, ours, Role.VIEWER) as tab:
+            headers = {**SAME_ORIGIN, "Authorization": f"Bearer {token}"}
+            me = await tab.get("/console/api/auth/me", headers=headers)
+        async with browser(app) as stranger:
+            without_cookie = await stranger.get("/console/api/auth/me", headers=headers)
+        assert me.json()["username"] == ours.people[Role.VIEWER].username
+        assert without_cookie.status_code == 401
+
+    async def test_outlives_a_token_and_two_tabs_spend_nothing(self, app, new_organisation, monkeypatch):
+        ours = await new_organisation()
+        monkeypatch.setattr(console_sessions, "RENEWED_BEFORE_S", tokens.ACCESS_LIFETIME.total_seconds() + 1)
+        async with signed_in(app, ours) as tab, browser(app) as other:
+            other.cookies = tab.cookies
+            answers = await asyncio.gather(
+                *(one.get("/console/api/auth/me", headers=SAME_ORIGIN) for one in (tab, other) * 10)
+            )
+        assert {answer.status_code for answer in answers} == {200}
+
+
+class TestAnotherSite:
+    READS = (
+        {},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "none"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://gridloom.test.evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "same-origin", "Origin": "https://evil.example"},
+    )
+    CHANGES = (
+        *READS,
+        {"Sec-Fetch-Site": "same-origin"},
+        {"Sec-Fetch-Site": "same-origin", "X-Gridloom-Console": "1"},
+        {"Origin": ORIGIN},
+        {"Sec-Fetch-Site": "same-origin", "Origin": ORIGIN, "X-Gridloom-Console": "0"},
+        {"Sec-Fetch-Site": "cross-site", "Origin": ORIGIN, "X-Gridloom-Console": "1"},
+    )
+
+    @pytest.mark.parametrize("headers", READS, ids=str)
+    async def test_reads_nothing(self, app, new_organisation, headers):
+        async with signed_in(app, await new_organisation()) as tab:
+            answer = await tab.get("/console/api/auth/me", headers=headers)
+        assert answer.status_code == 403
+        assert answer.headers["content-type"] == "application/problem+json"
+
+    @pytest.mark.parametrize("headers", CHANGES, ids=str)
+    async def test_changes_nothing(self, app, new_organisation, headers):
+        ours = await new_organisation()
+        async with signed_in(app, ours) as tab:
+            path = f"/console/api/organisations/{ours.id}/portfolios"
+            answer = await tab.post(path, json={"name": "Nord"}, headers=headers)
+            kept = await tab.get(path, headers=SAME_ORIGIN)
+        assert answer.status_code == 403
+        assert kept.json() == []
+
+    async def test_may_read_from_a_browser_that_names_the_origin_only(self, app, new_organisation):
+        async with signed_in(app, await new_organisation()) as tab:
+            answer = await tab.get("/console/api/auth/me", headers={"Origin": ORIGIN})
+        assert answer.status_code == 200
+
+
+class TestTheInterfaceItself:
+    async def test_takes_no_cookie(self, app, new_organisation):
+        async with signed_in(app, await new_organisation()) as tab:
+            cookie = f"gridloom_session={tab.cookies['gridloom_session']}"
+            headers = {**A_CHANGE, "Cookie": cookie}
+            read = await tab.get("/auth/me", headers=headers)
+            as_token = await tab.get("/auth/me", headers={"Authorization": f"Bearer {tab.cookies['gridloom_session']}"})
+        assert (read.status_code, as_token.status_code) == (401, 401)
+        assert read.headers["www-authenticate"] == "Bearer"
+
+
+class TestATrickyPath:
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/console/api",
+            "/console/api/",
+            "/console/api//auth/me",
+            "/console/api/auth//me",
+            "/console/api/%2e/auth/me",
+            "/console/api/%2e%2e/console/session",
+            "/console/api/%2e%2e/%2e%2e/auth/me",
+            "/console/api/..%2fapi%2fauth/me",
+            "/console/api/%5cauth/me",
+            "/console/api/console/session",
+            "/console/api/console/api/auth/me",
+            "/console/apiauth/me",
+            "/console/api/auth/public/refresh",
+            "/console/api/auth/public/authenticate",
+            "/console/api/http://evil.example/",
+        ],
+    )
+    async def test_leads_nowhere(self, app, new_organisation, path):
+        async with signed_in(app, await new_organisation()) as tab:
+            answer = await tab.get(path, headers=SAME_ORIGIN)
+        assert answer.status_code in (404, 503) or b"<!doctype html>" in answer.content.lower()
+        assert b"username" not in answer.content
+
+    @pytest.mark.parametrize("path", ["authenticate", "refresh"])
+    async def test_hands_no_token_to_a_script(self, app, new_organisation, path):
+        async with signed_in(app, await new_organisation()) as tab:
+            answer = await tab.post(f"/console/api/auth/public/{path}", json={}, headers=A_CHANGE)
+        assert answer.status_code == 404
+
+
+class TestALiveStream:
+    def reader(self, app, cookie):
+        reader = Reader(WithConsole(app), "none", "/console/api/events")
+        reader.scope["headers"] = [
+            (b"accept", b"text/event-stream"),
+            (b"sec-fetch-site", b"same-origin"),
+            (b"cookie", f"gridloom_session={cookie}".encode()),
+        ]
+        return reader
+
+    async def test_passes_through(self, app, new_organisation):
+        ours = await new_organisation()
+        async with signed_in(app, ours) as tab, self.reader(app, tab.cookies["gridloom_session"]) as stream:
+            assert stream.status == 200
+            await happen(app.pool, ours.id, 5)
+            told = await stream.next()
+        assert number_in(told.data) == 5
+
+    async def test_outlives_a_token(self, app, new_organisation, monkeypatch):
+        """Each token ends after a second; the stream goes on for as long as the session."""
+        ours = await new_organisation()
+        monkeypatch.setattr(tokens, "ACCESS_LIFETIME", timedelta(seconds=1))
+        monkeypatch.setattr(console_sessions, "ACCESS_LIFETIME", timedelta(seconds=1))
+        monkeypatch.setattr(console_sessions, "RENEWED_BEFORE_S", 0.5)
+        async with signed_in(app, ours) as tab, self.reader(app, tab.cookies["gridloom_session"]) as stream:
+            for number in (1, 2, 3):
+                await asyncio.sleep(1.1)
+                await happen(app.pool, ours.id, number)
+                told = await stream.next()
+                assert told is not None, "the stream ended with a token"
+                assert number_in(told.data) == number
+
+    async def test_ends_with_its_session(self, app, new_organisation, monkeypatch):
+        monkeypatch.setattr(event_stream, "HEARTBEAT_S", 0.2)
+        ours = await new_organisation()
+        async with signed_in(app, ours) as tab, self.reader(app, tab.cookies["gridloom_session"]) as stream:
+            await tab.delete("/console/session", headers=A_CHANGE)
+            await happen(app.pool, ours.id, 1)
+            assert await stream.next(20) is None
+
+
+class TestTheKeptTokens:
+    async def test_stay_few_however_many_sign_in(self, app, new_organisation, monkeypatch):
+        monkeypatch.setattr(console_sessions, "MOST_TOKENS", 2)
+        ours = await new_organisation()
+        for role in Role:
+            async with signed_in(app, ours, role) as tab:
+                assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 200
+        assert len(app.resources[ConsoleSessions]._tokens) == 2

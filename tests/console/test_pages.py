@@ -1,0 +1,101 @@
+"""The console's files: kept for a year by their hash, the page never, and a strict policy on all of them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from tests.console.browsing import browser
+
+SCRIPT = b"console.log('screen');\n" * 400
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "index.html").write_text("<!doctype html><title>Gridloom</title>")
+    (tmp_path / "assets" / "index-Bx3fA91z.js").write_bytes(SCRIPT)
+    (tmp_path / "assets" / "secret.txt").write_text("not named by a hash")
+    (tmp_path / "build.stamp").write_text("0")
+    return tmp_path
+
+
+class TestThePage:
+    @pytest.mark.parametrize("path", ["/console/", "/console/auctions", "/console/virtual-assets/1/2026-10-25"])
+    async def test_is_the_same_for_every_screen_and_never_kept(self, app, built, path):
+        async with browser(app, built) as tab:
+            page = await tab.get(path)
+        assert page.status_code == 200
+        assert page.headers["cache-control"] == "no-store"
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+
+    async def test_lets_no_script_but_its_own_run_and_no_other_site_show_it(self, app, built):
+        async with browser(app, built) as tab:
+            policy = (await tab.get("/console/")).headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "require-trusted-types-for 'script'" in policy
+        assert "unsafe" not in policy
+        assert "http" not in policy
+
+    async def test_takes_no_change(self, app, built):
+        async with browser(app, built) as tab:
+            answer = await tab.post("/console/", json={})
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+
+    async def test_says_so_where_the_console_was_not_built(self, app, tmp_path):
+        async with browser(app, tmp_path) as tab:
+            answer = await tab.get("/console/")
+        assert answer.status_code == 503
+        assert "was not built" in answer.text
+
+
+class TestAFile:
+    async def test_is_kept_for_a_year_and_compressed(self, app, built):
+        async with browser(app, built) as tab:
+            answer = await tab.get("/console/assets/index-Bx3fA91z.js", headers={"Accept-Encoding": "gzip"})
+            plain = await tab.get("/console/assets/index-Bx3fA91z.js", headers={"Accept-Encoding": "identity"})
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert answer.headers["content-encoding"] == "gzip"
+        assert answer.content == plain.content == SCRIPT
+        assert int(answer.headers["content-length"]) == len(gzip.compress(SCRIPT, 5, mtime=0))
+        assert answer.headers["content-type"].startswith("text/javascript")
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "index-Cx3fA91z.js",
+            "secret.txt",
+            "../build.stamp",
+            "..%2f..%2froutes-12345678.py",
+            "%2e%2e/build.stamp",
+            "x/../../index.html",
+        ],
+    )
+    async def test_that_was_not_built_is_not_there(self, app, built, name):
+        async with browser(app, built) as tab:
+            answer = await tab.get(f"/console/assets/{name}")
+        assert answer.status_code == 404 or answer.headers["content-type"].startswith("text/html")
+        assert b"hash" not in answer.content
+
+
+class TestTheFrontDoor:
+    async def test_leads_a_browser_to_the_console(self, app):
+        accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+        async with browser(app) as tab:
+            answer = await tab.get("/", headers={"Accept": accept})
+        assert (answer.status_code, answer.headers["location"]) == (302, "/console/")
+
+    @pytest.mark.parametrize("accept", ["*/*", "application/json", "application/json, text/html;q=0.5"])
+    async def test_tells_programs_where_everything_is(self, app, accept):
+        async with browser(app) as tab:
+            answer = await tab.get("/", headers={"Accept": accept})
+        assert answer.json()["console"] == "/console/"
+        assert answer.json()["interface"] == "/openapi.json"
+
+    async def test_stands_before_the_console_without_a_slash_too(self, app):
+        async with browser(app) as tab:
+            answer = await tab.get("/console")
+        assert (answer.status_code, answer.headers["location"]) == (302, "/console/")

@@ -1,0 +1,141 @@
+"""`/console/session`: a cookie for a password, and nothing else of the login leaves the service."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http.cookies import SimpleCookie
+
+import pytest
+from tests.conftest import migrated_database, running
+from tests.console.browsing import A_CHANGE, ORIGIN, SAME_ORIGIN, browser, sign_in
+from tests.people import PASSWORD, People, client_of
+
+from gridloom.identity.permissions import Role
+
+
+class TestSigningIn:
+    async def test_answers_nothing_but_a_cookie_that_scripts_and_other_sites_never_get(self, app, new_organisation):
+        ours = await new_organisation()
+        async with browser(app) as tab:
+            answer = await sign_in(tab, ours.people[Role.TRADER])
+        assert (answer.status_code, answer.content) == (204, b"")
+        assert "token" not in str(answer.headers).lower()
+        cookie = SimpleCookie(answer.headers["set-cookie"])["gridloom_session"]
+        assert (cookie["path"], cookie["samesite"]) == ("/console", "Strict")
+        assert cookie["httponly"]
+        assert not cookie["secure"]
+
+    async def test_marks_the_cookie_secure_in_production(self, settings):
+        async with migrated_database() as url:
+            production = replace(settings, environment="production", database_url=url, base_url="https://grid.example")
+            async with running(production) as edge, People(edge) as people, browser(edge) as tab:
+                ours = await people.new_organisation()
+                answer = await tab.post(
+                    "/console/session",
+                    json={"username": ours.people[Role.TRADER].username, "password": PASSWORD},
+                    headers={**A_CHANGE, "Origin": "https://grid.example"},
+                )
+                elsewhere = await tab.get("/console/api/auth/me", headers={"Origin": ORIGIN})
+        assert answer.status_code == 204
+        assert answer.headers["set-cookie"].startswith("__Secure-gridloom_session=")
+        assert "; Secure" in answer.headers["set-cookie"]
+        assert elsewhere.status_code == 403, "in production only the base address is home"
+
+    async def test_refuses_a_wrong_password_and_an_unknown_user_alike(self, app, new_organisation):
+        ours = await new_organisation()
+        async with browser(app) as tab:
+            wrong = await sign_in(tab, ours.people[Role.TRADER], "not-the-password")
+            unknown = await tab.post(
+                "/console/session", json={"username": "nobody-here", "password": PASSWORD}, headers=A_CHANGE
+            )
+        assert (wrong.status_code, unknown.status_code) == (401, 401)
+        assert wrong.json()["detail"] == unknown.json()["detail"]
+        assert "set-cookie" not in wrong.headers
+
+    async def test_meets_the_throttle_that_authenticate_meets(self, app, new_organisation):
+        ours = await new_organisation()
+        person = ours.people[Role.TRADER]
+        async with browser(app) as tab:
+            statuses = [(await sign_in(tab, person, f"wrong-{number}")).status_code for number in range(7)]
+        async with client_of(app, address="10.9.8.7") as program:
+            credentials = {"username": person.username, "password": PASSWORD}
+            elsewhere = await program.post("/auth/public/authenticate", json=credentials)
+        assert statuses[0] == 401
+        assert statuses[-1] == 429
+        assert elsewhere.status_code == 429
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
+            {"Origin": "https://evil.example"},
+            {"Sec-Fetch-Site": "same-site", "Origin": "http://other.gridloom.test"},
+            {"Origin": "null"},
+        ],
+        ids=str,
+    )
+    async def test_is_nothing_that_another_site_can_do(self, app, new_organisation, headers):
+        ours = await new_organisation()
+        async with browser(app) as tab:
+            answer = await tab.post(
+                "/console/session",
+                json={"username": ours.people[Role.TRADER].username, "password": PASSWORD},
+                headers=headers,
+            )
+        assert answer.status_code == 403
+
+
+class TestASession:
+    async def test_says_whose_it_is(self, app, new_organisation):
+        ours = await new_organisation("Nordlicht")
+        async with browser(app) as tab:
+            await sign_in(tab, ours.people[Role.TRADER])
+            session = (await tab.get("/console/session", headers=SAME_ORIGIN)).json()
+        assert session["user"]["username"] == ours.people[Role.TRADER].username
+        assert (session["organisationName"], session["organisationKind"]) == ("Nordlicht", "PARTICIPANT")
+        assert session["environment"] == "sandbox"
+        assert "Create:bids" in session["user"]["permissions"]
+
+    async def test_is_nobodys_without_a_cookie_or_with_a_made_up_one(self, app):
+        async with browser(app) as tab:
+            without = await tab.get("/console/session", headers=SAME_ORIGIN)
+            made_up = await tab.get(
+                "/console/session", headers={**SAME_ORIGIN, "Cookie": f"gridloom_session=gls_{'a' * 43}"}
+            )
+            noise = await tab.get(
+                "/console/session", headers={**SAME_ORIGIN, "Cookie": b"gridloom_session=\xf6;;=\x01"}
+            )
+        assert [one.status_code for one in (without, made_up, noise)] == [401, 401, 401]
+
+    async def test_ends_by_signing_out_for_every_tab_and_replica(self, app, settings, new_organisation):
+        ours = await new_organisation()
+        async with running(settings) as replica, browser(app) as tab, browser(replica) as other:
+            await sign_in(tab, ours.people[Role.TRADER])
+            other.cookies = tab.cookies
+            assert (await other.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 200
+            cookie = dict(tab.cookies)
+            left = await tab.delete("/console/session", headers=A_CHANGE)
+            assert left.status_code == 204
+            assert "Max-Age=0" in left.headers["set-cookie"]
+            tab.cookies.clear()
+            for name, value in cookie.items():
+                tab.cookies.set(name, value)
+            assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 401
+            for _ in range(100):
+                answer = await other.get("/console/api/auth/me", headers=SAME_ORIGIN)
+                if answer.status_code == 401:
+                    break
+            assert answer.status_code == 401
+
+    async def test_ends_with_a_change_of_password_elsewhere(self, app, new_organisation):
+        ours = await new_organisation()
+        person = ours.people[Role.TRADER]
+        async with browser(app) as tab:
+            await sign_in(tab, person)
+            change = {"currentPassword": PASSWORD, "newPassword": "granite-lantern-sable-09"}
+            assert (await person.client.post("/auth/password", json=change)).status_code == 204
+            for _ in range(200):
+                answer = await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)
+                if answer.status_code == 401:
+                    break
+        assert answer.status_code == 401
