@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import cast
 
 import pytest
 from tests.assets import register_asset
@@ -15,6 +16,7 @@ from tests.events.sse import Reader
 from gridloom.console import sessions as console_sessions
 from gridloom.console.application import WithConsole
 from gridloom.console.sessions import ConsoleSessions
+from gridloom.edge.dispatch import Edge
 from gridloom.events import stream as event_stream
 from gridloom.identity import tokens
 from gridloom.identity.permissions import Role
@@ -98,7 +100,7 @@ class TestAPassedOnCall:
 
 
 class TestAnotherSite:
-    READS = (
+    READS: tuple[dict[str, str], ...] = (
         {},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
@@ -187,7 +189,7 @@ class TestATrickyPath:
 
 class TestALiveStream:
     def reader(self, app, cookie):
-        reader = Reader(WithConsole(app), "none", "/console/api/events")
+        reader = Reader(cast(Edge, WithConsole(app)), "none", "/console/api/events")
         reader.scope["headers"] = [
             (b"accept", b"text/event-stream"),
             (b"sec-fetch-site", b"same-origin"),

@@ -103,7 +103,8 @@ class TestASession:
                 "/console/session", headers={**SAME_ORIGIN, "Cookie": f"gridloom_session=gls_{'a' * 43}"}
             )
             noise = await tab.get(
-                "/console/session", headers={**SAME_ORIGIN, "Cookie": b"gridloom_session=\xf6;;=\x01"}
+                "/console/session",
+                headers=[(b"Sec-Fetch-Site", b"same-origin"), (b"Cookie", b"gridloom_session=\xf6;;=\x01")],
             )
         assert [one.status_code for one in (without, made_up, noise)] == [401, 401, 401]
 
