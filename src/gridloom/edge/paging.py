@@ -13,8 +13,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import msgspec
 from msgspec import Meta
 
+from gridloom.edge.acceptance import accept_day, accept_instant
 from gridloom.edge.answers import Page
-from gridloom.edge.wire import QueryParameters, accept_day, accept_instant, parameter_refused
+from gridloom.edge.wire import QueryParameters, parameter_refused
 
 T = TypeVar("T")
 K = TypeVar("K")

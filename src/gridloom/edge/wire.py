@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
-from functools import cache
-from typing import Annotated, Any, TypeAlias, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
-from gridloom.kernel.money import Euro, check_euro, is_plain_number
+from gridloom.edge.acceptance import accept_day, accept_instant, acceptances_of
+from gridloom.edge.fault_finding import MOST_FAULTS, find_faults
+from gridloom.kernel.money import is_plain_number
 from gridloom.kernel.problem import BadRequest, FieldError
 
 Instant = Annotated[datetime, Meta(tz=True, description="RFC 3339 with an offset", examples=["2026-03-29T00:00:00Z"])]
@@ -21,9 +22,6 @@ Instant = Annotated[datetime, Meta(tz=True, description="RFC 3339 with an offset
 
 Name = Annotated[str, Meta(min_length=1, max_length=200, description="What people call it")]
 Text = Annotated[str, Meta(max_length=10_000)]
-
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 _ACRONYMS = {"id": "ID", "ids": "IDs", "soc": "SoC"}
 
@@ -46,7 +44,7 @@ class RequestBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rena
     """What an operation is sent: unknown fields refused, moments in UTC, euros exact."""
 
     def __post_init__(self) -> None:
-        for name, accept in _acceptances(type(self)):
+        for name, accept in acceptances_of(type(self)):
             value = getattr(self, name)
             if value is None or value is msgspec.UNSET:
                 continue
@@ -57,71 +55,6 @@ class RequestBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rena
 
 class QueryParameters(msgspec.Struct, kw_only=True, rename=parameter_name):
     """The query of an operation; a tuple is a comma-separated list."""
-
-
-def accept_instant(value: datetime) -> datetime:
-    """The same moment in UTC, to the millisecond."""
-    try:
-        moment = value.astimezone(UTC)
-    except OverflowError:
-        moment = LATEST
-    if not EARLIEST <= moment < LATEST:
-        raise ValueError("a timestamp between the years 1970 and 2200 is expected")
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
-def accept_day(value: date) -> date:
-    if not EARLIEST.date() <= value < LATEST.date():
-        raise ValueError("a day between the years 1970 and 2200 is expected")
-    return value
-
-
-class _Acceptance:
-    """One field's check beyond what its JSON type can say; the fault names the field."""
-
-    def __init__(self, field: str, hint: Any) -> None:
-        self.field = field
-        self.euro, self.kind = _meaning(hint)
-
-    def __call__(self, value: Any) -> Any:
-        try:
-            if self.euro is not None:
-                return check_euro(value, self.euro)
-            if self.kind is datetime:
-                return accept_instant(value)
-            return accept_day(value)
-        except ValueError as fault:
-            raise ValueError(f"{fault} - at field `{self.field}`") from None
-
-
-def _meaning(hint: Any) -> tuple[Euro | None, type | None]:
-    """Whether a type is an amount of euros, a moment or a day, looking through unions and annotations."""
-    if get_origin(hint) is Annotated:
-        inner, *marks = get_args(hint)
-        for mark in marks:
-            if isinstance(mark, Euro):
-                return mark, Decimal
-        return _meaning(inner)
-    if hint in (datetime, date):
-        return None, cast(type, hint)
-    if get_origin(hint) in (list, tuple, dict, None):
-        return None, None
-    for part in get_args(hint):
-        found = _meaning(part)
-        if found != (None, None):
-            return found
-    return None, None
-
-
-@cache
-def _acceptances(struct: type[msgspec.Struct]) -> tuple[tuple[str, _Acceptance], ...]:
-    hints = get_type_hints(struct, include_extras=True)
-    found = []
-    for field in msgspec.structs.fields(struct):
-        acceptance = _Acceptance(field.encode_name, hints[field.name])
-        if acceptance.euro is not None or acceptance.kind is not None:
-            found.append((field.name, acceptance))
-    return tuple(found)
 
 
 # --- bodies in -----------------------------------------------------------------------------------------------------
@@ -139,6 +72,7 @@ class Decoder:
     """Strict JSON into one type, every refusal a 400 that points at the fault."""
 
     def __init__(self, type: Any) -> None:
+        self._type = type
         self._decode = msgspec.json.Decoder(type).decode
         self._look = _look_at_amounts(type)
 
@@ -148,16 +82,30 @@ class Decoder:
         try:
             decoded = self._decode(body)
         except msgspec.ValidationError as fault:
-            raise refused(str(fault)) from None
+            raise self._refuse(body, refused(str(fault))) from None
         except msgspec.DecodeError as fault:
             raise BadRequest(f"The body is not JSON: {fault}.", errors=[FieldError("", str(fault))]) from None
         except (UnicodeDecodeError, RecursionError, ValueError):
             raise BadRequest("The body is not JSON in UTF-8.", errors=[FieldError("", "not JSON")]) from None
-        if b"\\u0000" in body:
-            refuse_nul(msgspec.json.decode(body))
-        if self._look is not None:
-            self._look(msgspec.json.decode(body), "")
+        try:
+            if b"\\u0000" in body:
+                refuse_nul(msgspec.json.decode(body))
+            if self._look is not None:
+                self._look(msgspec.json.decode(body), "")
+        except BadRequest as fault:
+            raise self._refuse(body, fault) from None
         return decoded
+
+    def _refuse(self, body: bytes, first: BadRequest) -> BadRequest:
+        """With every fault of the body; what the decoder met stands in front where the second look missed it."""
+        try:
+            found = find_faults(msgspec.json.decode(body), self._type)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return first
+        if not any(fault.pointer == first.errors[0].pointer for fault in found):
+            found = [first.errors[0], *found][:MOST_FAULTS]
+        more = f"; and {len(found) - 1} more at fault, see errors" if len(found) > 1 else ""
+        return BadRequest(f"{found[0].pointer or 'The body'}: {found[0].detail}{more}", errors=found)
 
 
 _Look: TypeAlias = Callable[[Any, str], None]
@@ -256,20 +204,34 @@ class ParameterDecoder:
 
     def __call__(self, pairs: list[tuple[str, str]]) -> QueryParameters:
         values: dict[str, Any] = {}
+        faults: list[FieldError] = []
         for name, text in pairs:
-            if name not in self._fields:
-                raise parameter_refused("query", name, "is not a parameter of this operation")
-            attribute, hint = self._fields[name]
-            if attribute in values:
-                raise parameter_refused("query", name, "is given twice")
-            values[attribute] = parse_parameter("query", name, text, hint)
-        for name in self._needed:
-            if self._fields[name][0] not in values:
-                raise parameter_refused("query", name, "is missing")
+            try:
+                self._read_parameter(name, text, values)
+            except BadRequest as fault:
+                faults.extend(fault.errors)
+        named = {name for name, _ in pairs}
+        faults.extend(FieldError(f"query:{name}", "is missing") for name in self._needed if name not in named)
+        if faults:
+            raise _refuse_parameters(faults[:MOST_FAULTS])
         try:
             return self._struct(**values)
         except ValueError as fault:
             raise BadRequest(str(fault)) from None
+
+    def _read_parameter(self, name: str, text: str, values: dict[str, Any]) -> None:
+        if name not in self._fields:
+            raise parameter_refused("query", name[:100], "is not a parameter of this operation")
+        attribute, hint = self._fields[name]
+        if attribute in values:
+            raise parameter_refused("query", name, "is given twice")
+        values[attribute] = parse_parameter("query", name, text, hint)
+
+
+def _refuse_parameters(faults: list[FieldError]) -> BadRequest:
+    first, *rest = faults
+    more = f" And {len(rest)} more at fault, see errors." if rest else ""
+    return BadRequest(f"The query parameter {first.pointer[6:]}: {first.detail}.{more}", errors=faults)
 
 
 def parse_parameter(place: str, name: str, text: str, hint: Any) -> Any:

@@ -10,8 +10,9 @@ from uuid import UUID
 import pyarrow as pa
 
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Stream, operation
+from gridloom.edge.acceptance import EARLIEST, LATEST
 from gridloom.edge.tabular import TIME, points_json, stream_table
-from gridloom.edge.wire import EARLIEST, LATEST, to_json
+from gridloom.edge.wire import to_json
 from gridloom.events.outbox import record_event
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.problem import BadRequest, FieldError
