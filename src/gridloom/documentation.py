@@ -11,10 +11,11 @@ from typing import Any
 
 from gridloom.edge import HTML, PUBLIC, Call, Content, View, operation
 from gridloom.edge.dispatch import Edge
-from gridloom.edge.openapi import INTERFACE_VERSION, describe
+from gridloom.edge.openapi import INTERFACE_VERSION, describe, drop_unused, put_into_words, share_parameters
 from gridloom.events.interface import add_events
 from gridloom.kernel.problem import NotFound, known_problems
 from gridloom.settings import Settings
+from gridloom.vocabulary import VOCABULARY
 
 TAG = "Documentation"
 
@@ -74,9 +75,13 @@ class Interface:
 
 
 def interface_document(edge: Edge, settings: Settings) -> dict[str, Any]:
-    servers = [(settings.base_url, "Production"), (settings.sandbox_base_url, "Sandbox")]
+    addresses = {settings.base_url: "Production", settings.sandbox_base_url: "Sandbox"}
+    servers = list(addresses.items()) if len(addresses) > 1 else [(settings.base_url, "This service")]
     document = describe(edge.operations, servers=servers)
     add_events(document)
+    put_into_words(document, VOCABULARY)
+    share_parameters(document)
+    drop_unused(document)
     return document
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -51,6 +52,7 @@ def _call(kind: EventType) -> dict[str, Any]:
         },
     }
     return {
+        "operationId": "receive" + "".join(word.capitalize() for word in re.split(r"[.-]", kind.name)),
         "summary": kind.name,
         "description": kind.description,
         "tags": ["Events"],

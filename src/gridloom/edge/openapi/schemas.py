@@ -1,0 +1,139 @@
+"""The types that cross the wire as JSON Schema, each struct once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
+from gridloom.edge.operation import Operation
+from gridloom.edge.wire import RequestBody
+from gridloom.kernel.money import Euro
+
+REFERENCE = "#/components/schemas/{name}"
+
+PROBLEM_SCHEMA: dict[str, Any] = {
+    "title": "Problem",
+    "description": "Why a request was refused (RFC 9457).",
+    "type": "object",
+    "required": ["type", "title", "status", "instance", "requestId"],
+    "properties": {
+        "type": {"type": "string", "format": "uri-reference", "description": "Which problem; leads to its page"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "instance": {"type": "string", "description": "The path that was asked for"},
+        "requestId": {"type": "string", "description": "Names this request in the logs"},
+        "errors": {
+            "type": "array",
+            "description": "The fields at fault",
+            "items": {
+                "type": "object",
+                "required": ["pointer", "detail"],
+                "properties": {
+                    "pointer": {
+                        "type": "string",
+                        "description": "JSON pointer into the body, or query:name, path:name, header:name",
+                    },
+                    "detail": {"type": "string"},
+                },
+            },
+        },
+    },
+}
+
+
+class Schemas:
+    """The schema of a type that an operation names, and the components that it refers to."""
+
+    def __init__(self, of: dict[int, Any], components: dict[str, Any]) -> None:
+        self._of = of
+        self.components = components
+
+    def __getitem__(self, type: Any) -> Any:
+        return self._of[id(type)]
+
+
+def make_schemas(operations: Iterable[Operation]) -> Schemas:
+    """Every type that crosses the wire, each struct once."""
+    wanted: dict[int, Any] = {}
+    for operation in operations:
+        for type in (operation.body, answered(operation), operation.query):
+            if type is not None and type is not bytes:
+                wanted[id(type)] = type
+        for parameter in operation.path_parameters:
+            wanted[id(parameter.type)] = parameter.type
+    resolved = {key: _transparent(type) for key, type in wanted.items()}
+    schemas, components = msgspec.json.schema_components(list(resolved.values()), ref_template=REFERENCE)
+    structs = {struct.__name__: struct for struct in _structs(resolved.values())}
+    for name, component in components.items():
+        _state_decimals(component, structs.get(name))
+        if component.get("description", "").startswith(f"{name}("):
+            del component["description"]
+    return Schemas(dict(zip(resolved, schemas, strict=True)), components)
+
+
+def answered(operation: Operation) -> Any:
+    """The type of the answer's JSON body; None where there is none to describe."""
+    answer = operation.answers if operation.answers is not None else operation.answer
+    if get_origin(answer) is Answer:
+        answer = get_args(answer)[0]
+    if answer in (None, type(None), Content, Stream, EventStream):
+        return None
+    return answer
+
+
+def _transparent(type: Any) -> Any:
+    """A page is a plain array on the wire."""
+    return list[get_args(type)[0]] if get_origin(type) is Page else type  # type: ignore[misc]
+
+
+def _structs(types: Iterable[Any]) -> Iterable[type[msgspec.Struct]]:
+    seen: set[Any] = set()
+    queue = list(types)
+    while queue:
+        found = queue.pop()
+        if isinstance(found, type) and issubclass(found, msgspec.Struct) and found not in seen:
+            seen.add(found)
+            queue.extend(get_type_hints(found, include_extras=True).values())
+            yield found
+        else:
+            queue.extend(get_args(found))
+
+
+def _state_decimals(component: dict[str, Any], struct: type[msgspec.Struct] | None) -> None:
+    """Euros: a number in answers; a number or its decimal text in requests, with the bounds."""
+    if struct is None:
+        return
+    hints = get_type_hints(struct, include_extras=True)
+    for field in msgspec.structs.fields(struct):
+        euro = _euro(hints[field.name])
+        schema = component.get("properties", {}).get(field.encode_name)
+        if schema is None:
+            continue
+        number: dict[str, Any] = {"type": "number"}
+        if euro is not None:
+            number |= {"minimum": float(euro.low), "maximum": float(euro.high), "multipleOf": 0.01}
+        text = {"type": "string", "pattern": r"^-?[0-9]{1,12}(\.[0-9]{1,2})?(?!\n)$"}
+        _replace_decimal(schema, {"anyOf": [number, text]} if issubclass(struct, RequestBody) else number)
+
+
+def _replace_decimal(schema: Any, replacement: dict[str, Any]) -> None:
+    if isinstance(schema, dict):
+        if schema.get("format") == "decimal":
+            del schema["format"], schema["type"]
+            schema.update(replacement)
+        for value in schema.values():
+            _replace_decimal(value, replacement)
+    if isinstance(schema, list):
+        for value in schema:
+            _replace_decimal(value, replacement)
+
+
+def _euro(hint: Any) -> Euro | None:
+    if get_origin(hint) is Annotated and get_args(hint)[0] is Decimal:
+        return next((mark for mark in get_args(hint)[1:] if isinstance(mark, Euro)), None)
+    return next((found for found in map(_euro, get_args(hint)) if found is not None), None)
