@@ -30,7 +30,7 @@ from gridloom.settings import Settings
 ROOT = Path(__file__).parents[1]
 
 # Ends the session that the run is signed in with, empties the sandbox, or never ends.
-NOT_FUZZED = ("logout", "changePassword", "resetSandbox", "moveClock")
+NOT_FUZZED = ("logout", "updatePassword", "resetSandbox", "moveClock")
 # Telemetry keeps the good points of a body and tells of each bad one: such a body is not refused as a whole.
 REFUSES_BY_THE_POINT = """
 [[operations]]

@@ -168,6 +168,7 @@ _TERMS: Final[dict[str, tuple[str, Any]]] = {
     "eventEnd": ("When the event ends", END),
     "eventID": ("Sent as `webhook-id`; the same in every attempt and replay", ID),
     "eventStart": ("When the event starts", MOMENT),
+    "eventStatus": ("Where the message is in its life", "ACTIVE"),
     "eventType": ("What kind of unit the event is about", None),
     "exchangeNotificationIds": ("The exchange notifications linked to it", []),
     "executedAt": ("When the trade was made", MOMENT),

@@ -55,7 +55,8 @@ def operation_of(method: str, path: str) -> dict[str, Any]:
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
     while "$ref" in schema:
-        schema = interface()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        _, kind, name = schema["$ref"].rsplit("/", 2)
+        schema = interface()["components"][kind][name]
     return schema
 
 

@@ -39,7 +39,7 @@ class BidStatus(StrEnum):
     REPLACED = "REPLACED"
 
 
-class NewBid(RequestBody):
+class NewAncillaryBid(RequestBody):
     """FCR has a capacity price only, aFRR capacity both, aFRR energy an energy price and the capacity price 0."""
 
     capacity_price: Price
@@ -55,7 +55,7 @@ class NewProductBids(RequestBody):
 
     delivery_day: DeliveryDay
     product: ProductCode
-    bids: Annotated[list[NewBid], Meta(min_length=1, max_length=100)]
+    bids: Annotated[list[NewAncillaryBid], Meta(min_length=1, max_length=100)]
 
 
 NewBids = Annotated[list[NewProductBids], Meta(min_length=1, max_length=MOST_ENTRIES)]

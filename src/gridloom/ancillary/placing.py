@@ -9,7 +9,7 @@ from uuid import UUID
 
 from gridloom.ancillary import rules, store
 from gridloom.ancillary.gates import GateClosures
-from gridloom.ancillary.model import BidStatus, NewBid, NewProductBids
+from gridloom.ancillary.model import BidStatus, NewAncillaryBid, NewProductBids
 from gridloom.ancillary.products import ProductKey
 from gridloom.ancillary.rules import BidIdTaken, BidNotStanding, ResultKnown
 from gridloom.ancillary.store import BidRow, StoredBid
@@ -37,7 +37,7 @@ class PlacedBid:
 class _Asked:
     pointer: str
     key: ProductKey
-    bid: NewBid
+    bid: NewAncillaryBid
 
 
 async def place_bids(

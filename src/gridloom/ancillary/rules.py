@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import assert_never
 
-from gridloom.ancillary.model import MOST_KEYS, BidStatus, NewBid, NewResult
+from gridloom.ancillary.model import MOST_KEYS, BidStatus, NewAncillaryBid, NewResult
 from gridloom.ancillary.products import Market, NotADeliveryDay, Product, ProductKey, parse_product_key, product_key
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
@@ -121,7 +121,7 @@ def given_key(delivery_day: date, product: str, pointer: str) -> ProductKey:
         raise BadRequest(str(fault), errors=[FieldError(f"{pointer}/{field}", str(fault))]) from None
 
 
-def check_bid(key: ProductKey, bid: NewBid, pointer: str) -> None:
+def check_bid(key: ProductKey, bid: NewAncillaryBid, pointer: str) -> None:
     """What can be said of a bid without knowing the asset."""
     if bid.offered_capacity % LOT_KW:
         detail = f"{bid.offered_capacity:g} kW are not a whole multiple of {LOT_KW} kW."
@@ -171,7 +171,7 @@ def least_deliverable_kw(product: Product, series: AvailabilitySeries) -> float:
     return min(limits)
 
 
-def check_deliverable(key: ProductKey, bid: NewBid, series: AvailabilitySeries, pointer: str) -> None:
+def check_deliverable(key: ProductKey, bid: NewAncillaryBid, series: AvailabilitySeries, pointer: str) -> None:
     able_kw = deliverable_kw(key, series)
     if bid.offered_capacity <= able_kw:
         return

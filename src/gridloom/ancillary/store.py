@@ -11,7 +11,7 @@ from uuid import UUID
 import asyncpg
 from msgspec import UNSET
 
-from gridloom.ancillary.model import Bid, BidsQuery, BidStatus, NewBid, ProductPlace
+from gridloom.ancillary.model import Bid, BidsQuery, BidStatus, NewAncillaryBid, ProductPlace
 from gridloom.ancillary.products import ProductKey
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
@@ -43,7 +43,7 @@ class StoredBid:
     energy_price_eur: Decimal | None
     status: BidStatus
 
-    def says_the_same_as(self, key: ProductKey, bid: NewBid) -> bool:
+    def says_the_same_as(self, key: ProductKey, bid: NewAncillaryBid) -> bool:
         return (
             (self.delivery_day, self.product) == (key.delivery_day, key.product.code)
             and self.capacity_price_eur == bid.capacity_price
@@ -69,7 +69,7 @@ class BidRow:
 
     id: UUID
     key: ProductKey
-    bid: NewBid
+    bid: NewAncillaryBid
     status: BidStatus
 
 

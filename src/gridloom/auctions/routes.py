@@ -121,7 +121,7 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
     access=Permission.MANAGE_AUCTIONS,
     problems=(AuctionFrozen, UnfitAuction),
 )
-async def change_auction(call: Call, auction_id: UUID, body: AuctionChange) -> Answer[AuctionView]:
+async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> Answer[AuctionView]:
     seen = await _locked(call, auction_id)
     auction = seen.auction
     call.check_if_match(version_tag(auction))

@@ -107,7 +107,7 @@ class CurrentBid(View):
     timestamp: Instant
 
 
-class BackingView(View):
+class AuctionBackingView(View):
     physical_asset_id: UUID
     share: float
 
@@ -124,7 +124,7 @@ class AuctionView(View):
     virtual_asset_id: UUID | UnsetType = UNSET
     state: AuctionState | UnsetType = UNSET
     hurdle_price: Decimal | UnsetType | None = UNSET
-    backing: list[BackingView] | UnsetType = UNSET
+    backing: list[AuctionBackingView] | UnsetType = UNSET
     participants: list[UUID] | UnsetType = UNSET
 
 
@@ -186,7 +186,7 @@ def operator_view(
     view = auction_view(seen, organisation_id)
     view.state = seen.auction.state
     view.hurdle_price = seen.auction.hurdle_price_eur
-    view.backing = [BackingView(physical_asset_id=part.physical_asset_id, share=part.share) for part in backing]
+    view.backing = [AuctionBackingView(physical_asset_id=part.physical_asset_id, share=part.share) for part in backing]
     view.participants = participants
     if seen.auction.virtual_asset_id is not None:
         view.virtual_asset_id = seen.auction.virtual_asset_id

@@ -228,7 +228,7 @@ async def read_me(call: Call) -> views.User:
     problems=(PersonNeeded, WrongCurrentPassword, PasswordRefused, LoginThrottled, LoginsBusy),
     defers_transaction=True,
 )
-async def change_password(call: Call, body: PasswordChange) -> None:
+async def update_password(call: Call, body: PasswordChange) -> None:
     """Sets a new password; every other login of this user ends."""
     caller = person_of(call)
     check_password(body.new_password, caller.username, pointer="/newPassword")

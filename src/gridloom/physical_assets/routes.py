@@ -94,7 +94,7 @@ async def read_physical_asset(call: Call, physical_asset_id: UUID) -> Answer[Phy
     access=UPDATE,
     problems=(InvalidCode, UnknownFleet),
 )
-async def change_physical_asset(
+async def update_physical_asset(
     call: Call, physical_asset_id: UUID, body: PhysicalAssetChange
 ) -> Answer[PhysicalAsset]:
     """What is left out stays as it is. Ratings change with `PUT …/parameters`."""

@@ -47,16 +47,16 @@ class DataPointQuery(QueryParameters):
     as_of: AsOf = None
 
 
-class DataPoint(View):
+class RevenuePoint(View):
     time: datetime
     value: float | None
 
 
-class DataPoints(View):
+class RevenuePoints(View):
     """Every category's values in order of time; null where there is none, such as a price without volume."""
 
     meta_data: list[DataPointMetaData]
-    data: dict[str, list[DataPoint]]
+    data: dict[str, list[RevenuePoint]]
 
 
 @operation(
@@ -66,7 +66,7 @@ class DataPoints(View):
     tag=TAG,
     access=READ,
     produces=FORMATS,
-    answers=DataPoints,
+    answers=RevenuePoints,
 )
 async def read_virtual_asset_data_points(call: Call, virtual_asset_id: UUID, query: DataPointQuery) -> Stream:
     """Buckets at the edges of the window hold the part of them that lies within it, so sums agree at any resolution."""
@@ -80,7 +80,7 @@ async def read_virtual_asset_data_points(call: Call, virtual_asset_id: UUID, que
     tag=TAG,
     access=READ,
     produces=FORMATS,
-    answers=DataPoints,
+    answers=RevenuePoints,
 )
 async def read_portfolio_data_points(call: Call, portfolio_id: UUID, query: DataPointQuery) -> Stream:
     """The figures of its virtual assets together, as if all their facts were one asset's."""
@@ -99,7 +99,7 @@ async def read_portfolio_data_points(call: Call, portfolio_id: UUID, query: Data
     tag=TAG,
     access=READ,
     produces=FORMATS,
-    answers=DataPoints,
+    answers=RevenuePoints,
 )
 async def read_fleet_data_points(call: Call, fleet_id: UUID, query: DataPointQuery) -> Stream:
     """The figures of its physical assets together: their own facts, and their shares in the virtual ones they back."""
@@ -121,7 +121,7 @@ async def read_fleet_data_points(call: Call, fleet_id: UUID, query: DataPointQue
     tag=TAG,
     access=READ,
     produces=FORMATS,
-    answers=DataPoints,
+    answers=RevenuePoints,
 )
 async def read_physical_asset_data_points(call: Call, physical_asset_id: UUID, query: DataPointQuery) -> Stream:
     """Its own facts, and its share in those of the virtual assets that it backs.

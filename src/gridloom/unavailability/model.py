@@ -64,7 +64,7 @@ class UnavailabilityChange(RequestBody):
     exchange_notification_ids: NotificationIDs | UnsetType = field(name="exchangeNotificationIds", default=UNSET)
 
 
-class PowerCapacity(View):
+class MissingPower(View):
     charge: float
     discharge: float
 
@@ -73,7 +73,7 @@ class Volume(View):
     """What is missing: energy in kWh, power in kW."""
 
     energy_capacity: float
-    power_capacity: PowerCapacity
+    power_capacity: MissingPower
 
 
 class Unavailability(View):

@@ -21,8 +21,8 @@ from gridloom.physical_assets.window_query import check_order
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
     ChangedUnavailability,
+    MissingPower,
     NewUnavailability,
-    PowerCapacity,
     UnavailabilitiesQuery,
     Unavailability,
     UnavailabilityChange,
@@ -109,7 +109,7 @@ async def read_unavailability(call: Call, physical_asset_id: UUID, unavailabilit
     access=CREATE,
     problems=(VolumeBeyondRated, UnknownNotifications),
 )
-async def change_unavailability(
+async def update_unavailability(
     call: Call, physical_asset_id: UUID, unavailability_id: UUID, body: UnavailabilityChange
 ) -> Answer[ChangedUnavailability]:
     """What is left out stays. To end one early, give it an earlier `end`."""
@@ -212,7 +212,7 @@ def _fields(asset_id: UUID, unavailability_id: UUID, content: NewUnavailability)
         "end": content.end,
         "volume": Volume(
             energy_capacity=content.volume.energy_capacity,
-            power_capacity=PowerCapacity(charge=power.charge, discharge=power.discharge),
+            power_capacity=MissingPower(charge=power.charge, discharge=power.discharge),
         ),
         "exchange_notification_ids": list(dict.fromkeys(content.exchange_notification_ids)),
     }

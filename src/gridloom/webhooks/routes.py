@@ -93,7 +93,7 @@ async def list_webhooks(call: Call, query: Paging) -> Page[Webhook]:
 
 
 @operation("GET", "/webhooks/{webhookID}", summary="Read a webhook", tag=TAG, access=ACCESS, problems=(NotFound,))
-async def get_webhook(call: Call, webhook_id: UUID) -> Answer[Webhook]:
+async def read_webhook(call: Call, webhook_id: UUID) -> Answer[Webhook]:
     kept = await _existing(call, webhook_id)
     return Answer(kept.webhook, etag=_etag(kept))
 
@@ -106,7 +106,7 @@ async def get_webhook(call: Call, webhook_id: UUID) -> Answer[Webhook]:
     access=ACCESS,
     problems=(NotFound, AddressNotAllowed),
 )
-async def change_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> Answer[Webhook]:
+async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> Answer[Webhook]:
     """Fields that are left out stay. A disabled webhook keeps its place; enabled again, it goes on from there."""
     kept = await _existing(call, webhook_id, to_change=True)
     call.check_if_match(_etag(kept))

@@ -73,7 +73,7 @@ async def read_fleet(call: Call, fleet_id: UUID) -> Answer[Fleet]:
     access=UPDATE,
     problems=(NotAssetsOfTheOrganisation,),
 )
-async def change_fleet(call: Call, fleet_id: UUID, body: FleetChange) -> Answer[Fleet]:
+async def update_fleet(call: Call, fleet_id: UUID, body: FleetChange) -> Answer[Fleet]:
     stored = await fleet_reach(call.db, call.caller, fleet_id, for_change=True)
     call.check_if_match(_etag(stored))
     if body.name is not UNSET:

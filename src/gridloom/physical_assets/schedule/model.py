@@ -23,13 +23,13 @@ class NewSchedulePoint(RequestBody):
     power: SignedPowerKW
 
 
-class NewSchedule(RequestBody):
+class NewPhysicalSchedule(RequestBody):
     """Exactly these periods are replaced, all of them or none."""
 
     schedule: Annotated[list[NewSchedulePoint], Meta(min_length=1, max_length=MOST_PERIODS)]
 
 
-class SchedulePoint(View):
+class PhysicalSchedulePoint(View):
     time: datetime
     power: float
 
@@ -40,5 +40,5 @@ class Schedule(View):
     physical_asset_id: UUID
     start: datetime
     end: datetime
-    schedule: list[SchedulePoint]
+    schedule: list[PhysicalSchedulePoint]
     units_power: str = "kW"

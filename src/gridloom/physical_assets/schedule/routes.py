@@ -23,7 +23,12 @@ from gridloom.physical_assets.schedule import (
     conflicts,  # noqa: F401 — registers who finds what no longer fits
     store,
 )
-from gridloom.physical_assets.schedule.model import NewSchedule, NewSchedulePoint, Schedule, SchedulePoint
+from gridloom.physical_assets.schedule.model import (
+    NewPhysicalSchedule,
+    NewSchedulePoint,
+    PhysicalSchedulePoint,
+    Schedule,
+)
 from gridloom.physical_assets.schedule.rules import PowerNotAvailable, check_available, scheduled_window
 from gridloom.physical_assets.store import lock_asset, read_status
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
@@ -78,7 +83,7 @@ async def _batches(columns: store.ScheduleColumns) -> AsyncIterator[pa.RecordBat
     problems=(PowerNotAvailable, AssetNotActive),
 )
 async def put_physical_asset_schedule(
-    call: Call, physical_asset_id: UUID, body: NewSchedule, query: WindowQuery
+    call: Call, physical_asset_id: UUID, body: NewPhysicalSchedule, query: WindowQuery
 ) -> Answer[Schedule]:
     """Exactly the periods given are replaced, all of them or none. Power must be available in its period.
 
@@ -114,8 +119,11 @@ async def _judged(points: Sequence[NewSchedulePoint], judge: Callable[P, R], *ar
     return await asyncio.to_thread(judge, *args, **kwargs)
 
 
-def _in_order(points: Sequence[NewSchedulePoint]) -> list[SchedulePoint]:
-    return [SchedulePoint(time=point.time, power=point.power) for point in sorted(points, key=lambda point: point.time)]
+def _in_order(points: Sequence[NewSchedulePoint]) -> list[PhysicalSchedulePoint]:
+    return [
+        PhysicalSchedulePoint(time=point.time, power=point.power)
+        for point in sorted(points, key=lambda point: point.time)
+    ]
 
 
 def _guard(query: WindowQuery) -> Window | None:

@@ -128,7 +128,7 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
 @operation(
     "GET", BLOCK, summary="Read a block", tag=TAG, access="Read:virtual-assets", produces=TABLES, answers=BlockView
 )
-async def get_block(
+async def read_block(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: BlockQuery
 ) -> Answer[BlockView | Stream]:
     """The block with its schedule and capacity in the window; as a table, one row for each quarter-hour.

@@ -38,7 +38,7 @@ from gridloom.virtual_assets.wire import WindowQuery
     produces=TABLES,
     answers=list[StateOfCharge],
 )
-async def get_state_of_charge(
+async def read_state_of_charge(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
 ) -> Content | Stream:
     """At the start of each quarter-hour, in percent of the rated energy capacity, from all schedules together."""
@@ -57,7 +57,7 @@ async def get_state_of_charge(
     tag=TAG,
     access="Read:virtual-assets",
 )
-async def get_latest_state_of_energy(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> LatestStateOfEnergy:
+async def read_latest_state_of_energy(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> LatestStateOfEnergy:
     """At this moment of the platform's clock; before the asset's life as it starts, after it as it ended."""
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
@@ -83,7 +83,7 @@ async def get_latest_state_of_energy(call: Call, organisation_id: UUID, virtual_
     produces=TABLES,
     answers=list[StateOfEnergy],
 )
-async def get_projected_state_of_energy(
+async def read_projected_state_of_energy(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
 ) -> Content | Stream:
     """At the start of each quarter-hour, in kWh; left out, `start` is now and `end` the end of the asset's life."""
@@ -105,7 +105,9 @@ async def get_projected_state_of_energy(
     produces=TABLES,
     answers=OperationalView,
 )
-async def get_operational(call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: OperationalQuery) -> Stream:
+async def read_operational(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: OperationalQuery
+) -> Stream:
     """Quarter-hour series of what the asset is rated for, has available, can deliver and has cycled."""
     names = tuple(CATEGORIES) if query.categories is None else tuple(dict.fromkeys(query.categories))
     unknown = [name for name in names if name not in CATEGORIES]

@@ -56,7 +56,7 @@ async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio
 
 
 @operation("GET", PORTFOLIOS + "/{portfolioID}", summary="Read a portfolio", tag=TAG, access="Read:virtual-assets")
-async def get_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) -> Answer[PortfolioView]:
+async def read_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) -> Answer[PortfolioView]:
     owner = await organisation_reach(call.db, call.caller, organisation_id)
     portfolio = await _known_portfolio(call, owner, portfolio_id)
     return Answer(portfolio_view(portfolio), etag=_portfolio_etag(portfolio))
