@@ -373,6 +373,17 @@ _TERMS: Final[dict[str, tuple[str, Any]]] = {
     "withdrawn": ("Whether it was withdrawn", False),
     "written": ("Points that were stored", 1),
     "x": ("The key itself in base64url", "c2VjcmV0"),
+    "console": ("Where the console is served", "/console/"),
+    "documentation": ("Where the interface is rendered", "/docs"),
+    "environment": ("production or sandbox", "sandbox"),
+    "health": ("Where readiness is told", "/health/ready"),
+    "interface": ("Where the OpenAPI document is", "/openapi.json"),
+    "memory": ("What the simulator wants handed back after a restart", None),
+    "organisationKind": ("Operator or participant", "PARTICIPANT"),
+    "organisationName": ("What people call the organisation", "Nordlicht Trading"),
+    "running": ("Whether the simulated world moves", True),
+    "user": ("Who is signed in", None),
+    "world": ("Which beginning of the world, counted from the first", 1),
 }
 
 VOCABULARY: Final = Vocabulary({name: Term(*term) for name, term in _TERMS.items()}, _TAGS)

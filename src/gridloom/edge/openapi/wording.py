@@ -11,6 +11,15 @@ from gridloom.edge.openapi.vocabulary import Vocabulary
 JSON: Final = "application/json"
 _GENERIC: Final = frozenset({"RFC 3339 with an offset", "What people call it"})
 """What a shared type says of itself; the vocabulary says what the field is."""
+_TYPES: Final[dict[str, type | None]] = {
+    "string": str,
+    "number": float,
+    "integer": int,
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+    "null": None,
+}
 _BY_FORMAT: Final = {
     "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "date-time": "2026-03-29T00:00:00Z",
@@ -79,8 +88,12 @@ def _names_in(part: Any) -> Iterator[str]:
 
 
 def _is_of_type(example: Any, schema: dict[str, Any]) -> bool:
-    kinds = {each.get("type") for each in (schema, *schema.get("anyOf", ()), *schema.get("oneOf", ()))}
-    return isinstance(example, list) == ("array" in kinds) and isinstance(example, dict) == ("object" in kinds)
+    kinds = {each["type"] for each in (schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())) if "type" in each}
+    return (
+        not kinds
+        or any(_TYPES[kind] is type(example) for kind in kinds)
+        or (isinstance(example, int | float) and not isinstance(example, bool) and bool(kinds & {"number", "integer"}))
+    )
 
 
 class Examples:
