@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -64,16 +65,23 @@ async def served(settings: Settings) -> AsyncIterator[str]:
         pool = await create_pool(url, size=1)
         await bootstrap_operator(pool, "operator", PASSWORD)
         await pool.close()
-        server = uvicorn.Server(
-            uvicorn.Config(create_edge(replace(settings, database_url=url)), port=0, log_level="warning")
-        )
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        deadline = time.monotonic() + 20
-        while not server.started and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
-        port = server.servers[0].sockets[0].getsockname()[1]
+        async with serve_on_port(replace(settings, database_url=url)) as address:
+            yield address
+
+
+@asynccontextmanager
+async def serve_on_port(settings: Settings) -> AsyncIterator[str]:
+    """The service's address, in a thread of its own."""
+    server = uvicorn.Server(uvicorn.Config(create_edge(settings), port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not server.started and time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
         yield f"http://127.0.0.1:{port}"
+    finally:
         server.should_exit = True
         await asyncio.to_thread(thread.join, 20)
 

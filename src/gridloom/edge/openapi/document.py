@@ -84,6 +84,8 @@ def _describe_operation(operation: Operation, schemas: Schemas, refusals: dict[s
 
 def _describe_body(operation: Operation, schemas: Schemas, media_type: str) -> dict[str, Any]:
     if operation.takes_raw_body:
-        documented = operation.body_schema if media_type in operation.body_schema_for else None
-        return {"schema": documented} if documented is not None else {}
+        if operation.body_schema is not None and media_type in operation.body_schema_for:
+            return {"schema": operation.body_schema}
+        is_text = media_type.startswith("text/") or media_type.endswith("json")
+        return {"schema": {"type": "string"} if is_text else {"type": "string", "format": "binary"}}
     return {"schema": schemas[operation.body]}
