@@ -7,26 +7,33 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test check format bench openapi lock clean
+.PHONY: help run test check format bench openapi lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
 
 run: $(VENV)/server.stamp ## serve the sandbox with its own PostgreSQL on 127.0.0.1:8000
+	@$(BIN)/python web/build.py
 	@exec $(BIN)/gridloom serve
 
-test: $(VENV)/dev.stamp ## run every test, on a real PostgreSQL
+console: $(VENV)/dev.stamp ## build the console, with what checks and tests it
+	$(BIN)/python web/build.py --tools
+
+test: $(VENV)/dev.stamp console ## run every test, on a real PostgreSQL
+	$(BIN)/python web/tools.py test
 	$(BIN)/pytest -n $(JOBS) --dist loadscope
 
-check: $(VENV)/dev.stamp ## format, lint, types, layers
+check: $(VENV)/dev.stamp console ## format, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python web/tools.py check
 
-format: $(VENV)/dev.stamp ## put the code into its usual shape
+format: $(VENV)/dev.stamp console ## put the code into its usual shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/python web/tools.py format
 
 bench: $(VENV)/dev.stamp ## measure the product against its ceilings (BENCH=name for one)
 	$(BIN)/python -m bench $(BENCH)

@@ -1,0 +1,4 @@
+declare module 'virtual:operations' {
+  const known: ReadonlySet<string>
+  export default known
+}

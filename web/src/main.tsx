@@ -1,0 +1,16 @@
+import './styles/base.css'
+import './shared/ui/ui.css'
+import './shell/shell.css'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { App } from './shell/App'
+import { applyTheme } from './shell/theme'
+
+applyTheme()
+const root = document.getElementById('console')
+if (root)
+  createRoot(root).render(
+    <StrictMode>
+      <App />
+    </StrictMode>,
+  )

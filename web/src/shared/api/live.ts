@@ -1,0 +1,143 @@
+/** What happens on the platform, as it happens: one stream of events makes stale answers be read anew. */
+import type { QueryClient } from '@tanstack/react-query'
+import { useSyncExternalStore } from 'react'
+import { GATEWAY } from './client'
+
+export interface PlatformEvent {
+  id: string
+  type: string
+  time: string
+  subject: string
+  data: Record<string, unknown>
+}
+
+export const EVENT_TYPES = [
+  'auction.opened',
+  'auction.cleared',
+  'bid.placed',
+  'virtual-asset.allocated',
+  'virtual-asset.availability-changed',
+  'schedule.updated',
+  'schedule.adjusted',
+  'unavailability.created',
+  'unavailability.changed',
+  'unavailability.cancelled',
+  'ancillary.result',
+  'exchange-notification.published',
+  'data-points.updated',
+  'dispatch.updated',
+  'forecast.published',
+] as const
+
+/** The first words of the keys of queries that an event of this type makes stale. */
+const STALE: Record<string, string[]> = {
+  auction: ['auctions', 'virtual-assets'],
+  bid: ['auctions'],
+  'virtual-asset': ['virtual-assets', 'auctions'],
+  schedule: ['virtual-assets', 'physical-assets', 'delivery'],
+  unavailability: ['physical-assets', 'virtual-assets'],
+  ancillary: ['physical-assets'],
+  'exchange-notification': ['physical-assets'],
+  'data-points': ['revenue', 'virtual-assets'],
+  dispatch: ['delivery', 'physical-assets'],
+  forecast: ['forecasts', 'auctions'],
+}
+
+export function staleKeys(type: string): string[] {
+  return STALE[type.split('.')[0] ?? ''] ?? []
+}
+
+export type Connection = 'connecting' | 'live' | 'lost'
+const HEARTBEAT_MS = 40_000
+const GATHERED_MS = 250
+
+class Live {
+  private source: EventSource | null = null
+  private state: Connection = 'connecting'
+  private readonly listeners = new Set<() => void>()
+  private readonly heard = new Set<(event: PlatformEvent) => void>()
+  private stale = new Set<string>()
+  private timer: ReturnType<typeof setTimeout> | null = null
+  private retry: ReturnType<typeof setTimeout> | null = null
+  private wasLost = false
+
+  start(queries: QueryClient): () => void {
+    this.open(queries)
+    const onOffline = () => this.say('lost')
+    const onOnline = () => this.open(queries)
+    addEventListener('offline', onOffline)
+    addEventListener('online', onOnline)
+    return () => {
+      removeEventListener('offline', onOffline)
+      removeEventListener('online', onOnline)
+      this.close()
+    }
+  }
+
+  private close(): void {
+    this.source?.close()
+    this.source = null
+    if (this.retry) clearTimeout(this.retry)
+    this.retry = null
+  }
+
+  private open(queries: QueryClient): void {
+    this.close()
+    const source = new EventSource(`${GATEWAY}/events`)
+    this.source = source
+    source.onopen = () => {
+      // What was missed while nobody listened is read anew.
+      if (this.wasLost) void queries.invalidateQueries()
+      this.wasLost = false
+      this.say('live')
+    }
+    source.onerror = () => {
+      this.wasLost = true
+      this.say('lost')
+      // A refused stream is closed for good by the browser: try again by ourselves.
+      if (source.readyState === EventSource.CLOSED)
+        this.retry ??= setTimeout(() => {
+          this.retry = null
+          this.open(queries)
+        }, 3000)
+    }
+    for (const type of EVENT_TYPES) source.addEventListener(type, (message) => this.hear(message, queries))
+  }
+
+  private hear(message: MessageEvent<string>, queries: QueryClient): void {
+    const event = JSON.parse(message.data) as PlatformEvent
+    for (const listener of this.heard) listener(event)
+    for (const key of staleKeys(event.type)) this.stale.add(key)
+    this.timer ??= setTimeout(() => {
+      this.timer = null
+      const keys = [...this.stale]
+      this.stale = new Set()
+      for (const key of keys) void queries.invalidateQueries({ queryKey: [key] })
+    }, GATHERED_MS)
+  }
+
+  private say(state: Connection): void {
+    this.state = state
+    for (const listener of this.listeners) listener()
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  current = (): Connection => this.state
+
+  /** Every event as it comes, for who wants more than fresh answers. */
+  follow(listener: (event: PlatformEvent) => void): () => void {
+    this.heard.add(listener)
+    return () => this.heard.delete(listener)
+  }
+}
+
+export const live = new Live()
+export { HEARTBEAT_MS }
+
+export function useConnection(): Connection {
+  return useSyncExternalStore(live.subscribe, live.current)
+}

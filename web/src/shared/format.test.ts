@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'bun:test'
+import { decimal, efficiencies, euro, initials, megawatts, signed, signedEuro, size, words } from './format'
+
+describe('a number', () => {
+  test('has a true minus, and zero has no sign', () => {
+    expect(decimal(-4.2, 1)).toBe('−4.2')
+    expect(signed(4.2)).toBe('+4.2')
+    expect(signed(-0.01)).toBe('0.0')
+    expect(signed(0)).toBe('0.0')
+  })
+
+  test('is grouped by thousands', () => {
+    expect(decimal(1234567.891, 2)).toBe('1,234,567.89')
+  })
+})
+
+describe('an amount', () => {
+  test('has its sign before the euro', () => {
+    expect(euro(-38.15)).toBe('−€38.15')
+    expect(signedEuro(1340)).toBe('+€1,340')
+    expect(signedEuro(-56)).toBe('−€56')
+    expect(signedEuro(0.2)).toBe('€0')
+  })
+})
+
+describe('a size', () => {
+  test('is in MW and MWh with no needless digit', () => {
+    expect(size(20000, 40000)).toBe('20 MW · 40 MWh')
+    expect(megawatts(2500)).toBe('2.5')
+    expect(megawatts(250)).toBe('0.25')
+    expect(efficiencies(0.94, 0.945)).toBe('94 / 94.5 %')
+  })
+})
+
+describe('a word', () => {
+  test('of the interface becomes one of a sentence', () => {
+    expect(words('GRID_CONSTRAINT')).toBe('Grid constraint')
+    expect(initials('Nordlicht Trading')).toBe('NT')
+    expect(initials('Hanse')).toBe('HA')
+  })
+})

@@ -1,0 +1,70 @@
+/** Numbers as the console writes them: a true minus, the unit once, and no more digits than mean something. */
+
+const MINUS = '−'
+const made = new Map<string, Intl.NumberFormat>()
+
+export function decimal(value: number, digits = 0): string {
+  const key = String(digits)
+  let found = made.get(key)
+  if (!found) {
+    found = new Intl.NumberFormat('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })
+    made.set(key, found)
+  }
+  const text = found.format(Math.abs(value))
+  const isZero = !/[1-9]/.test(text)
+  return value < 0 && !isZero ? MINUS + text : text
+}
+
+/** With its sign, `+4.2` or `−4.2`; zero has none. */
+export function signed(value: number, digits = 1): string {
+  const text = decimal(value, digits)
+  return value > 0 && /[1-9]/.test(text) ? `+${text}` : text
+}
+
+export function euro(value: number, digits = 2): string {
+  const text = decimal(Math.abs(value), digits)
+  return value < 0 && /[1-9]/.test(text) ? `${MINUS}€${text}` : `€${text}`
+}
+
+export function signedEuro(value: number, digits = 0): string {
+  const text = euro(Math.abs(value), digits)
+  if (!/[1-9]/.test(text)) return text
+  return value < 0 ? MINUS + text : `+${text}`
+}
+
+/** kW as MW without needless digits: `20`, `2.5`, `0.25`. */
+export function megawatts(kw: number): string {
+  const mw = kw / 1000
+  const digits = Number.isInteger(mw) ? 0 : Number.isInteger(mw * 10) ? 1 : 2
+  return decimal(mw, digits)
+}
+
+/** `20 MW · 40 MWh` */
+export function size(powerKw: number, energyKwh: number): string {
+  return `${megawatts(powerKw)} MW · ${megawatts(energyKwh)} MWh`
+}
+
+export function percent(ratio: number, digits = 0): string {
+  return `${decimal(ratio * 100, digits)} %`
+}
+
+/** `94 / 94 %` */
+export function efficiencies(charge: number, discharge: number): string {
+  const shown = (ratio: number) => decimal(ratio * 100, Number.isInteger(Math.round(ratio * 1000) / 10) ? 0 : 1)
+  return `${shown(charge)} / ${shown(discharge)} %`
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${decimal(count)} ${count === 1 ? one : many}`
+}
+
+/** `MAINTENANCE` → `Maintenance`, `GRID_CONSTRAINT` → `Grid constraint` */
+export function words(constant: string): string {
+  const text = constant.toLowerCase().replaceAll('_', ' ').replaceAll('-', ' ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+export function initials(name: string): string {
+  const parts = name.split(/\s+/).filter(Boolean)
+  return ((parts[0]?.[0] ?? '') + (parts[1]?.[0] ?? parts[0]?.[1] ?? '')).toUpperCase()
+}

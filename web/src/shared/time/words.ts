@@ -1,0 +1,88 @@
+/** Times in words, in Berlin's or UTC's. */
+import { type Day, dayOf, HOUR_MS, type Zone } from './marketDay'
+
+const made = new Map<string, Intl.DateTimeFormat>()
+
+function format(ms: number, zone: Zone, options: Intl.DateTimeFormatOptions): string {
+  const key = zone + JSON.stringify(options)
+  let found = made.get(key)
+  if (!found) {
+    found = new Intl.DateTimeFormat('en-GB', { timeZone: zone, hourCycle: 'h23', ...options })
+    made.set(key, found)
+  }
+  return found.format(ms)
+}
+
+export const time = (ms: number, zone: Zone) => format(ms, zone, { hour: '2-digit', minute: '2-digit' })
+export const timeS = (ms: number, zone: Zone) =>
+  format(ms, zone, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+export const timeMs = (ms: number, zone: Zone) => `${timeS(ms, zone)}.${String(ms % 1000).padStart(3, '0')}`
+/** `19 Nov` */
+export const dayMonth = (ms: number, zone: Zone) => format(ms, zone, { day: 'numeric', month: 'short' })
+/** `Thu 19 Nov` */
+export const weekday = (ms: number, zone: Zone) =>
+  format(ms, zone, { weekday: 'short', day: 'numeric', month: 'short' }).replace(',', '')
+/** `Mon, 16 Nov 2026` */
+export const longDay = (ms: number, zone: Zone) => {
+  const name = format(ms, zone, { weekday: 'short' })
+  return `${name}, ${format(ms, zone, { day: 'numeric', month: 'short', year: 'numeric' })}`
+}
+/** `Thu 19 Nov 00:00` */
+export const weekdayTime = (ms: number, zone: Zone) => `${weekday(ms, zone)} ${time(ms, zone)}`
+
+/** `Today 08:04`, `Fri 07:40` within a week, else `6 Nov 07:40`. */
+export function nearTime(ms: number, now: number, zone: Zone): string {
+  const at = time(ms, zone)
+  if (dayOf(ms, zone) === dayOf(now, zone)) return `Today ${at}`
+  if (Math.abs(now - ms) < 6 * 24 * HOUR_MS) return `${format(ms, zone, { weekday: 'short' })} ${at}`
+  return `${dayMonth(ms, zone)} ${at}`
+}
+
+/** `19–25 Nov`: the days that a half-open span touches. */
+export function dayRange(start: number, end: number, zone: Zone): string {
+  const last = end - 1
+  if (dayOf(start, zone) === dayOf(last, zone)) return dayMonth(start, zone)
+  const sameMonth = format(start, zone, { month: 'short' }) === format(last, zone, { month: 'short' })
+  const first = sameMonth ? format(start, zone, { day: 'numeric' }) : dayMonth(start, zone)
+  return `${first}–${dayMonth(last, zone)}`
+}
+
+/** `11:34`, `1:26:34`, `27 h`, `2 d 13 h`: shorter the further away. */
+export function countdown(ms: number): string {
+  const s = Math.max(0, Math.ceil(ms / 1000))
+  const [h, m, rest] = [Math.floor(s / 3600), Math.floor((s % 3600) / 60), s % 60]
+  const pad = (value: number) => String(value).padStart(2, '0')
+  if (h >= 48) return `${Math.floor(h / 24)} d ${h % 24} h`
+  if (h >= 24) return `${h} h`
+  if (h >= 1) return `${h}:${pad(m)}:${pad(rest)}`
+  return `${pad(m)}:${pad(rest)}`
+}
+
+/** `2 s`, `12 min`, `3 h`, `4 d` */
+export function age(ms: number): string {
+  const s = Math.max(0, Math.round(ms / 1000))
+  if (s < 60) return `${s} s`
+  if (s < 3600) return `${Math.floor(s / 60)} min`
+  if (s < 48 * 3600) return `${Math.floor(s / 3600)} h`
+  return `${Math.floor(s / 86400)} d`
+}
+
+/** `7 days`, `36 h` */
+export function length(start: number, end: number): string {
+  const hours = Math.round((end - start) / HOUR_MS)
+  if (hours >= 48) {
+    const days = Math.round(hours / 24)
+    return `${days} days`
+  }
+  return hours === 24 ? '1 day' : `${hours} h`
+}
+
+/** What `<input type="datetime-local">` shows and gives. */
+export function localInput(ms: number, zone: Zone): string {
+  const parts = format(ms, zone, { hour: '2-digit', minute: '2-digit' })
+  return `${dayOf(ms, zone)}T${parts}`
+}
+
+export function dayInWords(day: Day): string {
+  return longDay(Date.parse(`${day}T12:00:00Z`), 'UTC')
+}

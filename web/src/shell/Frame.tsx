@@ -1,0 +1,211 @@
+/** Around every screen: the rail, the bar with the clock, and what is said when the connection is lost. */
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
+import { allPages, type Schemas } from '../shared/api/client'
+import { live, useConnection } from '../shared/api/live'
+import { signOut, useMay, useSession } from '../shared/api/session'
+import { initials, words } from '../shared/format'
+import { IconButton } from '../shared/ui/Button'
+import { Icon } from '../shared/ui/Icon'
+import { Segmented } from '../shared/ui/Segmented'
+import { Empty, SkeletonCard } from '../shared/ui/states'
+import { chooseZone, useZone } from '../shared/zone'
+import { Boundary } from './Boundary'
+import { useShortcuts } from './keyboard'
+import { Mark } from './Mark'
+import { Link, match, usePath } from './router'
+import { SandboxBar } from './SandboxBar'
+import { PLACES, type Place, SCREENS } from './screens'
+import { chooseTheme, useTheme } from './theme'
+
+const Palette = lazy(() => import('./Palette'))
+const ZONES = [
+  { value: 'Europe/Berlin', label: 'Berlin' },
+  { value: 'UTC', label: 'UTC' },
+] as const
+
+export function Frame({ onSignedOut }: { onSignedOut: () => void }) {
+  const session = useSession()
+  const queries = useQueryClient()
+  const path = usePath()
+  const [isPaletteOpen, setIsPaletteOpen] = useState(false)
+  const places = useMemo(() => PLACES.filter((place) => place.isShown(session)), [session])
+  const openPalette = useCallback(() => setIsPaletteOpen(true), [])
+  useShortcuts(places, openPalette)
+  useEffect(() => live.start(queries), [queries])
+
+  const leave = async () => {
+    await signOut()
+    queries.clear()
+    onSignedOut()
+  }
+
+  return (
+    <div className="frame">
+      <a className="skip" href="#screen">
+        Skip to the screen
+      </a>
+      <nav className="rail" aria-label="Screens">
+        <Link to="/" className="brand" aria-label="Gridloom, overview">
+          <Mark />
+          <span>Gridloom</span>
+        </Link>
+        <button type="button" className="find" onClick={openPalette}>
+          <Icon name="find" />
+          Find
+          <kbd>⌘K</kbd>
+        </button>
+        <ul>
+          {places.map((place) => (
+            <RailLink key={place.path} place={place} path={path} />
+          ))}
+        </ul>
+        <div className="person">
+          <span className="avatar" aria-hidden="true">
+            {initials(session.organisationName)}
+          </span>
+          <span className="person-name">
+            <strong>{session.user.displayName || words(session.user.role)}</strong>
+            <span>{session.organisationName}</span>
+          </span>
+          <IconButton name="leave" label="Sign out" onClick={() => void leave()} />
+        </div>
+      </nav>
+      <header className="bar">
+        <span className="narrow-only">
+          <Mark size={26} />
+        </span>
+        <SandboxBar />
+        <div className="bar-end">
+          <ConnectionMark />
+          <ZoneChoice />
+          <ThemeChoice />
+        </div>
+      </header>
+      <main id="screen" className="screen" tabIndex={-1}>
+        <Boundary key={path}>
+          <Suspense fallback={<Loading />}>
+            <Outlet path={path} />
+          </Suspense>
+        </Boundary>
+      </main>
+      <TabBar places={places} path={path} onMore={openPalette} />
+      {isPaletteOpen && (
+        <Suspense>
+          <Palette places={places} onClose={() => setIsPaletteOpen(false)} onSignOut={() => void leave()} />
+        </Suspense>
+      )}
+    </div>
+  )
+}
+
+function Outlet({ path }: { path: string }) {
+  for (const { pattern, component: Component } of SCREENS) {
+    const values = match(pattern, path)
+    if (values) return <Component values={values} />
+  }
+  return (
+    <div className="page">
+      <Empty title="There is no such screen" action={<Link to="/">To the overview</Link>} />
+    </div>
+  )
+}
+
+function Loading() {
+  return (
+    <div className="page">
+      <SkeletonCard height={90} />
+      <SkeletonCard height={420} />
+    </div>
+  )
+}
+
+function isHere(place: Place, path: string): boolean {
+  return place.path === '/' ? path === '/' : path === place.path || path.startsWith(`${place.path}/`)
+}
+
+function RailLink({ place, path }: { place: Place; path: string }) {
+  const isCurrent = isHere(place, path)
+  return (
+    <li>
+      <Link to={place.path} className={isCurrent ? 'is-current' : ''} aria-current={isCurrent ? 'page' : undefined}>
+        <Icon name={place.icon} />
+        {place.label}
+        {place.path === '/auctions' && <OpenAuctions />}
+      </Link>
+    </li>
+  )
+}
+
+/** How many auctions take bids now. */
+function OpenAuctions() {
+  const may = useMay('Read:auctions')
+  const open = useQuery({
+    queryKey: ['auctions', 'open'],
+    queryFn: () => allPages<Schemas['AuctionView']>('/auctions?status=RUNNING'),
+    enabled: may,
+    refetchInterval: 60_000,
+  })
+  const count = open.data?.length ?? 0
+  if (count === 0) return null
+  return (
+    <span className="count">
+      {count}
+      <span className="visually-hidden"> open</span>
+    </span>
+  )
+}
+
+function TabBar({ places, path, onMore }: { places: Place[]; path: string; onMore: () => void }) {
+  return (
+    <nav className="tab-bar" aria-label="Screens, short">
+      {places.slice(0, 4).map((place) => (
+        <Link
+          key={place.path}
+          to={place.path}
+          className={isHere(place, path) ? 'is-current' : ''}
+          aria-current={isHere(place, path) ? 'page' : undefined}
+        >
+          <Icon name={place.icon} size={20} />
+          {place.short ?? place.label}
+        </Link>
+      ))}
+      <button type="button" onClick={onMore}>
+        <Icon name="more" size={20} />
+        More
+      </button>
+    </nav>
+  )
+}
+
+function ConnectionMark() {
+  const connection = useConnection()
+  if (connection !== 'lost') return <span role="status" className="visually-hidden" />
+  return (
+    <span role="status" className="connection-lost">
+      <Icon name="stale" />
+      Connection lost; figures may be old
+    </span>
+  )
+}
+
+function ZoneChoice() {
+  const zone = useZone()
+  return (
+    <div className="wide-only">
+      <Segmented label="Time zone" options={ZONES} value={zone} onChange={chooseZone} />
+    </div>
+  )
+}
+
+function ThemeChoice() {
+  const theme = useTheme()
+  const other = theme === 'dark' ? 'light' : 'dark'
+  return (
+    <IconButton
+      name={theme === 'dark' ? 'sun' : 'moon'}
+      label={`Switch to the ${other} theme`}
+      onClick={() => chooseTheme(other)}
+    />
+  )
+}

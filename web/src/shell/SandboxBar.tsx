@@ -1,0 +1,143 @@
+/** What time it is on the platform; in the sandbox also how to move it, and how fast the simulated world runs. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { ask, askJson, offers } from '../shared/api/client'
+import { sentenceOf } from '../shared/api/problem'
+import { useIsOperator, useSession } from '../shared/api/session'
+import { clock, useNow } from '../shared/clock'
+import { longDay, timeS, weekday } from '../shared/time/words'
+import { Icon } from '../shared/ui/Icon'
+import { useZone, zoneName } from '../shared/zone'
+
+const STEPS = [
+  { label: '+15 min', advance: 'PT15M' },
+  { label: '+1 h', advance: 'PT1H' },
+  { label: '+1 day', advance: 'P1D' },
+]
+const SPEEDS = [1, 4, 24, 96]
+
+interface Simulator {
+  running: boolean
+  seed: number
+  speed: number
+  now: string
+  historyComplete?: boolean
+  progress?: number
+}
+
+export function SandboxBar() {
+  const { environment } = useSession()
+  const zone = useZone()
+  const now = useNow()
+  const isSandbox = environment === 'sandbox'
+  const queries = useQueryClient()
+
+  useEffect(() => {
+    if (!isSandbox) return
+    const read = () => void clock.read().catch(() => undefined)
+    read()
+    const timer = setInterval(read, 10_000)
+    return () => clearInterval(timer)
+  }, [isSandbox])
+
+  const move = useMutation({
+    mutationFn: async (advance: string) => {
+      const moved = (await (await ask('/sandbox/clock', { method: 'PUT', body: { advance } })).json()) as {
+        now: string
+      }
+      clock.set(Date.parse(moved.now))
+    },
+    onSettled: () => queries.invalidateQueries(),
+  })
+
+  return (
+    <div className="sandbox-bar">
+      {isSandbox && (
+        <span className="sandbox-mark">
+          <Icon name="flask" />
+          Sandbox
+        </span>
+      )}
+      <time className="bar-clock" dateTime={new Date(now).toISOString()}>
+        <span className="wide-only">
+          {longDay(now, zone)} {timeS(now, zone)} {zoneName(zone)}
+        </span>
+        <span className="narrow-only">
+          {weekday(now, zone)} {timeS(now, zone)}
+        </span>
+      </time>
+      {isSandbox && (
+        <div className="bar-steps wide-only">
+          {STEPS.map((step) => (
+            <button
+              key={step.advance}
+              type="button"
+              className="bar-step"
+              disabled={move.isPending}
+              onClick={() => move.mutate(step.advance)}
+            >
+              {step.label}
+            </button>
+          ))}
+          {move.isPending && <span className="note">moving the clock…</span>}
+          {move.isError && <span className="tone-danger">{sentenceOf(move.error)}</span>}
+        </div>
+      )}
+      {isSandbox && offers('GET /sandbox/simulator') && <Speed />}
+    </div>
+  )
+}
+
+function Speed() {
+  const isOperator = useIsOperator()
+  const queries = useQueryClient()
+  const simulator = useQuery({
+    queryKey: ['simulator'],
+    queryFn: () => askJson<Simulator>('/sandbox/simulator'),
+    refetchInterval: 10_000,
+    retry: false,
+  })
+  const steer = useMutation({
+    mutationFn: (change: Partial<Simulator>) =>
+      askJson<Simulator>('/sandbox/simulator', { method: 'PUT', body: change }),
+    onSuccess: (answer) => queries.setQueryData(['simulator'], answer),
+  })
+  const state = simulator.data
+  if (!state) return null
+  const hours = 24 / state.speed
+  const pace = hours >= 1 ? `a day in ${Math.round(hours)} h` : `a day in ${Math.round(hours * 60)} min`
+  return (
+    <div className="bar-speed wide-only">
+      {isOperator && (
+        <>
+          <button
+            type="button"
+            className="icon-button bordered"
+            aria-label={state.running ? 'Pause the simulation' : 'Let the simulation run'}
+            onClick={() => steer.mutate({ running: !state.running })}
+          >
+            <Icon name={state.running ? 'pause' : 'play'} />
+          </button>
+          <fieldset className="segmented">
+            <legend className="visually-hidden">Speed</legend>
+            {SPEEDS.map((speed) => (
+              <label key={speed} className={speed === state.speed ? 'is-chosen' : ''}>
+                <input
+                  type="radio"
+                  className="visually-hidden"
+                  name="speed"
+                  checked={speed === state.speed}
+                  onChange={() => steer.mutate({ speed })}
+                />
+                {speed}×
+              </label>
+            ))}
+          </fieldset>
+        </>
+      )}
+      <span className="note">
+        {state.running ? pace : 'paused'} · seed {state.seed}
+      </span>
+    </div>
+  )
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { defineConfig, type PluginOption } from 'vite'
+
+/** Which operations the service of this build answers: screens show what is there and no more. */
+function operations(): PluginOption {
+  const name = 'virtual:operations'
+  return {
+    name: 'operations',
+    resolveId: (id) => (id === name ? `\0${name}` : null),
+    load(id) {
+      if (id !== `\0${name}`) return null
+      const source = new URL('../openapi.json', import.meta.url)
+      this.addWatchFile(source.pathname)
+      const { paths } = JSON.parse(readFileSync(source, 'utf8')) as { paths: Record<string, object> }
+      const known = Object.entries(paths).flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+      )
+      return `export default new Set(${JSON.stringify(known)})`
+    },
+  }
+}
+
+export default defineConfig(async ({ command }) => {
+  const plugins: PluginOption[] = [operations()]
+  // Only where somebody edits: a build needs no more than esbuild.
+  if (command === 'serve') plugins.push((await import('@vitejs/plugin-react')).default())
+  return {
+    base: '/console/',
+    plugins,
+    esbuild: { jsx: 'automatic' as const },
+    build: {
+      outDir: '../src/gridloom/console/static',
+      emptyOutDir: true,
+      target: 'es2023',
+      assetsInlineLimit: 0,
+      reportCompressedSize: false,
+      modulePreload: { polyfill: false },
+    },
+    server: {
+      port: 5173,
+      proxy: {
+        '/console/api': { target: process.env.GRIDLOOM_ADDRESS ?? 'http://127.0.0.1:8000', changeOrigin: false },
+        '/console/session': { target: process.env.GRIDLOOM_ADDRESS ?? 'http://127.0.0.1:8000', changeOrigin: false },
+        '/auth': { target: process.env.GRIDLOOM_ADDRESS ?? 'http://127.0.0.1:8000', changeOrigin: false },
+      },
+    },
+  }
+})
