@@ -1,0 +1,173 @@
+"""Day-ahead prices: by season, type of day and hour, with days that resemble the day before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import date, timedelta
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+
+from gridloom.kernel.market_time import period_count
+from gridloom.simulator.chance import daily_normals, stream
+from gridloom.simulator.market.calendar import day_type, hours_of
+from gridloom.simulator.market.cents import in_cents
+from gridloom.simulator.market.coefficients import Coefficients, Floats, array, coefficients
+
+LOWEST_EUR_MWH, HIGHEST_EUR_MWH = -500.0, 4000.0
+FIRST_QUARTER_HOURLY_DAY = date(2025, 10, 1)
+"""Before, an hour had one price."""
+REMEMBERED_DAYS = 40
+"""What lies further back is forgotten: at a persistence of 0.8 a ten-thousandth of it would be left."""
+
+
+class DayAhead:
+    """The prices of one seed."""
+
+    def __init__(self, seed: int, table: Coefficients | None = None) -> None:
+        self.seed = seed
+        self.table = table or coefficients()
+        self._quarters: dict[date, Floats] = {}
+
+    # --- what is asked for -----------------------------------------------------------------------------------------
+
+    def quarter_hours(self, day: date) -> Floats:
+        """EUR/MWh to the cent for each quarter-hour of the market day; before October 2025 four equal ones an hour."""
+        kept = self._quarters.get(day)
+        if kept is None:
+            kept = self._quarters[day] = self.many_days(day, 1)[0]
+            if len(self._quarters) > 400:
+                self._quarters.pop(next(iter(self._quarters)))
+        return kept
+
+    def many_days(self, first: date, days: int) -> list[Floats]:
+        """The quarter-hours of so many days in a row."""
+        hourly = self.hourly(first - timedelta(days=1), days + 2)
+        found = []
+        for n in range(days):
+            day = first + timedelta(days=n)
+            if day < FIRST_QUARTER_HOURLY_DAY:
+                found.append(np.repeat(np.round(hourly[n + 1], 2), 4))
+                continue
+            found.append(self._into_quarters(day, hourly[n][-1], hourly[n + 1], hourly[n + 2][0]))
+        return found
+
+    def hourly(self, first: date, days: int) -> list[Floats]:
+        """EUR/MWh of each hour, for so many days in a row: the means of the quarter-hours, but for cents."""
+        scores = self.scores(first, days)
+        return [self._hours(first + timedelta(days=n), scores[n]) for n in range(days)]
+
+    # --- how it comes about ----------------------------------------------------------------------------------------
+
+    def scores(self, first: date, days: int) -> Floats:
+        """[day][k]: each a chain that forgets, mapped from the normal to its own distribution."""
+        innovations = daily_normals(
+            self.seed, "day-ahead", first - timedelta(days=REMEMBERED_DAYS), days + REMEMBERED_DAYS, len(self._phi)
+        )
+        chain = np.zeros((days, len(self._phi)))
+        for back in range(REMEMBERED_DAYS + 1):
+            window = innovations[REMEMBERED_DAYS - back : REMEMBERED_DAYS - back + days]
+            chain += self._phi**back * window
+        chain *= np.sqrt(1 - self._phi**2)
+        return np.column_stack(
+            [np.interp(chain[:, k], self._normal_quantiles, self._score_quantiles[k]) for k in range(len(self._phi))]
+        )
+
+    def _hours(self, day: date, scores: Floats) -> Floats:
+        of_day = _follow(self.raw_hours(day, scores), self._raw_quantiles, self._price_quantiles)
+        return np.asarray(np.clip(of_day, LOWEST_EUR_MWH, HIGHEST_EUR_MWH)[hours_of(day)])
+
+    def raw_hours(self, day: date, scores: Floats) -> Floats:
+        """The 24 hours of the wall clock before they are brought to the market's distribution."""
+        return np.asarray(self._mean(day) + self._scale(day) * (scores @ self._components))
+
+    def _mean(self, day: date) -> Floats:
+        low, high, weight = _months_around(day)
+        means = self._means[:, day_type(day)]
+        return np.asarray((1 - weight) * means[low] + weight * means[high])
+
+    def _scale(self, day: date) -> Floats:
+        low, high, weight = _months_around(day)
+        return np.asarray((1 - weight) * self._scales[low] + weight * self._scales[high])
+
+    def _into_quarters(self, day: date, before: float, hourly: Floats, after: float) -> Floats:
+        """Around each hour a ramp along the slope of its neighbours, steeper than theirs: that is the saw-tooth."""
+        around = np.concatenate([[before], hourly, [after]])
+        slope = (around[2:] - around[:-2]) / 2
+        clock = hours_of(day)
+        noise = stream(self.seed, "quarter-hours", day.toordinal()).standard_normal((len(hourly), 4))
+        noise -= noise.mean(axis=1, keepdims=True)
+        stray = self._quarter_slope[clock] * slope[:, None] + self._quarter_offset[clock]
+        quarters = hourly[:, None] + stray + self.table.quarter_noise_eur_mwh * noise
+        assert quarters.size == period_count(day)
+        return in_cents(quarters.ravel(), LOWEST_EUR_MWH, HIGHEST_EUR_MWH)
+
+    # --- the table as arrays ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _means(self) -> Floats:
+        return array(self.table.mean_eur_mwh)
+
+    @cached_property
+    def _scales(self) -> Floats:
+        return array(self.table.scale_eur_mwh)
+
+    @cached_property
+    def _components(self) -> Floats:
+        return array(self.table.components)
+
+    @cached_property
+    def _phi(self) -> Floats:
+        return array(self.table.persistence)
+
+    @cached_property
+    def _score_quantiles(self) -> Floats:
+        return array(self.table.score_quantiles)
+
+    @cached_property
+    def _normal_quantiles(self) -> Floats:
+        return array([NormalDist().inv_cdf(p) for p in self.table.probabilities])
+
+    @cached_property
+    def _raw_quantiles(self) -> Floats:
+        return array(self.table.raw_quantiles_eur_mwh)
+
+    @cached_property
+    def _price_quantiles(self) -> Floats:
+        return array(self.table.price_quantiles_eur_mwh)
+
+    @cached_property
+    def _quarter_slope(self) -> Floats:
+        return array(self.table.quarter_slope)
+
+    @cached_property
+    def _quarter_offset(self) -> Floats:
+        return array(self.table.quarter_offset_eur_mwh)
+
+
+def _follow(values: Floats, known: Floats, wanted: Floats) -> Floats:
+    """Straight lines from one table to the other; beyond its ends they go on in parallel."""
+    beyond = np.minimum(values - known[0], 0) + np.maximum(values - known[-1], 0)
+    return np.asarray(np.interp(values, known, wanted) + beyond)
+
+
+def _months_around(day: date) -> tuple[int, int, float]:
+    """The two months between whose middles the day lies, and the later one's weight."""
+    position = day.month - 1 + (day.day - 1) / 30.5 - 0.5
+    low = math.floor(position)
+    return low % 12, (low + 1) % 12, position - low
+
+
+def yearly_figures(hourly_days: Sequence[Floats]) -> dict[str, float]:
+    """What a year of hourly prices is judged by."""
+    hours = np.concatenate(hourly_days)
+    spreads = [np.sort(day)[-4:].mean() - np.sort(day)[:4].mean() for day in hourly_days]
+    return {
+        "mean": float(hours.mean()),
+        "spread": float(np.mean(spreads)),
+        "negative share": float((hours < 0).mean()),
+        "autocorrelation 1 h": float(np.corrcoef(hours[:-1], hours[1:])[0, 1]),
+        "autocorrelation 24 h": float(np.corrcoef(hours[:-24], hours[24:])[0, 1]),
+    }

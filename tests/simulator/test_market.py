@@ -1,0 +1,150 @@
+"""Generated prices: the same for a seed and a day, and such as the market makes them."""
+
+from __future__ import annotations
+
+import os
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridloom.simulator.market.balancing import (
+    Direction,
+    afrr_activation,
+    afrr_capacity_prices,
+    afrr_energy_prices,
+    blocks_of,
+    fcr_prices_eur_mw,
+    frequency_hz,
+    frequency_response,
+)
+from gridloom.simulator.market.calendar import DayType, day_type
+from gridloom.simulator.market.calibrate import PRICES, YEAR, hourly_days, read_prices, trial_figures
+from gridloom.simulator.market.coefficients import coefficients
+from gridloom.simulator.market.day_ahead import DayAhead, yearly_figures
+from gridloom.simulator.market.intraday import imbalance_prices, intraday_prices, system_imbalance
+
+FOLDER = Path(os.environ.get("GRIDLOOM_PRICES") or Path(__file__).parents[2] / "../shared/data")
+SUNDAY_IN_MARCH, SUNDAY_IN_OCTOBER, THURSDAY = date(2026, 3, 29), date(2026, 10, 25), date(2026, 11, 12)
+
+
+@pytest.fixture(scope="module")
+def real_year() -> dict[str, float]:
+    if not (FOLDER / PRICES).is_file():
+        pytest.skip(f"The published prices ({PRICES}) are not on this machine; GRIDLOOM_PRICES says where they are.")
+    return yearly_figures(list(hourly_days(read_prices(FOLDER), YEAR).values()))
+
+
+class TestAGeneratedYear:
+    def test_has_the_real_one_s_figures_within_a_tenth(self, real_year: dict[str, float]):
+        generated = trial_figures(coefficients())
+        assert {name: generated[name] / real for name, real in real_year.items()} == pytest.approx(
+            dict.fromkeys(real_year, 1.0), rel=0.1
+        )
+
+    @pytest.mark.parametrize("seed", [1, 3, 4])
+    def test_has_them_for_a_single_seed_too(self, real_year: dict[str, float], seed: int):
+        generated = yearly_figures(DayAhead(seed).hourly(date(YEAR, 1, 1), 365))
+        ratios = {name: generated[name] / real for name, real in real_year.items()}
+        negative = ratios.pop("negative share")
+        assert ratios == pytest.approx(dict.fromkeys(ratios, 1.0), rel=0.1)
+        assert 0.6 < negative < 1.6, "some years are windier than others"
+
+
+class TestDayAheadPrices:
+    def test_have_a_value_for_each_quarter_hour_of_the_day(self):
+        market = DayAhead(1)
+        lengths = [len(market.quarter_hours(day)) for day in (SUNDAY_IN_MARCH, SUNDAY_IN_OCTOBER, THURSDAY)]
+        assert lengths == [92, 100, 96]
+
+    def test_are_the_same_whichever_way_they_are_asked_for(self):
+        together = DayAhead(7).many_days(THURSDAY - timedelta(days=3), 5)
+        assert np.array_equal(together[3], DayAhead(7).quarter_hours(THURSDAY))
+        assert not np.array_equal(together[3], DayAhead(8).quarter_hours(THURSDAY))
+
+    def test_are_hourly_before_october_2025(self):
+        before = DayAhead(1).quarter_hours(date(2025, 9, 30)).reshape(-1, 4)
+        assert (before == before[:, :1]).all()
+        after = DayAhead(1).quarter_hours(date(2025, 10, 1)).reshape(-1, 4)
+        assert (after != after[:, :1]).any()
+
+    def test_saw_around_their_hours_which_keep_their_mean(self):
+        market = DayAhead(2)
+        quarters = market.quarter_hours(THURSDAY).reshape(-1, 4)
+        assert quarters.mean(axis=1) == pytest.approx(market.hourly(THURSDAY, 1)[0], abs=0.6)
+        assert np.abs(np.diff(quarters, axis=1)).mean() > 3
+
+    def test_have_a_valley_at_noon_in_summer_and_a_peak_in_the_evening(self):
+        days = np.array(DayAhead(1).hourly(date(2026, 6, 1), 30))
+        assert days[:, 12:15].mean() < 0.5 * days.mean() < days.mean() < 0.8 * days[:, 19:22].mean()
+
+    def test_are_within_what_the_exchange_allows(self):
+        prices = np.concatenate(DayAhead(3).many_days(date(2026, 1, 1), 365))
+        assert prices.min() >= -500
+        assert prices.max() <= 4000
+        assert np.array_equal(prices, np.round(prices, 2))
+
+
+class TestTheCalendar:
+    @pytest.mark.parametrize(
+        ("day", "kind"),
+        [
+            (date(2026, 4, 3), DayType.SUNDAY),
+            (date(2026, 5, 14), DayType.SUNDAY),
+            (date(2026, 11, 14), DayType.SATURDAY),
+            (THURSDAY, DayType.WORKDAY),
+        ],
+    )
+    def test_knows_holidays(self, day: date, kind: DayType):
+        assert day_type(day) is kind
+
+
+class TestIntradayAndImbalancePrices:
+    def test_wander_around_the_auction_s(self):
+        spot = DayAhead(1)
+        apart, imbalance = [], []
+        for n in range(60):
+            day = THURSDAY + timedelta(days=n)
+            prices = spot.quarter_hours(day)
+            intraday = intraday_prices(1, day, prices)
+            apart.append(intraday - prices)
+            imbalance.append(imbalance_prices(1, day, intraday) - intraday)
+        assert abs(np.concatenate(apart).mean()) < 3
+        assert 6 < np.concatenate(apart).std() < 25
+        assert 40 < np.concatenate(imbalance).std() < 150
+
+    def test_are_dear_when_the_system_is_short(self):
+        prices = DayAhead(1).quarter_hours(THURSDAY)
+        short = system_imbalance(1, THURSDAY)
+        dear = imbalance_prices(1, THURSDAY, prices) - prices
+        assert np.corrcoef(short, dear)[0, 1] > 0.9
+
+
+class TestBalancingPower:
+    def test_blocks_are_wall_clock_hours(self):
+        assert [block.length_h for block in blocks_of(SUNDAY_IN_MARCH)] == [3, 4, 4, 4, 4, 4]
+        assert [block.length_h for block in blocks_of(SUNDAY_IN_OCTOBER)] == [5, 4, 4, 4, 4, 4]
+        assert [block.name for block in blocks_of(THURSDAY)][-1] == "20_24"
+        assert sum(b.periods.stop - b.periods.start for b in blocks_of(SUNDAY_IN_OCTOBER)) == 100
+
+    def test_clears_at_the_usual_level(self):
+        days = [THURSDAY + timedelta(days=n) for n in range(200)]
+        fcr = np.array([fcr_prices_eur_mw(1, day) / [b.length_h for b in blocks_of(day)] for day in days])
+        assert 5 < fcr.mean() < 15
+        for direction in Direction:
+            average, marginal = np.array([afrr_capacity_prices(1, day, direction) for day in days]).swapaxes(0, 1)
+            assert 4 < average.mean() < 25
+            assert (marginal >= average).all()
+
+    def test_calls_one_direction_at_a_time_and_seldom_all(self):
+        up, down = (afrr_activation(1, THURSDAY, direction) for direction in Direction)
+        assert not (up * down).any()
+        assert 0 < (up + down).mean() < 0.5
+        assert (afrr_energy_prices(1, THURSDAY, Direction.POS, np.zeros(96)) > 0).all()
+
+    def test_frequency_stays_near_50_hz_and_response_pulls_it_back(self):
+        frequency = frequency_hz(1, THURSDAY)
+        assert len(frequency) == 1440
+        assert abs(frequency - 50).max() < 0.2
+        assert frequency_response(np.array([49.8, 50.005, 50.1])).tolist() == pytest.approx([1, 0, -0.5])

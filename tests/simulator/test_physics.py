@@ -1,0 +1,76 @@
+"""Batteries keep the books of their energy, whatever they are asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.simulator import physics
+from gridloom.simulator.physics import Cells
+
+CELLS = Cells(
+    charge_kw=np.array([1000.0, 2000.0]),
+    discharge_kw=np.array([1000.0, 1500.0]),
+    capacity_kwh=np.array([2000.0, 4000.0]),
+    charge_efficiency=np.array([0.95, 0.9]),
+    discharge_efficiency=np.array([0.95, 0.92]),
+)
+MINUTES = 60
+asked = st.lists(st.floats(-3000, 3000), min_size=2 * 4, max_size=2 * 4).map(
+    lambda powers: np.repeat(np.array(powers).reshape(2, 4), 15, axis=1)
+)
+
+
+class TestABattery:
+    @given(asked, st.floats(0, 1))
+    def test_loses_no_energy_but_what_it_says(self, powers: np.ndarray, charge: float):
+        before = physics.new_state(CELLS, charge)
+        after, course = physics.run(CELLS, before, powers, np.ones((2, MINUTES)))
+        stored = np.maximum(-course.power_kw, 0) * CELLS.charge_efficiency[:, None]
+        taken = np.maximum(course.power_kw, 0) / CELLS.discharge_efficiency[:, None]
+        expected = before.energy_kwh + (stored - taken).sum(axis=1) / 60 - course.lost_kwh
+        assert after.energy_kwh == pytest.approx(expected, abs=1e-6)
+        assert (course.energy_kwh >= 0).all()
+        assert (course.energy_kwh <= CELLS.capacity_kwh[:, None] + 1e-9).all()
+
+    @given(asked)
+    def test_follows_what_it_is_asked_unless_it_trips(self, powers: np.ndarray):
+        _, course = physics.run(CELLS, physics.new_state(CELLS), powers, np.ones((2, MINUTES)))
+        possible = np.clip(powers, -CELLS.charge_kw[:, None], CELLS.discharge_kw[:, None])
+        assert course.power_kw[~course.tripped] == pytest.approx(possible[~course.tripped])
+
+    @given(asked)
+    def test_is_the_same_in_one_step_or_in_four(self, powers: np.ndarray):
+        whole, _ = physics.run(CELLS, physics.new_state(CELLS), powers, np.ones((2, MINUTES)))
+        state = physics.new_state(CELLS)
+        for quarter in range(4):
+            part = powers[:, quarter * 15 : quarter * 15 + 15]
+            state, _ = physics.run(CELLS, state, part, np.ones((2, 15)))
+        assert state.energy_kwh == pytest.approx(whole.energy_kwh, abs=1e-6)
+        assert state.temperature_c == pytest.approx(whole.temperature_c, abs=1e-6)
+        assert state.health_percent == pytest.approx(whole.health_percent, abs=1e-9)
+
+    def test_does_nothing_while_it_is_out_of_order(self):
+        _, course = physics.run(CELLS, physics.new_state(CELLS), np.full((2, 15), 800.0), np.zeros((2, 15)))
+        assert not course.power_kw.any()
+
+    def test_warms_with_its_load_and_ages_with_its_cycles(self):
+        before = physics.new_state(CELLS, 1.0)
+        after, _ = physics.run(CELLS, before, np.full((2, 60), 900.0), np.ones((2, 60)))
+        assert (after.temperature_c > before.temperature_c).all()
+        assert (after.health_percent < before.health_percent).all()
+        assert after.cycles == pytest.approx([0.45, 0.225])
+
+
+class TestMeters:
+    def test_stray_little_and_not_in_the_mean(self):
+        powers = np.full((2, 1440), 100.0)
+        powers[:, ::2] = -110.0
+        _, course = physics.run(CELLS, physics.new_state(CELLS), powers, np.ones((2, 1440)))
+        seen = physics.measure(CELLS, course, np.ones((2, 1440)), np.random.default_rng(3))
+        for side in (1, -1):
+            measured = np.maximum(side * seen["active_power"], 0).sum()
+            assert measured == pytest.approx(np.maximum(side * course.power_kw, 0).sum(), rel=0.001)
+        assert ((seen["state_of_charge"] >= 0) & (seen["state_of_charge"] <= 100)).all()

@@ -1,0 +1,59 @@
+"""Plans for a day: feasible, balanced, and worth something."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gridloom.simulator.market.day_ahead import DayAhead
+from gridloom.simulator.planning import Store, plan_day
+
+
+def make_store(power_kw: float = 10_000, hours: float = 2, periods: int = 96, efficiency: float = 0.94) -> Store:
+    flat = np.full(periods, power_kw)
+    return Store(flat, flat, power_kw * hours, efficiency, efficiency)
+
+
+def course_of(store: Store, power_kw: np.ndarray, start: float) -> np.ndarray:
+    stored = np.maximum(-power_kw, 0) * store.charge_efficiency - np.maximum(power_kw, 0) / store.discharge_efficiency
+    return start * store.energy_kwh + np.cumsum(stored) / 4
+
+
+class TestAPlan:
+    @settings(max_examples=30)
+    @given(st.integers(1, 1000), st.sampled_from([1.0, 2.0, 4.0]), st.floats(0.85, 1.0))
+    def test_stays_within_power_and_store_and_ends_where_it_should(self, seed: int, hours: float, efficiency: float):
+        store = make_store(hours=hours, efficiency=efficiency)
+        plan = plan_day(store, DayAhead(seed).quarter_hours(date(2026, 11, 12)))
+        course = course_of(store, plan.power_kw, 0.5)
+        assert (np.abs(plan.power_kw) <= store.charge_kw + 1e-6).all()
+        assert course.min() >= 0
+        assert course.max() <= store.energy_kwh
+        assert course[-1] == pytest.approx(0.5 * store.energy_kwh, abs=0.1)
+        assert plan.value_eur >= 0
+
+    def test_buys_low_and_sells_high(self):
+        prices = np.full(96, 50.0)
+        prices[20:28], prices[70:78] = -20.0, 200.0
+        plan = plan_day(make_store(), prices)
+        assert (plan.power_kw[20:28] <= 0).all()
+        assert (plan.power_kw[70:78] >= 0).all()
+        assert plan.value_eur > 2000
+
+    def test_keeps_to_its_cycles_and_to_what_is_available(self):
+        prices = 80 + 60 * np.sin(np.arange(96))
+        store = make_store()
+        plan = plan_day(store, prices, most_cycles=1.0)
+        assert np.maximum(plan.power_kw, 0).sum() / 4 <= store.energy_kwh
+        broken = Store(
+            np.where(np.arange(96) < 48, 0, 10_000.0), np.where(np.arange(96) < 48, 0, 10_000.0), 20_000, 0.94, 0.94
+        )
+        assert not plan_day(broken, prices).power_kw[:48].any()
+
+    @pytest.mark.parametrize("periods", [92, 96, 100])
+    def test_has_as_many_periods_as_the_day(self, periods: int):
+        assert len(plan_day(make_store(periods=periods), np.full(periods, 80.0)).power_kw) == periods
