@@ -20,7 +20,8 @@ export interface Place {
   isShown: (session: Session) => boolean
 }
 
-const may = (permission: Permission) => (session: Session) => session.user.permissions.includes(permission)
+const may = (permission: Permission) => (session: Session) =>
+  (session.user.permissions as Permission[]).includes(permission)
 const isOperator = (session: Session) => session.organisationKind === 'OPERATOR'
 
 /** The rail, top to bottom. */

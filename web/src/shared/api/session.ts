@@ -4,7 +4,8 @@ import { MARK, type Schemas } from './client'
 import { refusalOf, Unreachable } from './problem'
 
 export type Session = Schemas['ConsoleSession']
-export type Permission = Schemas['Permission']
+/** One that newer services know is a word too. */
+export type Permission = Schemas['Permission'] | (string & {})
 
 const PATH = '/console/session'
 const HINT = 'gridloom.signed-in'
@@ -62,7 +63,7 @@ export function useSession(): Session {
 }
 
 export function useMay(permission: Permission): boolean {
-  return useSession().user.permissions.includes(permission)
+  return (useSession().user.permissions as Permission[]).includes(permission)
 }
 
 export function useIsOperator(): boolean {

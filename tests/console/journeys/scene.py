@@ -1,0 +1,257 @@
+"""A small world for browsers to look at, made through the interface as its people would make it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import httpx2
+from tests.people import PASSWORD
+
+BERLIN = ZoneInfo("Europe/Berlin")
+RATIO = {"chargeEfficiency": 0.94, "dischargeEfficiency": 0.94}
+
+
+@dataclass
+class Somebody:
+    """A person with a token of their own, beside the browser's session."""
+
+    username: str
+    organisation_id: str
+    client: httpx2.Client
+
+    def post(self, path: str, body: Any) -> Any:
+        return _answered(self.client.post(path, json=body))
+
+    def put(self, path: str, body: Any) -> Any:
+        return _answered(self.client.put(path, json=body))
+
+    def get(self, path: str, **query: str) -> Any:
+        return _answered(self.client.get(path, params=query))
+
+
+@dataclass
+class Scene:
+    base_url: str
+    operator: Somebody
+    owner: Somebody
+    trader: Somebody
+    rival: Somebody
+    assets: dict[str, str] = field(default_factory=dict)
+    auctions: dict[str, str] = field(default_factory=dict)
+    virtual_asset_id: str = ""
+
+    @property
+    def now(self) -> datetime:
+        return datetime.fromisoformat(self.operator.get("/sandbox/clock")["now"])
+
+    def advance(self, span: str) -> None:
+        self.operator.put("/sandbox/clock", {"advance": span})
+
+
+def make_scene(base_url: str, operator_username: str = "operator", password: str = PASSWORD) -> Scene:
+    operator = _sign_in(base_url, operator_username, password)
+    scene = Scene(
+        base_url,
+        operator,
+        owner=_new_member(base_url, operator, "Hanse Storage", "owner"),
+        trader=_new_member(base_url, operator, "Nordlicht Trading", "trader", "ADMIN"),
+        rival=_new_member(base_url, operator, "Südwind Energie", "rival"),
+    )
+    _make_batteries(scene)
+    _hold_past_auctions(scene)
+    _hold_open_auctions(scene)
+    _tell_telemetry(scene)
+    _keep_records(scene)
+    return scene
+
+
+def _answered(answer: httpx2.Response) -> Any:
+    assert answer.is_success, f"{answer.request.method} {answer.request.url}: {answer.text}"
+    return answer.json() if answer.content else None
+
+
+def _sign_in(base_url: str, username: str, password: str) -> Somebody:
+    client = httpx2.Client(base_url=base_url, timeout=60)
+    tokens = _answered(client.post("/auth/public/authenticate", json={"username": username, "password": password}))
+    client.headers["Authorization"] = f"Bearer {tokens['access_token']}"
+    return Somebody(username, _answered(client.get("/auth/me"))["organisationID"], client)
+
+
+def _new_member(base_url: str, operator: Somebody, name: str, username: str, role: str = "ADMIN") -> Somebody:
+    organisation = operator.post("/organisations", {"name": name, "kind": "PARTICIPANT"})["id"]
+    invitation = operator.post(
+        f"/organisations/{organisation}/invitations", {"email": f"{username}@example.org", "role": role}
+    )
+    acceptance = {"token": invitation["token"], "username": username, "password": PASSWORD}
+    with httpx2.Client(base_url=base_url, timeout=60) as anyone:
+        accepted = anyone.post(
+            "/auth/public/invitations/accept", json={**acceptance, "displayName": username.capitalize()}
+        )
+        _answered(accepted)
+    return _sign_in(base_url, username, PASSWORD)
+
+
+def _make_batteries(scene: Scene) -> None:
+    for name, zone, power_mw, energy_mwh in (
+        ("Stade", "TenneT", 40, 80),
+        ("Wilster", "TenneT", 25, 50),
+        ("Wolmirstedt", "50Hertz", 25, 50),
+        ("Hürth", "Amprion", 20, 40),
+    ):
+        rating = {
+            "ratedChargePower": power_mw * 1000,
+            "ratedDischargePower": power_mw * 1000,
+            "energyCapacity": energy_mwh * 1000,
+            "dailyCycleLimit": 2,
+            **RATIO,
+        }
+        body = {"name": name, "organisationID": scene.owner.organisation_id, "deliveryZone": zone, "parameters": rating}
+        if name == "Stade":
+            body["eicCode"] = "11WSPEICHER1---L"
+        scene.assets[name] = scene.owner.post("/physical-assets", body)["id"]
+    fleet = list(scene.assets.values())
+    scene.owner.post(
+        "/fleets",
+        {"name": "Hanse fleet", "organisationID": scene.owner.organisation_id, "physicalAssetIDs": fleet},
+    )
+
+
+def _midnight(moment: datetime, days: int) -> datetime:
+    day = (moment.astimezone(BERLIN) + timedelta(days=days)).date()
+    return datetime(day.year, day.month, day.day, tzinfo=BERLIN).astimezone(UTC)
+
+
+def _auction(
+    scene: Scene,
+    name: str,
+    *,
+    opens_in: timedelta,
+    lasts: timedelta,
+    power_mw: float,
+    backing: str,
+    days: tuple[int, int],
+) -> None:
+    now = scene.now
+    zones = {"Stade": "TenneT", "Wilster": "TenneT", "Wolmirstedt": "50Hertz", "Hürth": "Amprion"}
+    item = {
+        "start": _midnight(now, days[0]).isoformat(),
+        "end": _midnight(now, days[1]).isoformat(),
+        "deliveryZone": zones[backing],
+        "ratedChargePower": power_mw * 1000,
+        "ratedDischargePower": power_mw * 1000,
+        "energyCapacity": power_mw * 2000,
+        "dailyCycleLimit": 2,
+        **RATIO,
+    }
+    body = {
+        "start": (now + opens_in).isoformat(),
+        "end": (now + opens_in + lasts).isoformat(),
+        "item": item,
+        "hurdlePrice": "1000.00",
+        "backing": [{"physicalAssetID": scene.assets[backing], "share": 1}],
+        "participants": [scene.trader.organisation_id, scene.rival.organisation_id],
+    }
+    scene.auctions[name] = scene.operator.post("/auctions", body)["id"]
+
+
+def _bid(somebody: Somebody, auction_id: str, price: str) -> None:
+    somebody.post(f"/auctions/{auction_id}/bids", {"price": price})
+
+
+def _hold_past_auctions(scene: Scene) -> None:
+    soon, hour = timedelta(seconds=1), timedelta(hours=1)
+    _auction(scene, "won", opens_in=soon, lasts=hour, power_mw=12, backing="Stade", days=(1, 8))
+    _auction(scene, "lost", opens_in=soon, lasts=hour, power_mw=8, backing="Wilster", days=(1, 5))
+    _auction(scene, "unbid", opens_in=soon, lasts=hour, power_mw=5, backing="Wolmirstedt", days=(1, 3))
+    scene.advance("PT5S")
+    for price in ("12900.00", "13480.00"):
+        _bid(scene.trader, scene.auctions["won"], price)
+    _bid(scene.rival, scene.auctions["won"], "11000.00")
+    _bid(scene.trader, scene.auctions["lost"], "6000.00")
+    _bid(scene.rival, scene.auctions["lost"], "9100.00")
+    scene.advance("PT2H")
+    scene.virtual_asset_id = scene.trader.get(f"/auctions/{scene.auctions['won']}")["virtualAssetID"]
+
+
+def _hold_open_auctions(scene: Scene) -> None:
+    soon = timedelta(seconds=1)
+    _auction(scene, "open", opens_in=soon, lasts=timedelta(minutes=40), power_mw=16, backing="Stade", days=(2, 9))
+    _auction(scene, "later", opens_in=soon, lasts=timedelta(hours=4), power_mw=10, backing="Wolmirstedt", days=(3, 4))
+    _auction(scene, "long", opens_in=soon, lasts=timedelta(hours=23), power_mw=8, backing="Wilster", days=(6, 12))
+    ahead = timedelta(hours=5)
+    _auction(scene, "ahead", opens_in=ahead, lasts=timedelta(hours=4), power_mw=6, backing="Hürth", days=(4, 10))
+    scene.advance("PT5S")
+    for price in ("19000.00", "20400.00", "21200.00"):
+        _bid(scene.trader, scene.auctions["open"], price)
+    _bid(scene.trader, scene.auctions["long"], "7650.00")
+
+
+def _tell_telemetry(scene: Scene) -> None:
+    """Six hours by the minute: a slow wave of power, and the state of charge that goes with it."""
+    now = scene.now.replace(second=0, microsecond=0)
+    times = [now - timedelta(minutes=minute) for minute in range(360, -1, -1)]
+    charge, powers, charges = 50.0, [], []
+    for minute in range(len(times)):
+        power = -9_000 * math.sin(minute / 55) + 300 * math.sin(minute * 1.7)
+        charge -= power / 60 / 80_000 * 100
+        powers.append(round(power, 1))
+        charges.append(round(charge, 3))
+    stamps = [time.isoformat() for time in times]
+    temperature = [round(22 + 2 * math.sin(minute / 90), 2) for minute in range(len(times))]
+    for name in ("Stade", "Wilster"):
+        columns = {
+            "active_power": {"time": stamps, "value": powers},
+            "state_of_charge": {"time": stamps, "value": charges},
+            "temperature": {"time": stamps, "value": temperature},
+        }
+        scene.owner.post(f"/monitoring/{scene.assets[name]}/datapoints", columns)
+
+
+def _keep_records(scene: Scene) -> None:
+    stade = f"/physical-assets/{scene.assets['Stade']}"
+    now = scene.now
+
+    def missing(kind: str, start_days: float, hours: float, power_mw: float, description: str) -> None:
+        start = _midnight(now, 0) + timedelta(days=start_days)
+        power = {"charge": power_mw * 1000, "discharge": power_mw * 1000}
+        scene.owner.post(
+            f"{stade}/unavailability",
+            {
+                "description": description,
+                "type": kind,
+                "start": start.isoformat(),
+                "end": (start + timedelta(hours=hours)).isoformat(),
+                "volume": {"energyCapacity": power_mw * 1000, "powerCapacity": power},
+            },
+        )
+
+    missing("TESTING", 1.4, 2, 8, "Protection test")
+    missing("GRID_CONSTRAINT", 2.5, 4, 8, "Constraint at the substation")
+    missing("MAINTENANCE", 7.3, 8, 16, "Inverter maintenance")
+    scene.owner.post(
+        f"{stade}/logbook",
+        {
+            "title": "Back at full power",
+            "description": "Inverter control board replaced, tested at ±40 MW",
+            "type": "OTHER",
+            "impact": "POSITIVE",
+            "start": (now - timedelta(days=2)).isoformat(),
+        },
+    )
+    day = (now.astimezone(BERLIN) + timedelta(days=3)).date().isoformat()
+    steps = [{"capacityPrice": "480.00", "offeredCapacity": 2000}]
+    products = [f"NEGPOS_{hour:02}_{hour + 4:02}" for hour in range(0, 24, 4)]
+    scene.owner.post(
+        f"{stade}/ancillary/bids", [{"deliveryDay": day, "product": product, "bids": steps} for product in products]
+    )
+
+
+if __name__ == "__main__":
+    import sys
+
+    made = make_scene(sys.argv[1])
+    print(made.assets, made.auctions, made.virtual_asset_id)

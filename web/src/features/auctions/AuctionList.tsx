@@ -1,0 +1,130 @@
+import { useState } from 'react'
+import { euro, size } from '../../shared/format'
+import { countdown, dayRange, time } from '../../shared/time/words'
+import { Badge, Card } from '../../shared/ui/Card'
+import { Icon } from '../../shared/ui/Icon'
+import { Segmented } from '../../shared/ui/Segmented'
+import { useZone } from '../../shared/zone'
+import { Link } from '../../shell/router'
+import { type Auction, deliveryOf, endOf, grouped, groupOf, startOf } from './data'
+
+const CHOICES = [
+  { value: 'all', label: 'All' },
+  { value: 'open', label: 'Open' },
+  { value: 'won', label: 'Won' },
+] as const
+const OPERATOR_CHOICES = [CHOICES[0], CHOICES[1]]
+type Choice = (typeof CHOICES)[number]['value']
+const URGENT_MS = 15 * 60_000
+const MOST_CLOSED = 60
+
+interface Props {
+  auctions: Auction[]
+  chosen: string | undefined
+  now: number
+  isOperator: boolean
+}
+
+export function AuctionList({ auctions, chosen, now, isOperator }: Props) {
+  const [choice, setChoice] = useState<Choice>('all')
+  const shown = auctions.filter(
+    (auction) => choice === 'all' || (choice === 'open' ? groupOf(auction, now) === 'Open' : auction.status === 'WON'),
+  )
+  return (
+    <Card
+      className="auction-list"
+      title={isOperator ? 'All auctions' : 'Invited to'}
+      actions={
+        <Segmented
+          label="Which auctions"
+          options={isOperator ? OPERATOR_CHOICES : CHOICES}
+          value={choice}
+          onChange={setChoice}
+        />
+      }
+    >
+      <div className="auction-groups">
+        {grouped(shown, now).map(([group, members]) => (
+          <section key={group} aria-label={group}>
+            <h3 className="auction-group">{group}</h3>
+            <ul>
+              {members.slice(0, MOST_CLOSED).map((auction) => (
+                <li key={auction.id}>
+                  <Row auction={auction} isChosen={auction.id === chosen} now={now} isOperator={isOperator} />
+                </li>
+              ))}
+            </ul>
+          </section>
+        ))}
+        {shown.length === 0 && <p className="auction-none">None of these.</p>}
+      </div>
+    </Card>
+  )
+}
+
+function Row({
+  auction,
+  isChosen,
+  now,
+  isOperator,
+}: {
+  auction: Auction
+  isChosen: boolean
+  now: number
+  isOperator: boolean
+}) {
+  const zone = useZone()
+  const { item } = auction
+  const delivery = deliveryOf(auction)
+  return (
+    <Link
+      to={`/auctions/${auction.id}`}
+      className={`auction-row ${isChosen ? 'is-chosen' : ''}`}
+      aria-current={isChosen}
+    >
+      <strong>{size(item.ratedDischargePower, item.energyCapacity)}</strong>
+      <span className="auction-when">
+        <When auction={auction} now={now} isOperator={isOperator} />
+      </span>
+      <span className="note">
+        {item.deliveryZone} · {dayRange(delivery.start, delivery.end, zone)}
+      </span>
+      <span className="note number">
+        <Below auction={auction} now={now} isOperator={isOperator} />
+      </span>
+    </Link>
+  )
+}
+
+function When({ auction, now, isOperator }: { auction: Auction; now: number; isOperator: boolean }) {
+  const group = groupOf(auction, now)
+  if (group === 'Open') {
+    const left = endOf(auction) - now
+    return <strong className={left < URGENT_MS ? 'tone-danger' : ''}>{countdown(left)}</strong>
+  }
+  if (group === 'Not started') return <strong>in {countdown(startOf(auction) - now)}</strong>
+  return <Ended auction={auction} isOperator={isOperator} />
+}
+
+function Ended({ auction, isOperator }: { auction: Auction; isOperator: boolean }) {
+  if (isOperator) return <Badge>closed</Badge>
+  if (auction.status === 'WON')
+    return (
+      <Badge tone="good">
+        <Icon name="check" size={12} />
+        won
+      </Badge>
+    )
+  if (auction.status === 'LOST') return <Badge>lost</Badge>
+  if (auction.status === 'NO_BIDS_SUBMITTED') return <Badge>no bid</Badge>
+  return <Badge tone="warning">being cleared</Badge>
+}
+
+function Below({ auction, now, isOperator }: { auction: Auction; now: number; isOperator: boolean }) {
+  const zone = useZone()
+  const group = groupOf(auction, now)
+  if (group === 'Not started') return <>opens {time(startOf(auction), zone)}</>
+  if (isOperator) return <>closes {time(endOf(auction), zone)}</>
+  if (auction.currentBid) return <>{euro(auction.currentBid.price)}</>
+  return <>{group === 'Open' ? 'no bid yet' : '–'}</>
+}

@@ -1,0 +1,130 @@
+/** Auctions as a bidder and as the operator read them. */
+import { useQuery } from '@tanstack/react-query'
+import { allPages, answered, api, askJson, offers, type Schemas } from '../../shared/api/client'
+import { useMay } from '../../shared/api/session'
+import { HOUR_MS } from '../../shared/time/marketDay'
+
+export type Auction = Schemas['AuctionView']
+export type Bid = Schemas['BidView']
+export type Results = Schemas['ResultsView']
+
+export interface Valuation {
+  p10: number
+  p50: number
+  p90: number
+  mean: number
+  perMWPerYear: number
+  calibration: { windows: number; coverage?: number | null; below?: number | null; above?: number | null }
+  asOf: string
+}
+
+export const AUCTIONS = ['auctions', 'list']
+
+export function useAuctions() {
+  return useQuery({
+    queryKey: AUCTIONS,
+    queryFn: () => allPages<Auction>('/auctions?limit=1000'),
+    refetchInterval: 60_000,
+  })
+}
+
+export function useAuction(id: string | undefined) {
+  return useQuery({
+    queryKey: ['auctions', id],
+    queryFn: () => answered(api.GET('/auctions/{auctionID}', { params: { path: { auctionID: id ?? '' } } })),
+    enabled: id !== undefined,
+  })
+}
+
+export function useBids(id: string, isShown: boolean) {
+  return useQuery({
+    queryKey: ['auctions', id, 'bids'],
+    queryFn: () => allPages<Bid>(`/auctions/${id}/bids?limit=1000`),
+    enabled: isShown,
+  })
+}
+
+export function useValuation(auction: Auction) {
+  const may = useMay('Create:optimisations')
+  return useQuery({
+    queryKey: ['auctions', auction.id, 'valuation'],
+    queryFn: () =>
+      askJson<Valuation>(`/auctions/${auction.id}/valuations`, { method: 'POST', body: { basis: 'FORESIGHT' } }),
+    enabled: may && offers('POST /auctions/{auctionID}/valuations') && auction.status !== 'NO_BIDS_SUBMITTED',
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  })
+}
+
+export function useResults(id: string, isShown: boolean) {
+  return useQuery({
+    queryKey: ['auctions', id, 'results'],
+    queryFn: () => answered(api.GET('/auctions/{auctionID}/results', { params: { path: { auctionID: id } } })),
+    enabled: isShown,
+    retry: false,
+  })
+}
+
+// --- what follows from an auction alone --------------------------------------------------------------------------
+
+export const startOf = (auction: Auction): number => Date.parse(auction.start)
+export const endOf = (auction: Auction): number => Date.parse(auction.end)
+export const deliveryOf = (auction: Auction) => ({
+  start: Date.parse(auction.item.start),
+  end: Date.parse(auction.item.end),
+})
+
+export type Group = 'Open' | 'Not started' | 'Closed'
+
+/** Where an auction stands at a moment, by its own times: the list moves without asking the service. */
+export function groupOf(auction: Auction, now: number): Group {
+  if (now < startOf(auction)) return 'Not started'
+  return now < endOf(auction) ? 'Open' : 'Closed'
+}
+
+/** Open ones by what closes first, coming ones by what opens first, closed ones newest first. */
+export function grouped(auctions: Auction[], now: number): [Group, Auction[]][] {
+  const groups: Record<Group, Auction[]> = { Open: [], 'Not started': [], Closed: [] }
+  for (const auction of auctions) groups[groupOf(auction, now)].push(auction)
+  groups.Open.sort((a, b) => endOf(a) - endOf(b))
+  groups['Not started'].sort((a, b) => startOf(a) - startOf(b))
+  groups.Closed.sort((a, b) => endOf(b) - endOf(a))
+  return Object.entries(groups).filter(([, members]) => members.length > 0) as [Group, Auction[]][]
+}
+
+export const powerMw = (auction: Auction): number =>
+  (auction.item.ratedChargePower + auction.item.ratedDischargePower) / 2000
+
+export const daysOf = (auction: Auction): number => {
+  const { start, end } = deliveryOf(auction)
+  return (end - start) / (24 * HOUR_MS)
+}
+
+export const perMwDay = (price: number, auction: Auction): number => price / powerMw(auction) / daysOf(auction)
+
+/** How likely the window is worth more than a price, by straight lines between the three quantiles; null beyond them. */
+export function chanceOfMore(price: number, { p10, p50, p90 }: Valuation): number | null {
+  if (price < p10 || price > p90) return null
+  const [low, high, from] = price < p50 ? [p10, p50, 0.9] : [p50, p90, 0.5]
+  return high === low ? from - 0.2 : from - 0.4 * ((price - low) / (high - low))
+}
+
+export type PriceFault = string | null
+
+/** A price as it is typed, with a decimal comma or point, grouped or not. */
+export function readPrice(text: string): { price: number; fault: null } | { price: null; fault: string } {
+  const plain = text.replace(/[\s€'’]/g, '')
+  if (plain === '') return { price: null, fault: 'Name a price.' }
+  const grouping = /^\d{1,3}([.,]\d{3})+(?:([.,])\d{1,2})?$/.exec(plain)
+  let normal = plain
+  if (grouping && (grouping[2] === undefined ? /[.,]\d{3}$/.test(plain) : true)) {
+    const last = grouping[2] ? plain.lastIndexOf(grouping[2]) : plain.length
+    normal = plain.slice(0, last).replace(/[.,]/g, '') + (grouping[2] ? `.${plain.slice(last + 1)}` : '')
+  } else normal = plain.replace(',', '.')
+  if (!/^\d+(\.\d*)?$/.test(normal)) return { price: null, fault: 'A price is a number, such as 21800.00.' }
+  if (!/^\d+(\.\d{0,2})?$/.test(normal)) return { price: null, fault: 'At most two decimals.' }
+  const price = Number(normal)
+  if (price < 0.01) return { price: null, fault: 'At least €0.01.' }
+  if (price > 10_000_000) return { price: null, fault: 'At most €10,000,000.' }
+  return { price, fault: null }
+}

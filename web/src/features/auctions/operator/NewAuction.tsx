@@ -1,0 +1,190 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { allPages, answered, api, type Schemas } from '../../../shared/api/client'
+import { faultAt } from '../../../shared/api/problem'
+import { clock } from '../../../shared/clock'
+import { megawatts } from '../../../shared/format'
+import { addDays, dayOf, instant, momentOf } from '../../../shared/time/marketDay'
+import { localInput } from '../../../shared/time/words'
+import { Button } from '../../../shared/ui/Button'
+import { Checkbox, Field, SelectField } from '../../../shared/ui/Field'
+import { Sheet } from '../../../shared/ui/Sheet'
+import { FormProblem } from '../../../shared/ui/states'
+import { useZone, zoneName } from '../../../shared/zone'
+import { go } from '../../../shell/router'
+import { useOrganisations } from './OperatedAuction'
+
+/** From an `<input type="datetime-local">` to a moment. */
+function momentFrom(text: string, zone: string): number {
+  const [day = '', time = '00:00'] = text.split('T')
+  const [hours = 0, minutes = 0] = time.split(':').map(Number)
+  return momentOf(day, hours * 60 + minutes, zone)
+}
+
+/** Offer a slice of a battery: when, what, backed by what, to whom. */
+export function NewAuction({ onClose }: { onClose: () => void }) {
+  const zone = useZone()
+  const queries = useQueryClient()
+  const organisations = useOrganisations()
+  const assets = useQuery({
+    queryKey: ['physical-assets', 'list'],
+    queryFn: () => allPages<Schemas['PhysicalAsset']>('/physical-assets'),
+  })
+  const [assetID, setAssetID] = useState('')
+  const [invited, setInvited] = useState<ReadonlySet<string>>(new Set())
+  const asset = assets.data?.find((one) => one.id === assetID) ?? assets.data?.[0]
+  const now = clock.now()
+  const opens = Math.ceil(now / 300_000) * 300_000
+  const day = dayOf(now)
+
+  const create = useMutation({
+    mutationFn: (body: Schemas['NewAuction']) => answered(api.POST('/auctions', { body })),
+    onSuccess: async (auction) => {
+      await queries.invalidateQueries({ queryKey: ['auctions'] })
+      onClose()
+      go(`/auctions/${auction.id}`)
+    },
+  })
+
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    if (!asset) return
+    const form = new FormData(event.currentTarget)
+    const text = (name: string) => String(form.get(name) ?? '')
+    const power = Number(text('power')) * 1000
+    create.mutate({
+      start: instant(momentFrom(text('opens'), zone)),
+      end: instant(momentFrom(text('closes'), zone)),
+      item: {
+        start: instant(momentFrom(text('from'), zone)),
+        end: instant(momentFrom(text('until'), zone)),
+        deliveryZone: asset.deliveryZone,
+        ratedChargePower: power,
+        ratedDischargePower: power,
+        energyCapacity: Number(text('energy')) * 1000,
+        chargeEfficiency: asset.parameters.chargeEfficiency,
+        dischargeEfficiency: asset.parameters.dischargeEfficiency,
+        dailyCycleLimit: text('cycles') ? Number(text('cycles')) : null,
+        initialSoC: 0.5,
+        lastSoCTarget: 0.5,
+        finalSoCTolerance: 0.01,
+      },
+      hurdlePrice: text('hurdle') || null,
+      backing: [{ physicalAssetID: asset.id, share: 1 }],
+      participants: [...invited],
+    })
+  }
+
+  const toggle = (id: string) => {
+    const next = new Set(invited)
+    if (!next.delete(id)) next.add(id)
+    setInvited(next)
+  }
+  const fault = (pointer: string) => faultAt(create.error, pointer)
+
+  return (
+    <Sheet title="New auction" isOpen onClose={onClose} width={520}>
+      <form className="form" onSubmit={submit}>
+        <p className="note">Times in {zoneName(zone)}.</p>
+        <div className="form-row">
+          <Field
+            label="Opens"
+            name="opens"
+            type="datetime-local"
+            required
+            defaultValue={localInput(opens, zone)}
+            fault={fault('/start')}
+          />
+          <Field
+            label="Closes"
+            name="closes"
+            type="datetime-local"
+            required
+            defaultValue={localInput(opens + 3_600_000, zone)}
+            fault={fault('/end')}
+          />
+          <Field
+            label="Delivers from"
+            name="from"
+            type="datetime-local"
+            required
+            defaultValue={localInput(momentOf(addDays(day, 2)), zone)}
+            fault={fault('/item/start')}
+          />
+          <Field
+            label="Until"
+            name="until"
+            type="datetime-local"
+            required
+            defaultValue={localInput(momentOf(addDays(day, 9)), zone)}
+            fault={fault('/item/end')}
+          />
+        </div>
+        <SelectField
+          label="Backed by"
+          value={asset?.id ?? ''}
+          onChange={(event) => setAssetID(event.target.value)}
+          options={(assets.data ?? []).map((one) => ({
+            value: one.id,
+            label: `${one.name}, ${megawatts(one.parameters.ratedDischargePower)} MW, ${one.deliveryZone}`,
+          }))}
+          fault={fault('/backing/0/physicalAssetID')}
+        />
+        <div className="form-row">
+          <Field
+            label="Power"
+            name="power"
+            type="number"
+            step="any"
+            min={0}
+            required
+            suffix="MW"
+            fault={fault('/item/ratedDischargePower')}
+          />
+          <Field
+            label="Energy"
+            name="energy"
+            type="number"
+            step="any"
+            min={0}
+            required
+            suffix="MWh"
+            fault={fault('/item/energyCapacity')}
+          />
+          <Field
+            label="Cycles a day"
+            name="cycles"
+            type="number"
+            step="any"
+            min={0}
+            defaultValue={2}
+            fault={fault('/item/dailyCycleLimit')}
+          />
+          <Field
+            label="Hurdle price"
+            name="hurdle"
+            inputMode="decimal"
+            suffix="EUR"
+            hint="Bids below it are not valid"
+            fault={fault('/hurdlePrice')}
+          />
+        </div>
+        <fieldset className="field plain-fieldset">
+          <legend className="note">Invited</legend>
+          {(organisations.data ?? [])
+            .filter((one) => one.kind === 'PARTICIPANT')
+            .map((one) => (
+              <Checkbox key={one.id} label={one.name} checked={invited.has(one.id)} onChange={() => toggle(one.id)} />
+            ))}
+        </fieldset>
+        <FormProblem error={create.error} />
+        <div className="form-foot">
+          <Button onClick={onClose}>Back</Button>
+          <Button kind="primary" type="submit" isBusy={create.isPending} disabled={!asset || invited.size === 0}>
+            Create, inviting {invited.size}
+          </Button>
+        </div>
+      </form>
+    </Sheet>
+  )
+}

@@ -1,0 +1,240 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { allPages, answered, api, type Schemas } from '../../../shared/api/client'
+import { decimal, euro, percent, plural, words } from '../../../shared/format'
+import { timeMs, weekday } from '../../../shared/time/words'
+import { Button } from '../../../shared/ui/Button'
+import { Badge, Card } from '../../../shared/ui/Card'
+import { Checkbox } from '../../../shared/ui/Field'
+import { FormProblem, Loaded, SkeletonRows } from '../../../shared/ui/states'
+import { useZone } from '../../../shared/zone'
+import { Link } from '../../../shell/router'
+import { AuctionHead } from '../AuctionHead'
+import { type Auction, groupOf, type Results, useAuction, useResults } from '../data'
+
+type Organisation = Schemas['OrganisationView']
+
+export function useOrganisations() {
+  return useQuery({
+    queryKey: ['organisations'],
+    queryFn: () => allPages<Organisation>('/organisations?limit=1000'),
+    staleTime: 300_000,
+  })
+}
+
+/** One auction as its operator runs it: who is invited, what backs it, and once it is cleared every bid. */
+export function OperatedAuction({ auction, now }: { auction: Auction; now: number }) {
+  const detail = useAuction(auction.id)
+  const organisations = useOrganisations()
+  const names = new Map((organisations.data ?? []).map((one) => [one.id, one.name]))
+  const group = groupOf(auction, now)
+  const full = detail.data ?? auction
+  return (
+    <div className="auction-detail">
+      <AuctionHead
+        auction={auction}
+        now={now}
+        actions={group !== 'Closed' && full.state !== 'CANCELLED' ? <Cancel auction={auction} /> : undefined}
+      />
+      <div className="auction-columns">
+        <div className="auction-main">
+          <ResultsCard auction={full} isClosed={group === 'Closed'} names={names} />
+        </div>
+        <div className="auction-main">
+          <Terms auction={full} />
+          <Invited auction={full} organisations={organisations.data ?? []} isFrozen={group !== 'Not started'} />
+        </div>
+      </div>
+    </div>
+  )
+}
+
+function Terms({ auction }: { auction: Auction }) {
+  const assets = useQuery({
+    queryKey: ['physical-assets', 'list'],
+    queryFn: () => allPages<Schemas['PhysicalAsset']>('/physical-assets'),
+  })
+  const names = new Map((assets.data ?? []).map((asset) => [asset.id, asset.name]))
+  return (
+    <Card title="Terms">
+      <dl className="meaning card-body">
+        <div>
+          <dt>State</dt>
+          <dd>{words(auction.state ?? auction.status)}</dd>
+        </div>
+        <div>
+          <dt>Hurdle price</dt>
+          <dd>{auction.hurdlePrice ? euro(auction.hurdlePrice) : 'none'}</dd>
+        </div>
+        {(auction.backing ?? []).map((one) => (
+          <div key={one.physicalAssetID}>
+            <dt>
+              Backed by{' '}
+              <Link to={`/physical-assets/${one.physicalAssetID}`}>
+                {names.get(one.physicalAssetID) ?? 'a battery'}
+              </Link>
+            </dt>
+            <dd>{percent(one.share)}</dd>
+          </div>
+        ))}
+      </dl>
+    </Card>
+  )
+}
+
+function Invited({
+  auction,
+  organisations,
+  isFrozen,
+}: {
+  auction: Auction
+  organisations: Organisation[]
+  isFrozen: boolean
+}) {
+  const queries = useQueryClient()
+  const invited = new Set(auction.participants ?? [])
+  const invite = useMutation({
+    mutationFn: (participants: string[]) =>
+      answered(
+        api.PUT('/auctions/{auctionID}/participants', {
+          params: { path: { auctionID: auction.id } },
+          body: participants,
+        }),
+      ),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['auctions'] }),
+  })
+  const toggle = (id: string) => {
+    const next = new Set(invited)
+    if (!next.delete(id)) next.add(id)
+    invite.mutate([...next])
+  }
+  const shown = organisations.filter((one) => one.kind === 'PARTICIPANT' || invited.has(one.id))
+  return (
+    <Card title="Invited" note={plural(invited.size, 'organisation')}>
+      <div className="card-body form">
+        {shown.map((one) => (
+          <Checkbox
+            key={one.id}
+            label={one.name}
+            checked={invited.has(one.id)}
+            disabled={isFrozen || invite.isPending}
+            onChange={() => toggle(one.id)}
+          />
+        ))}
+        {isFrozen && <p className="note">Frozen since it opened.</p>}
+        <FormProblem error={invite.error} />
+      </div>
+    </Card>
+  )
+}
+
+function ResultsCard({
+  auction,
+  isClosed,
+  names,
+}: {
+  auction: Auction
+  isClosed: boolean
+  names: Map<string, string>
+}) {
+  const results = useResults(auction.id, isClosed && auction.state === 'CLEARED')
+  if (auction.state === 'CANCELLED')
+    return (
+      <Card title="Results">
+        <p className="card-body note">Cancelled: nothing was allocated, and its capacity is free again.</p>
+      </Card>
+    )
+  if (!isClosed || auction.state !== 'CLEARED')
+    return (
+      <Card title="Results">
+        <p className="card-body note">
+          {isClosed
+            ? 'Being cleared, within seconds of the end.'
+            : 'Every bid is shown here once the auction is cleared.'}
+        </p>
+      </Card>
+    )
+  return (
+    <Loaded
+      query={results}
+      skeleton={
+        <Card title="Results">
+          <SkeletonRows rows={4} />
+        </Card>
+      }
+    >
+      {(found) => <Ranking results={found} names={names} />}
+    </Loaded>
+  )
+}
+
+function Ranking({ results, names }: { results: Results; names: Map<string, string> }) {
+  const zone = useZone()
+  const winner = results.winnerID ? (names.get(results.winnerID) ?? 'the winner') : null
+  return (
+    <Card
+      title="Results"
+      note={winner ? `${winner} won` : words(results.outcome)}
+      actions={<span className="note">cleared {timeMs(Date.parse(results.clearedAt), zone)}</span>}
+    >
+      {results.detail && <p className="card-body note">{results.detail}</p>}
+      {results.bids.length === 0 ? (
+        <p className="card-body note">Nobody bid.</p>
+      ) : (
+        <div className="table-scroll">
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">Rank</th>
+                <th scope="col">Organisation</th>
+                <th scope="col">Counted</th>
+                <th scope="col" className="number">
+                  EUR
+                </th>
+                <th scope="col" className="number">
+                  Fate
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {results.bids.map((bid) => (
+                <tr key={bid.id} className={bid.fate === 'WON' ? 'is-selected' : ''}>
+                  <td>{bid.rank}</td>
+                  <td>{names.get(bid.organisationID) ?? bid.organisationID}</td>
+                  <td>
+                    {weekday(Date.parse(bid.timestamp), zone)} {timeMs(Date.parse(bid.timestamp), zone)}
+                  </td>
+                  <td className="number">
+                    <strong>{decimal(bid.price, 2)}</strong>
+                  </td>
+                  <td className="number">
+                    <Badge tone={bid.fate === 'WON' ? 'good' : 'quiet'}>{words(bid.fate).toLowerCase()}</Badge>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Card>
+  )
+}
+
+function Cancel({ auction }: { auction: Auction }) {
+  const [isAsked, setIsAsked] = useState(false)
+  const queries = useQueryClient()
+  const cancel = useMutation({
+    mutationFn: () => api.DELETE('/auctions/{auctionID}', { params: { path: { auctionID: auction.id } } }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['auctions'] }),
+  })
+  if (!isAsked) return <Button onClick={() => setIsAsked(true)}>Cancel auction</Button>
+  return (
+    <div className="form-foot">
+      <FormProblem error={cancel.error} />
+      <Button onClick={() => setIsAsked(false)}>Keep it</Button>
+      <Button kind="danger" isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
+        Cancel it for everybody
+      </Button>
+    </div>
+  )
+}
