@@ -57,6 +57,18 @@ class TestAccessToken:
         with pytest.raises(TokenInvalid):
             read_access_token(token_of(key, datetime.now(UTC) - timedelta(minutes=15, seconds=1)), key.public)
 
+    @pytest.mark.parametrize("lifetime", [timedelta(minutes=16), timedelta(days=365), timedelta(0)])
+    def test_is_refused_when_it_lasts_longer_than_any_that_is_issued(self, key, lifetime):
+        claims = jwt.decode(token_of(key), options={"verify_signature": False})
+        claims["exp"] = int(claims["iat"] + lifetime.total_seconds())
+        forged = jwt.encode(claims, key.private, algorithm="EdDSA", headers={"kid": key.kid})
+        with pytest.raises(TokenInvalid):
+            read_access_token(forged, key.public)
+
+    def test_is_refused_when_it_was_issued_in_the_future(self, key):
+        with pytest.raises(TokenInvalid):
+            read_access_token(token_of(key, datetime.now(UTC) + timedelta(minutes=5)), key.public)
+
     @pytest.mark.parametrize("missing", ["exp", "iat", "iss", "sub", "sid"])
     def test_is_refused_without_a_claim(self, key, missing):
         claims = jwt.decode(token_of(key), options={"verify_signature": False})

@@ -7,7 +7,8 @@ from gridloom.console.rules import ForeignRequest, Home, refuse_known_foreign
 from gridloom.console.sessions import ConsoleSessions, NoConsoleSession, new_cookie
 from gridloom.edge import PUBLIC, Answer, Call, View, operation
 from gridloom.identity import views
-from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT, WrongCredentials, sign_in
+from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT
+from gridloom.identity.login import WrongCredentials, sign_in
 from gridloom.identity.model import SessionEnd
 from gridloom.identity.passwords import LoginsBusy
 from gridloom.identity.permissions import OrganisationKind
@@ -47,7 +48,7 @@ class ConsoleSession(View):
 async def begin_console_session(call: Call, body: Credentials) -> Answer[None]:
     """Sets a cookie that only the console's gateway takes. The tokens behind it stay in the service."""
     refuse_known_foreign(call.headers, call.resources[Home])
-    pair = await sign_in(call, body)
+    pair = await sign_in(call, body.username, body.password)
     cookie = new_cookie()
     await store.insert_cookie(call.db, hash_of(cookie), pair.caller.session_id)
     call.signed_in_as(pair.caller)

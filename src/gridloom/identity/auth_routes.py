@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from gridloom.audit.model import Actor
 from gridloom.audit.recording import record_refusal
 from gridloom.edge import PUBLIC, SIGNED_IN, Answer, Call, Caller, operation
 from gridloom.identity import views
 from gridloom.identity.keyring import JWKS_MAX_AGE, Keyring
-from gridloom.identity.login import check_login
+from gridloom.identity.login import WrongCredentials, check_login, sign_in
 from gridloom.identity.model import InvitationStatus, SessionEnd
 from gridloom.identity.password_rules import PasswordRefused, check_password
 from gridloom.identity.passwords import LoginsBusy, PasswordHasher
 from gridloom.identity.person import PersonNeeded, person_of
-from gridloom.identity.sessions import TokenPair, begin_session, continue_session
-from gridloom.identity.store import invitations, login_throttle, members, sessions
-from gridloom.identity.throttling import LoginThrottled, user_bucket
+from gridloom.identity.sessions import continue_session
+from gridloom.identity.store import invitations, members, sessions
+from gridloom.identity.throttling import LoginThrottled
 from gridloom.identity.tokens import hash_of
+from gridloom.identity.usernames import UsernameRefused, check_username
 from gridloom.identity.views import NOT_KEPT, Acceptance, Credentials, PasswordChange, RefreshRequest
 from gridloom.kernel.ids import UserID, uuid7
 from gridloom.kernel.problem import Conflict, FieldError, NotFound, Problem, Unauthenticated
@@ -23,13 +26,6 @@ from gridloom.kernel.problem import Conflict, FieldError, NotFound, Problem, Una
 TAG = "Authentication"
 PUBLIC_BODY_LIMIT = 16 * 1024
 """Nobody has to be anybody to send these."""
-
-
-class WrongCredentials(Unauthenticated):
-    """The user name is unknown or the password is not theirs; which of the two is not said."""
-
-    status = 401
-    title = "The credentials are wrong"
 
 
 class RefreshRefused(Unauthenticated):
@@ -77,24 +73,8 @@ class WrongCurrentPassword(Problem):
 )
 async def authenticate(call: Call, body: Credentials) -> Answer[views.Tokens]:
     """An access token for fifteen minutes, and a refresh token for thirty days that obtains the next one."""
-    pair = await sign_in(call, body)
-    call.signed_in_as(pair.caller)
+    pair = await sign_in(call, body.username, body.password)
     return Answer(views.tokens_of(pair), headers=NOT_KEPT)
-
-
-async def sign_in(call: Call, credentials: Credentials) -> TokenPair:
-    """A new session for the right password, in the call's transaction; throttled alike at whichever door."""
-    account = await members.find_account(call.pool, credentials.username)
-    if not await check_login(call, credentials.username, account, credentials.password) or account is None:
-        raise WrongCredentials("The user name or the password is wrong.")
-    key = await call.resources[Keyring].for_signing()
-    db = await call.begin()
-    user_agent = (call.header("user-agent") or "")[:300] or None
-    pair = await begin_session(db, key, account, address=call.address, user_agent=user_agent)
-    if pair is None:
-        raise WrongCredentials("The user name or the password is wrong.")
-    await login_throttle.forgive(db, user_bucket(account.member.username))
-    return pair
 
 
 @operation(
@@ -163,12 +143,13 @@ async def read_key_set(call: Call) -> Answer[views.KeySet]:
     rate_limit="public",
     body_limit_bytes=PUBLIC_BODY_LIMIT,
     status=201,
-    problems=(NotFound, InvitationSpent, UsernameTaken, PasswordRefused, LoginsBusy),
+    problems=(NotFound, InvitationSpent, UsernameTaken, UsernameRefused, PasswordRefused, LoginsBusy),
     defers_transaction=True,
 )
 async def accept_invitation(call: Call, body: Acceptance) -> views.User:
     """Makes the user that the invitation is for, with credentials of their own. The token works once."""
-    check_password(body.password, body.username, pointer="/password")
+    username = check_username(body.username, pointer="/username")
+    await asyncio.to_thread(check_password, body.password, (username, body.display_name), pointer="/password")
     invitation = await invitations.find_invitation(call.pool, hash_of(body.token))
     if invitation is None:
         raise NotFound("There is no invitation with this token.")
@@ -182,13 +163,13 @@ async def accept_invitation(call: Call, body: Acceptance) -> views.User:
         db,
         member_id=UserID(uuid7()),
         organisation_id=invitation.organisation_id,
-        username=body.username,
+        username=username,
         display_name=body.display_name,
         role=invitation.role,
         password_hash=password_hash,
     )
     if member is None:
-        raise UsernameTaken(f"The user name {body.username} is taken.", errors=[FieldError("/username", "is taken")])
+        raise UsernameTaken(f"The user name {username} is taken.", errors=[FieldError("/username", "is taken")])
     call.signed_in_as(
         Caller(
             id=member.id,
@@ -231,7 +212,8 @@ async def read_me(call: Call) -> views.User:
 async def update_password(call: Call, body: PasswordChange) -> None:
     """Sets a new password; every other login of this user ends."""
     caller = person_of(call)
-    check_password(body.new_password, caller.username, pointer="/newPassword")
+    names = (caller.username, caller.display_name)
+    await asyncio.to_thread(check_password, body.new_password, names, pointer="/newPassword")
     if body.new_password == body.current_password:
         raise PasswordRefused(
             "The new password is the current one.", errors=[FieldError("/newPassword", "is the current one")]
@@ -246,4 +228,3 @@ async def update_password(call: Call, body: PasswordChange) -> None:
     if not await members.change_password(db, caller.id, known_hash=account.password_hash, new_hash=new_hash):
         raise WrongCurrentPassword("The password was changed a moment ago.")
     await sessions.end_other_sessions(db, caller.id, kept=caller.session_id, cause=SessionEnd.PASSWORD_CHANGED)
-    await login_throttle.forgive(db, user_bucket(caller.username))

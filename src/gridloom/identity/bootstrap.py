@@ -13,6 +13,7 @@ from gridloom.identity.permissions import OrganisationKind, Role
 from gridloom.identity.store.members import insert_member
 from gridloom.identity.store.organisations import insert_organisation, is_empty_platform, lock_platform
 from gridloom.identity.store.signing_keys import ensure_signing_key
+from gridloom.identity.usernames import known_as
 from gridloom.kernel.ids import OrganisationID, UserID, uuid7
 
 OPERATOR_NAME: Final = "Operator"
@@ -47,7 +48,7 @@ async def bootstrap_operator(
         await ensure_signing_key(connection)
         if not await is_empty_platform(connection):
             return None
-        chosen = username or OPERATOR_USERNAME
+        chosen = known_as(username or OPERATOR_USERNAME)
         if in_production:
             _check_production(username, password)
         secret = password or secrets.token_urlsafe(18)

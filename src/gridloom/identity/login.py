@@ -1,4 +1,4 @@
-"""Checking a password: throttled, in the same time for everybody, and remembered when it was wrong."""
+"""Checking a password: counted first, in the same time for everybody, and remembered when it was wrong."""
 
 from __future__ import annotations
 
@@ -6,42 +6,78 @@ import math
 
 from gridloom.audit.model import ANONYMOUS, Actor
 from gridloom.audit.recording import record_refusal
-from gridloom.database.pool import Pool
 from gridloom.edge import Call
+from gridloom.edge.rate_limit import network_of
+from gridloom.identity.keyring import Keyring
 from gridloom.identity.model import Account
-from gridloom.identity.passwords import PasswordHasher
-from gridloom.identity.store.login_throttle import count_failure, read_wait_s
-from gridloom.identity.throttling import Bucket, LoginThrottled, address_bucket, user_bucket
+from gridloom.identity.passwords import LoginsBusy, PasswordHasher
+from gridloom.identity.sessions import TokenPair, begin_session
+from gridloom.identity.store import members
+from gridloom.identity.store.login_throttle import (
+    count_attempt,
+    give_back_attempt,
+    is_known_network,
+    remember_network,
+)
+from gridloom.identity.throttling import Bucket, LoginThrottled, buckets_of
+from gridloom.identity.usernames import known_as
+from gridloom.kernel.problem import Unauthenticated
+
+
+class WrongCredentials(Unauthenticated):
+    """The user name is unknown or the password is not theirs; which of the two is not said."""
+
+    status = 401
+    title = "The credentials are wrong"
+
+
+async def sign_in(call: Call, username: str, password: str) -> TokenPair:
+    """A new session for these credentials, in the call's transaction, which is begun here; 401 or 429 otherwise."""
+    account = await members.find_account(call.pool, known_as(username))
+    if not await check_login(call, username, account, password) or account is None:
+        raise WrongCredentials("The user name or the password is wrong.")
+    key = await call.resources[Keyring].for_signing()
+    db = await call.begin()
+    user_agent = (call.header("user-agent") or "")[:300] or None
+    pair = await begin_session(db, key, account, address=call.address, user_agent=user_agent)
+    if pair is None:
+        raise WrongCredentials("The user name or the password is wrong.")
+    await remember_network(db, account.member.id, network_of(call.address))
+    call.signed_in_as(pair.caller)
+    return pair
 
 
 async def check_login(call: Call, username: str, account: Account | None, password: str) -> bool:
-    """Whether this is the account's password; 429 when too many attempts have failed.
+    """Whether this is the account's password; 429, without a look at it, when too many attempts were made.
 
-    The throttle is asked again after a right password: of many guesses sent at once, those behind the limit are
-    refused although they were let in before the first failure was counted. Nothing is held while the hash is computed.
+    A right password meets the limit that a wrong one meets, so an answer says nothing about what was not looked at.
     """
-    # Under the name that the account has: otherwise each spelling of it would have failures of its own.
-    known_as = account.member.username if account is not None else username
-    buckets = [user_bucket(known_as), address_bucket(call.address)]
-    await _refuse_throttled(call.pool, buckets)
+    buckets = await _buckets_of(call, username, account)
+    wait_s = await count_attempt(call.pool, buckets)
+    if wait_s > 0:
+        raise LoginThrottled("Too many attempts to log in. Wait before the next one.", retry_after_s=math.ceil(wait_s))
     password_hash = account.password_hash if account is not None else None
-    if await call.resources[PasswordHasher].verify(password, password_hash):
-        await _refuse_throttled(call.pool, buckets)
+    try:
+        is_right = await call.resources[PasswordHasher].verify(password, password_hash)
+    except LoginsBusy:  # nobody looked at it
+        await give_back_attempt(call.pool, buckets)
+        raise
+    if is_right:
+        await give_back_attempt(call.pool, buckets)
         return True
-    for bucket in buckets:
-        await count_failure(call.pool, bucket)
     # An unknown user name is not written down: now and then it is a password in the wrong field.
-    await record_refusal(call.pool, call, 401, actor=_actor(account), details={"reason": "wrong credentials"})
+    await record_refusal(call.pool, call, 401, actor=_actor_of(account), details={"reason": "wrong credentials"})
     return False
 
 
-async def _refuse_throttled(pool: Pool, buckets: list[Bucket]) -> None:
-    wait_s = await read_wait_s(pool, buckets)
-    if wait_s > 0:
-        raise LoginThrottled("Too many logins have failed. Wait before the next one.", retry_after_s=math.ceil(wait_s))
+async def _buckets_of(call: Call, username: str, account: Account | None) -> list[Bucket]:
+    # Under the name that the account has: otherwise each spelling of it would have attempts of its own.
+    name = known_as(account.member.username if account is not None else username).lower()
+    is_known = account is not None and await is_known_network(call.pool, account.member.id, network_of(call.address))
+    return buckets_of(name, call.address, is_known_address=is_known)
 
 
-def _actor(account: Account | None) -> Actor:
+def _actor_of(account: Account | None) -> Actor:
     if account is None:
         return ANONYMOUS
     member = account.member

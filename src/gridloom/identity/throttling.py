@@ -1,9 +1,10 @@
-"""How many failed logins are let through: so many at once per user and per address, then one every so often."""
+"""How many attempts to log in are let through: so many at once per user and address, then one every so often."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from gridloom.edge.rate_limit import network_of
@@ -11,39 +12,57 @@ from gridloom.kernel.problem import TooManyRequests
 
 
 class LoginThrottled(TooManyRequests):
-    """Too many logins have failed for this user name, or from this address.
+    """Too many attempts to log in, for this user from this address, from this address, or for this user from new ones.
 
-    The right password is refused as well until the time in `Retry-After` has passed. A successful login makes the
-    failures of its user forgotten.
+    The password was not looked at, so nothing can be concluded about it. `Retry-After` says when the next attempt is
+    taken. A successful login does not count. From an address where the user has logged in during the last thirty days,
+    attempts from elsewhere make no difference.
     """
 
     status = 429
-    title = "Too many failed logins"
+    title = "Too many attempts to log in"
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Holds `capacity` failures; one leaks out every `seconds_each`."""
+    """Holds `capacity` attempts; one leaks out every `seconds_each`."""
 
     subject: bytes
     capacity: int
     seconds_each: float
 
 
-FAILURES_PER_USER: Final = 5
-SECONDS_PER_USER_FAILURE: Final = 30.0
+ATTEMPTS_PER_USER_AND_ADDRESS: Final = 5
+SECONDS_PER_USER_AND_ADDRESS: Final = 30.0
 # Generous: an office, or a continuous integration, sits behind one address.
-FAILURES_PER_ADDRESS: Final = 60
-SECONDS_PER_ADDRESS_FAILURE: Final = 1.0
+ATTEMPTS_PER_ADDRESS: Final = 60
+SECONDS_PER_ADDRESS: Final = 1.0
+# For those who have many addresses. NIST SP 800-63B allows an account a hundred failures in a row.
+ATTEMPTS_PER_USER: Final = 100
+SECONDS_PER_USER: Final = 30.0
+REMEMBERED_FOR: Final = timedelta(days=30)
+"""How long an address from which a user has signed in is theirs."""
 
 
-def user_bucket(username: str) -> Bucket:
-    """Known and unknown user names alike, so that the throttle does not tell them apart."""
-    return Bucket(_subject("user", username.lower()), FAILURES_PER_USER, SECONDS_PER_USER_FAILURE)
+def buckets_of(username: str, address: str, *, is_known_address: bool) -> list[Bucket]:
+    """Where an attempt counts. Known and unknown user names alike, so that the throttle does not tell them apart."""
+    buckets = [user_at_address_bucket(username, address), address_bucket(address)]
+    if not is_known_address:
+        buckets.append(user_bucket(username))
+    return buckets
+
+
+def user_at_address_bucket(username: str, address: str) -> Bucket:
+    subject = _subject("user-at-address", f"{username}\0{network_of(address)}")
+    return Bucket(subject, ATTEMPTS_PER_USER_AND_ADDRESS, SECONDS_PER_USER_AND_ADDRESS)
 
 
 def address_bucket(address: str) -> Bucket:
-    return Bucket(_subject("address", network_of(address)), FAILURES_PER_ADDRESS, SECONDS_PER_ADDRESS_FAILURE)
+    return Bucket(_subject("address", network_of(address)), ATTEMPTS_PER_ADDRESS, SECONDS_PER_ADDRESS)
+
+
+def user_bucket(username: str) -> Bucket:
+    return Bucket(_subject("user", username), ATTEMPTS_PER_USER, SECONDS_PER_USER)
 
 
 def _subject(kind: str, value: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import time
 import zlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,6 +25,8 @@ ACCESS_LIFETIME: Final = timedelta(minutes=15)
 REFRESH_LIFETIME: Final = timedelta(days=30)
 INVITATION_LIFETIME: Final = timedelta(days=7)
 LONGEST_TOKEN: Final = 2048
+CLOCK_SKEW_S: Final = 60.0
+"""Between the database, which says when a token is issued, and whoever reads it."""
 
 API_KEY_PREFIX: Final = "glk_"
 _REFRESH_PREFIX: Final = "glr_"
@@ -101,9 +104,16 @@ def read_access_token(token: str, key: Ed25519PublicKey) -> Claims:
             issuer=ISSUER,
             options={"require": ["exp", "iat", "iss", "sub", "sid"], "verify_iat": False},
         )
+        if not 0 < claims["exp"] - claims["iat"] <= ACCESS_LIFETIME.total_seconds() or _is_far_off(claims["exp"]):
+            raise TokenInvalid("it lasts longer than any that was issued")
         return Claims(UserID(UUID(claims["sub"])), SessionID(UUID(claims["sid"])), float(claims["exp"]))
     except (jwt.InvalidTokenError, ValueError, TypeError, AttributeError) as fault:
         raise TokenInvalid(str(fault)) from None
+
+
+def _is_far_off(expires_at: float) -> bool:
+    """Whether a token issued this moment would end earlier, clocks that differ by a minute allowed for."""
+    return expires_at > time.time() + ACCESS_LIFETIME.total_seconds() + CLOCK_SKEW_S
 
 
 def public_part(key: SigningKey) -> str:

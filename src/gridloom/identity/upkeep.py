@@ -10,7 +10,7 @@ import asyncpg
 import structlog
 
 from gridloom.database.pool import Pool
-from gridloom.identity.store.login_throttle import forget_empty_buckets
+from gridloom.identity.store.login_throttle import forget_empty_buckets, forget_past_networks
 from gridloom.identity.store.sessions import forget_past_sessions
 from gridloom.identity.store.signing_keys import forget_past_signing_keys
 
@@ -23,6 +23,7 @@ async def tidy(pool: Pool) -> None:
     """Safe to run in any number of replicas at once."""
     await forget_past_sessions(pool)
     await forget_empty_buckets(pool)
+    await forget_past_networks(pool)
     await forget_past_signing_keys(pool)
 
 

@@ -1,47 +1,64 @@
-"""Failed logins in the database: buckets that every replica fills and time empties."""
+"""Attempts to log in, in the database: buckets that every replica fills and time empties."""
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from gridloom.database.pool import Database
-from gridloom.identity.throttling import Bucket
+from gridloom.identity.throttling import REMEMBERED_FOR, Bucket
 
 
-async def read_wait_s(db: Database, buckets: list[Bucket]) -> float:
-    """Seconds until every bucket has room for one more failure; 0 when all have it now."""
+async def count_attempt(db: Database, buckets: list[Bucket]) -> float:
+    """0 when the attempt is counted; otherwise the seconds until every bucket has room for it."""
     wait_s = await db.fetchval(
-        """
-        select max((greatest(0, t.level - extract(epoch from clock_timestamp() - t.measured_at) / b.seconds_each)
-                    - (b.capacity - 1)) * b.seconds_each)
-        from unnest($1::bytea[], $2::float8[], $3::float8[]) as b (subject, capacity, seconds_each)
-        join login_throttle t on t.subject = b.subject
-        """,
+        "select login_attempt($1, $2, $3)",
         [bucket.subject for bucket in buckets],
         [float(bucket.capacity) for bucket in buckets],
         [bucket.seconds_each for bucket in buckets],
     )
-    return max(0.0, float(wait_s or 0.0))
+    return float(wait_s)
 
 
-async def count_failure(db: Database, bucket: Bucket) -> None:
+async def give_back_attempt(db: Database, buckets: list[Bucket]) -> None:
+    """An attempt that succeeded, or never got to the password, has not happened."""
     await db.execute(
         """
-        insert into login_throttle as t (subject, level, measured_at, empty_at)
-        values ($1, 1, clock_timestamp(), clock_timestamp() + $2::float8 * $3::float8 * interval '1 second')
-        on conflict (subject) do update
-          set level = least($2, 1 + greatest(0,
-                t.level - extract(epoch from clock_timestamp() - t.measured_at) / $3)),
-              measured_at = clock_timestamp(), empty_at = excluded.empty_at
+        with locked as (select subject from login_throttle where subject = any($1::bytea[]) order by subject for update)
+        update login_throttle t set level = greatest(0, t.level - 1) from locked where t.subject = locked.subject
         """,
-        bucket.subject,
-        float(bucket.capacity),
-        bucket.seconds_each,
+        [bucket.subject for bucket in buckets],
     )
 
 
-async def forgive(db: Database, bucket: Bucket) -> None:
-    """A right password empties the bucket of its user."""
-    await db.execute("delete from login_throttle where subject = $1", bucket.subject)
+async def is_known_network(db: Database, member_id: UUID, network: str) -> bool:
+    """Whether the member has signed in from there lately."""
+    return bool(
+        await db.fetchval(
+            """
+            select exists (select from sign_in_network
+                           where member_id = $1 and network = $2 and last_at > clock_timestamp() - $3::interval)
+            """,
+            member_id,
+            network,
+            REMEMBERED_FOR,
+        )
+    )
+
+
+async def remember_network(db: Database, member_id: UUID, network: str) -> None:
+    await db.execute(
+        """
+        insert into sign_in_network (member_id, network, last_at) values ($1, $2, clock_timestamp())
+        on conflict (member_id, network) do update set last_at = excluded.last_at
+        """,
+        member_id,
+        network,
+    )
 
 
 async def forget_empty_buckets(db: Database) -> None:
     await db.execute("delete from login_throttle where empty_at < clock_timestamp()")
+
+
+async def forget_past_networks(db: Database) -> None:
+    await db.execute("delete from sign_in_network where last_at < clock_timestamp() - $1::interval", REMEMBERED_FOR)
