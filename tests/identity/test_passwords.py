@@ -78,7 +78,7 @@ class TestPasswordRules:
 
     def test_are_judged_in_bounded_time_however_long_they_are(self):
         assert fault_of("qwertzuiop1qaz2wsx" * 56, "ada") is not None
-        assert fault_of("".join(chr(0x4E00 + n) for n in range(1024)), "ada") is None
+        assert fault_of("".join(chr(0x4E00 + n * n * 37 % 20_000) for n in range(1024)), "ada") is None
 
     def test_point_at_the_field(self):
         with pytest.raises(PasswordRefused) as refused:

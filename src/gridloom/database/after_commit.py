@@ -18,8 +18,11 @@ Callback = Callable[[], None]
 _waiting: WeakKeyDictionary[object, dict[Callback, None]] = WeakKeyDictionary()
 
 
-def _physical(db: object) -> object:
-    """The connection behind a pool's proxy: the proxy lives for one loan only."""
+def physical_of(db: object) -> object:
+    """The connection behind a pool's proxy: the proxy lives for one loan only, or until the connection dies.
+
+    Whoever commits asks for it before: it may die right behind the confirmation.
+    """
     return db._con if isinstance(db, PoolConnectionProxy) else db  # type: ignore[attr-defined]
 
 
@@ -28,7 +31,7 @@ def after_commit(db: object, callback: Callback) -> None:
 
     On a pool or outside a transaction every statement commits by itself, so the callback is due at once.
     """
-    connection = _physical(db)
+    connection = physical_of(db)
     if not isinstance(connection, asyncpg.Connection) or not connection.is_in_transaction():
         callback()
         return
@@ -37,23 +40,31 @@ def after_commit(db: object, callback: Callback) -> None:
 
 def committed(db: object) -> None:
     """To be called by whoever committed the outermost transaction of this connection."""
-    for callback in _waiting.pop(_physical(db), {}):
+    connection = physical_of(db)
+    assert connection is not None, "ask for the physical connection before the commit"
+    for callback in _waiting.pop(connection, {}):
         callback()
 
 
 def rolled_back(db: object) -> None:
-    """To be called by whoever rolled back the outermost transaction of this connection."""
-    _waiting.pop(_physical(db), None)
+    """To be called by whoever rolled back the outermost transaction of this connection.
+
+    A connection that died has left its proxy; what waited for it goes with it.
+    """
+    connection = physical_of(db)
+    if connection is not None:
+        _waiting.pop(connection, None)
 
 
 @asynccontextmanager
 async def transaction(pool: Pool) -> AsyncIterator[PoolConnectionProxy[asyncpg.Record]]:
     """One connection of the pool in one transaction, with its after-commit callbacks."""
     async with pool.acquire() as connection:
+        physical = physical_of(connection)
         try:
             async with connection.transaction():
                 yield connection
         except BaseException:
-            rolled_back(connection)
+            rolled_back(physical)
             raise
-        committed(connection)
+        committed(physical)

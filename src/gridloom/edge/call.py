@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import asyncpg
 
-from gridloom.database.after_commit import committed, rolled_back
+from gridloom.database.after_commit import committed, physical_of, rolled_back
+from gridloom.database.away import DATABASE_FAULTS
 from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
 from gridloom.edge.idempotency import Retry
@@ -163,8 +165,9 @@ class Call:
     async def commit(self) -> None:
         if self._transaction is not None:
             transaction, self._transaction = self._transaction, None
+            physical = physical_of(self._connection)
             await transaction.commit()
-            committed(self._connection)
+            committed(physical)
 
     async def release(self) -> None:
         """Roll back what was not committed and give the connection back."""
@@ -172,14 +175,16 @@ class Call:
         transaction, self._transaction = self._transaction, None
         if connection is None:
             return
+        physical: Any = physical_of(connection)
+        rolled_back(physical)
         try:
-            rolled_back(connection)
-            if transaction is not None and not connection.is_closed():
+            if transaction is not None and physical is not None and not physical.is_closed():
                 await transaction.rollback()
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
-            connection.terminate()
+        except DATABASE_FAULTS:
+            physical.terminate()
         finally:
-            await self.pool.release(connection)
+            with suppress(*DATABASE_FAULTS):  # what is released may be dead; the answer is known by now
+                await self.pool.release(connection)
 
     def header(self, name: str) -> str | None:
         value = self.headers.get(name.lower().encode())

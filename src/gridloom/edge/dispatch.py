@@ -23,6 +23,7 @@ from gridloom.edge.call import AuditHook, Call, Resources, quoted
 from gridloom.edge.caller import Caller
 from gridloom.edge.faults import problem_of
 from gridloom.edge.idempotency import Replay, Retry, StoredAnswer, fingerprint_of
+from gridloom.edge.incidents import report_broken_stream, report_failure
 from gridloom.edge.metrics import observe_request
 from gridloom.edge.negotiation import negotiate
 from gridloom.edge.operation import PUBLIC, SIGNED_IN, Operation
@@ -139,6 +140,7 @@ class Edge:
         method, path = scope["method"], scope["path"]
         operation: Operation | None = None
         outcome: reply.Reply
+        failure: Exception | None = None
         try:
             operation, values = self._find(method, path)
             if operation is None:
@@ -157,27 +159,29 @@ class Edge:
                     audit=self.audit,
                 )
                 outcome = await self._carry_out(call, values, scope, receive, answer_headers)
+                await reply.begin_stream(outcome)
         except Exception as fault:
             problem = problem_of(fault)
             if problem.status >= 500:
-                log.error("request failed", method=method, path=path, request_id=request_id, exc_info=fault)
+                failure = fault
             outcome = reply.problem(problem, path, request_id)
         outcome.headers.update(answer_headers)
+        details: dict[str, Any] = {"method": method, "path": path, "request_id": request_id}
         try:
             await reply.send_reply(outcome, headers, send, receive, is_head=method == "HEAD")
+        except Exception as fault:  # the status has gone out: all that is left is to break off
+            report_broken_stream(operation.operation_id if operation else "none", fault, **details)
+            raise
         finally:
             took = time.perf_counter() - started
             observe_request(operation, outcome.status, took)
-            if outcome.status >= 400 or took > SLOW_REQUEST_S:
-                log.info(
-                    "request",
-                    method=method,
-                    path=path,
-                    operation=operation.operation_id if operation else None,
-                    status=outcome.status,
-                    seconds=round(took, 4),
-                    request_id=request_id,
-                )
+            if failure is not None or outcome.status >= 400 or took > SLOW_REQUEST_S:
+                details["operation"] = operation.operation_id if operation else None
+                details |= {"status": outcome.status, "seconds": round(took, 4)}
+                if failure is None:
+                    log.info("request", **details)
+                else:
+                    report_failure("request failed", failure, **details)
 
     def _find(self, method: str, path: str) -> tuple[Operation | None, list[str]]:
         """The operation and its path's values; None and the allowed methods for OPTIONS."""

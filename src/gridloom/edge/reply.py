@@ -13,6 +13,8 @@ from gridloom.edge.wire import to_json
 from gridloom.kernel.problem import Problem
 
 PROBLEM_JSON = "application/problem+json"
+FIRST_PIECE_S = 1.0
+"""How long the start of a live stream is waited for before its reader is told that it has begun."""
 _ALREADY_SMALL = ("application/vnd.apache.parquet", "text/event-stream", "image/")
 
 
@@ -22,6 +24,8 @@ class Reply:
     headers: dict[str, str]
     body: bytes
     stream: AsyncIterator[bytes] | None = None
+    is_live: bool = False
+    """Whether the stream goes on for as long as its reader stays: then its first piece may be long in coming."""
 
 
 def problem(refusal: Problem, path: str, request_id: str) -> Reply:
@@ -31,7 +35,40 @@ def problem(refusal: Problem, path: str, request_id: str) -> Reply:
 
 def events(status: int, headers: dict[str, str], frames: AsyncIterator[bytes], stopping: asyncio.Event) -> Reply:
     kept = {**headers, "Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return Reply(status, kept, b"", stream=_until(frames, stopping))
+    return Reply(status, kept, b"", stream=_until(frames, stopping), is_live=True)
+
+
+async def begin_stream(outcome: Reply) -> None:
+    """Have the first piece of a stream before its status goes out: what fails at once is a problem, not a broken 200."""
+    if outcome.stream is None:
+        return
+    stream = outcome.stream
+    first = asyncio.ensure_future(_next_piece(stream))
+    try:
+        await asyncio.wait({first}, timeout=FIRST_PIECE_S if outcome.is_live else None)
+    except BaseException:
+        first.cancel()
+        raise
+    if first.done():
+        first.result()
+    outcome.stream = _go_on(first, stream)
+
+
+async def _next_piece(stream: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(stream, None)
+
+
+async def _go_on(first: asyncio.Task[bytes | None], stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    try:
+        piece = await first
+        while piece is not None:
+            yield piece
+            piece = await anext(stream, None)
+    finally:
+        if not first.done():
+            first.cancel()
+            await asyncio.wait({first})
+        await stream.aclose()  # type: ignore[attr-defined]
 
 
 async def _until(frames: AsyncIterator[bytes], stopping: asyncio.Event) -> AsyncIterator[bytes]:

@@ -36,10 +36,10 @@ class PasswordRefused(Problem):
 
 # What an attacker of this platform would try besides the estimator's own (English) lists.
 _PLACE = """
-    gridloom operator operators trader traders engineer viewer admin administrator auction auctions battery batteries energy
-    storage virtual asset grid portfolio fleet sandbox production
-    passwort kennwort willkommen schatz sommer winter herbst frühling qwertz qwertzuiop hallo geheim batterie energie strom
-    speicher netz anlage zaqxsw changeit thisismypassword mypassword
+    gridloom operator operators trader traders engineer viewer admin administrator auction auctions battery batteries
+    energy storage virtual asset grid portfolio fleet sandbox production
+    passwort kennwort willkommen schatz sommer winter herbst frühling qwertz qwertzuiop hallo geheim batterie energie
+    strom speicher netz anlage zaqxsw changeit thisismypassword mypassword
 """
 _WORDS_OF_THE_PLACE: Final = tuple(_PLACE.split())
 

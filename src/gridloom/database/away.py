@@ -1,0 +1,80 @@
+"""The one place that says what it means for the database to be away, to be busy, or to be unable to write."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from enum import Enum
+from typing import Final
+
+import asyncpg
+
+DATABASE_FAULTS: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
+"""What speaking to a database may raise: what runs for ever catches these, and goes on."""
+
+
+class Outage(Enum):
+    """Why a statement could not be carried out although nothing is wrong with it."""
+
+    AWAY = "The database is away."
+    BUSY = "The database took too long."
+    READ_ONLY = "The database takes no changes at the moment."
+    NO_ROOM = "The database has no room left."
+
+
+_BUSY: Final = (
+    asyncpg.QueryCanceledError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    TimeoutError,
+)
+_NO_ROOM: Final = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError, asyncpg.InsufficientResourcesError)
+_AWAY: Final = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,  # shut down, crashed, starting up, the database dropped
+    asyncpg.PostgresIOError,
+    asyncpg.PostgresSystemError,  # its files cannot be read or written
+    asyncpg.InvalidAuthorizationSpecificationError,  # it no longer lets us in
+    asyncpg.InvalidCatalogNameError,
+    ConnectionError,
+    FileNotFoundError,  # its socket has gone
+    EOFError,
+    socket.gaierror,
+    ssl.SSLError,
+)
+_ERRNOS_AWAY: Final = {
+    errno.EHOSTUNREACH,
+    errno.ENETUNREACH,
+    errno.ENETDOWN,
+    errno.EHOSTDOWN,
+    errno.EADDRNOTAVAIL,
+    errno.EAGAIN,  # a unix socket whose queue is full
+    errno.ENOTCONN,
+    errno.EIO,
+}
+_ERRNOS_NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
+# What the driver says of a connection that ended while somebody held it; it has no classes for these.
+_LOST: Final = ("closed", "closing", "released back to the pool", "connection is lost", "terminated")
+
+
+def outage_of(fault: BaseException) -> Outage | None:
+    """Which outage a failure tells of; None when it is none, but a fault of ours or of the caller."""
+    if isinstance(fault, _BUSY):
+        return Outage.BUSY
+    if isinstance(fault, asyncpg.ReadOnlySQLTransactionError):
+        return Outage.READ_ONLY
+    if isinstance(fault, _NO_ROOM):
+        return Outage.NO_ROOM
+    if isinstance(fault, _AWAY):
+        return Outage.AWAY
+    if isinstance(fault, asyncpg.InterfaceError):
+        return Outage.AWAY if any(word in str(fault) for word in _LOST) else None
+    if isinstance(fault, OSError):
+        if fault.errno in _ERRNOS_NO_ROOM:
+            return Outage.NO_ROOM
+        return Outage.AWAY if fault.errno in _ERRNOS_AWAY else None
+    return None
