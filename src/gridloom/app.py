@@ -35,9 +35,10 @@ from gridloom.edge.dispatch import Edge
 from gridloom.edge.rate_limit import RateLimiter
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
-from gridloom.health import HealthChecks
+from gridloom.health import HealthChecks, RoomOnDisk
 from gridloom.identity import api_key_routes, auth_routes, organisation_routes
 from gridloom.identity import residence as identity
+from gridloom.identity.reach import check_replay
 from gridloom.logbook import routes as logbook
 from gridloom.monitoring import residence as monitoring
 from gridloom.monitoring import routes as monitoring_routes
@@ -131,6 +132,10 @@ def _gates(settings: Settings) -> GateClosures:
     )
 
 
+def _health_checks(settings: Settings) -> HealthChecks:
+    return HealthChecks(RoomOnDisk(settings.home).check_disk) if settings.is_embedded else HealthChecks()
+
+
 def create_edge(settings: Settings) -> Edge:
     """The service without anything around it."""
 
@@ -140,9 +145,16 @@ def create_edge(settings: Settings) -> Edge:
         edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
         listener = Listener(settings.database_url)
         edge.resources.add(_gates(settings))
-        for resource in (settings, Interface(edge, settings), HealthChecks(), listener, Activations(read_activated)):
+        for resource in (
+            settings,
+            Interface(edge, settings),
+            _health_checks(settings),
+            listener,
+            Activations(read_activated),
+        ):
             edge.resources.add(resource)
         edge.audit = record_audit
+        edge.check_replay = check_replay
         async with AsyncExitStack() as stack:
             stack.push_async_callback(edge.pool.close)
             for resident in (*RESIDENTS, *(SANDBOX_RESIDENTS if settings.environment == "sandbox" else ())):

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import shutil
+import time
 from collections.abc import Awaitable, Callable
-from typing import Literal
+from pathlib import Path
+from typing import Final, Literal
 
 import asyncpg
 
+from gridloom.database.away import DATABASE_FAULTS, outage_of
 from gridloom.database.migrate import MigrationRefused, pending
+from gridloom.database.probe import record_write_probe
 from gridloom.edge import PUBLIC, Answer, Call, Content, View, operation
 from gridloom.edge.metrics import exposition
+from gridloom.identity.permissions import OrganisationKind
+from gridloom.identity.verification import Authenticator
 from gridloom.kernel.problem import NotFound, Unauthenticated
 from gridloom.settings import Settings
 
 TAG = "Operations"
-CHECK_TIMEOUT_S = 2
+CHECK_TIMEOUT_S: Final = 1.5
+CALLER_TIMEOUT_S: Final = 0.3
+PROBE_EVERY_S: Final = 1.0
+MEBIBYTE: Final = 1024 * 1024
+LEAST_FREE_BYTES: Final = 512 * MEBIBYTE
+LEAST_FREE_RATIO: Final = 0.05
 
 
 class Liveness(View):
@@ -40,21 +52,45 @@ HealthCheck = Callable[[asyncpg.Pool], Awaitable[Check]]
 class HealthChecks:
     """What readiness asks; rooms with something running of their own add to it."""
 
-    def __init__(self) -> None:
-        self.checks: list[HealthCheck] = [check_database, check_migrations]
+    def __init__(self, *more: HealthCheck) -> None:
+        self.checks: list[HealthCheck] = [check_database, WriteProbe().check_writes, check_migrations, *more]
+        self._asked: dict[str, asyncio.Task[Check]] = {}
 
     async def ask(self, pool: asyncpg.Pool) -> Readiness:
-        checks = [await self._ask_one(check, pool) for check in self.checks]
+        """All at once, and never for longer than the time-out: what hangs is left to itself and not asked again.
+
+        Whoever asks meanwhile shares the answer, so however often readiness is asked, each check runs once at a time.
+        """
+        tasks = [self._begin(check, pool) for check in self.checks]
+        await asyncio.wait(tasks, timeout=CHECK_TIMEOUT_S)
+        checks = [_outcome_of(check, task) for check, task in zip(self.checks, tasks, strict=True)]
         status = max((check.status for check in checks), key=("OK", "DEGRADED", "DOWN").index)
         return Readiness(status=status, checks=checks)
 
-    async def _ask_one(self, check: HealthCheck, pool: asyncpg.Pool) -> Check:
-        name = check.__name__.removeprefix("check_").replace("_", " ")
-        try:
-            async with asyncio.timeout(CHECK_TIMEOUT_S):
-                return await check(pool)
-        except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-            return Check(name=name, status="DOWN", detail="no answer")
+    def _begin(self, check: HealthCheck, pool: asyncpg.Pool) -> asyncio.Task[Check]:
+        name = _name_of(check)
+        running = self._asked.get(name)
+        if running is None or running.done():
+            running = self._asked[name] = asyncio.create_task(_ask_one(check, pool), name=f"health: {name}")
+        return running
+
+
+def _name_of(check: HealthCheck) -> str:
+    return check.__name__.removeprefix("check_").replace("_", " ")
+
+
+async def _ask_one(check: HealthCheck, pool: asyncpg.Pool) -> Check:
+    try:
+        return await check(pool)
+    except DATABASE_FAULTS as fault:
+        outage = outage_of(fault)
+        return Check(name=_name_of(check), status="DOWN", detail=outage.value if outage else "no answer")
+
+
+def _outcome_of(check: HealthCheck, task: asyncio.Task[Check]) -> Check:
+    if not task.done():
+        return Check(name=_name_of(check), status="DOWN", detail="no answer")
+    return task.result()
 
 
 async def check_database(pool: asyncpg.Pool) -> Check:
@@ -62,30 +98,82 @@ async def check_database(pool: asyncpg.Pool) -> Check:
     return Check(name="database", status="OK", detail=f"PostgreSQL {version}")
 
 
+class WriteProbe:
+    """Whether a row can be written, tried at most once a second however often it is asked."""
+
+    def __init__(self) -> None:
+        self._written_at = -PROBE_EVERY_S
+
+    async def check_writes(self, pool: asyncpg.Pool) -> Check:
+        if time.monotonic() - self._written_at >= PROBE_EVERY_S:
+            await record_write_probe(pool)
+            self._written_at = time.monotonic()
+        return Check(name="writes", status="OK", detail="a row was written")
+
+
+class RoomOnDisk:
+    """How full the disk is on which the embedded database and the figures live."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    async def check_disk(self, pool: asyncpg.Pool) -> Check:
+        usage = await asyncio.to_thread(shutil.disk_usage, self._home)
+        is_scarce = usage.free < LEAST_FREE_BYTES or usage.free < LEAST_FREE_RATIO * usage.total
+        detail = f"{100 * usage.free / usage.total:.0f} % free"
+        if is_scarce:
+            detail = f"nearly full: {usage.free // MEBIBYTE} MiB free"
+        return Check(name="disk", status="DEGRADED" if is_scarce else "OK", detail=detail)
+
+
 async def check_migrations(pool: asyncpg.Pool) -> Check:
     try:
         missing = await pending(pool)
-    except (
-        MigrationRefused
-    ) as refused:  # a newer release has migrated already: this replica works on until it is replaced
+    except MigrationRefused as refused:
+        # A newer release has migrated already: this replica works on until it is replaced.
         return Check(name="migrations", status="DEGRADED", detail=str(refused))
     if missing:
         return Check(name="migrations", status="DOWN", detail=f"not applied: {', '.join(missing)}")
     return Check(name="migrations", status="OK", detail="all applied")
 
 
-@operation("GET", "/health/live", summary="Whether the process answers", tag=TAG, access=PUBLIC, rate_limit="public")
+@operation("GET", "/health/live", summary="Whether the process answers", tag=TAG, access=PUBLIC, rate_limit=None)
 async def read_liveness(call: Call) -> Liveness:
+    """Asks nobody: it answers whatever has happened to the database."""
     return Liveness(status="OK")
 
 
 @operation(
-    "GET", "/health/ready", summary="Whether the service can do its work", tag=TAG, access=PUBLIC, rate_limit="public"
+    "GET", "/health/ready", summary="Whether the service can do its work", tag=TAG, access=PUBLIC, rate_limit=None
 )
 async def read_readiness(call: Call) -> Answer[Readiness]:
-    """Asks the database, the migrations and the job runner; 503 while one of them is down."""
+    """Asks the database, a write to it, the migrations and the job runner; 503 while one of them is down.
+
+    It answers within two seconds, whatever hangs. Which release of PostgreSQL runs is told to the operator only.
+    """
     readiness = await call.resources[HealthChecks].ask(call.pool)
+    if not await _is_operator(call):
+        readiness = Readiness(status=readiness.status, checks=[_without_version(check) for check in readiness.checks])
     return Answer(readiness, status=503 if readiness.status == "DOWN" else 200)
+
+
+async def _is_operator(call: Call) -> bool:
+    """Whether the request carries a token of the operator; a token that is none makes no difference here."""
+    scheme, _, token = (call.header("authorization") or "").partition(" ")
+    if scheme.lower() != "bearer":
+        return False
+    try:
+        async with asyncio.timeout(CALLER_TIMEOUT_S):
+            caller = await call.resources[Authenticator].authenticate(token.strip())
+    except (Unauthenticated, *DATABASE_FAULTS):
+        return False
+    return caller.organisation_kind == OrganisationKind.OPERATOR
+
+
+def _without_version(check: Check) -> Check:
+    if check.name != "database" or check.status != "OK":
+        return check
+    return Check(name=check.name, status=check.status, detail="answers")
 
 
 @operation(

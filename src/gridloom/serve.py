@@ -73,7 +73,7 @@ def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
         if settings.database_url is None:
             postgres = EmbeddedPostgres(settings.home)
             stack.callback(postgres.stop)
-            settings = replace(settings, database_url=postgres.start())
+            settings = replace(settings, database_url=postgres.start(), is_embedded=True)
         migrations, bootstrap = asyncio.run(prepare(settings))
         settings = replace(settings, workers=min(settings.workers, _cores()))
 

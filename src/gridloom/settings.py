@@ -51,6 +51,8 @@ class Settings:
     log_format: Literal["console", "json"] = "console"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     shutdown_grace_s: int = 15
+    is_embedded: bool = False
+    """Whether the database is our own: `serve` says so, no variable does."""
 
 
 def read_settings(environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:

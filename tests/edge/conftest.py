@@ -34,6 +34,7 @@ from gridloom.edge import (
     Page,
     Paging,
     RequestBody,
+    Stream,
     View,
     operation,
     operations_of,
@@ -138,6 +139,16 @@ async def tick(call: Call) -> EventStream:
             yield f"id: {number}\ndata: {{}}\n\n".encode()
 
     return EventStream(frames())
+
+
+@operation("GET", "/broken-streams/{pieces}", summary="Break off", tag="Toys", access=PUBLIC, produces=(CSV,))
+async def break_off(call: Call, pieces: int) -> Stream:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(pieces):
+            yield b"x" * 10
+        raise RuntimeError("secret words of the stream")
+
+    return Stream(chunks(), CSV)
 
 
 class Attempts:

@@ -136,3 +136,27 @@ class TestGrant:
         assert (await owner.admin.put(asset.path(f"/grants/{uuid4()}"), json=body)).status_code == 404
         assert (await owner.admin.put(asset.path("/grants/me"), json=body)).status_code == 400
         assert (await owner.admin.put(f"/physical-assets/{uuid4()}/grants/{other.id}", json=body)).status_code == 404
+
+
+class TestASafeRetry:
+    async def test_is_refused_once_the_grant_is_taken_back(self, new_organisation):
+        owner, guest = await new_organisation(), await new_organisation()
+        asset = await register_asset(owner)
+        grant = asset.path(f"/grants/{guest.id}")
+        permissions = ["Read:physical-assets", "Create:logbook"]
+        assert (await owner.admin.put(grant, json={"permissions": permissions})).status_code in (200, 201)
+        entry = {
+            "title": "Seen",
+            "description": "From the road",
+            "type": "INCIDENT",
+            "impact": "NEUTRAL",
+            "start": "2026-05-01T10:00:00Z",
+        }
+        headers = {"Idempotency-Key": uuid4().hex}
+        first = await guest.engineer.post(asset.path("/logbook"), json=entry, headers=headers)
+        assert first.status_code == 201, first.text
+        again = await guest.engineer.post(asset.path("/logbook"), json=entry, headers=headers)
+        assert again.headers["idempotency-replayed"] == "true"
+        assert (await owner.admin.delete(grant)).status_code == 204
+        refused = await guest.engineer.post(asset.path("/logbook"), json=entry, headers=headers)
+        assert refused.status_code == 403

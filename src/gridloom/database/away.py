@@ -10,7 +10,13 @@ from typing import Final
 
 import asyncpg
 
-DATABASE_FAULTS: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
+DATABASE_FAULTS: Final = (
+    OSError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    TimeoutError,
+)
 """What speaking to a database may raise: what runs for ever catches these, and goes on."""
 
 
@@ -73,6 +79,9 @@ def outage_of(fault: BaseException) -> Outage | None:
         return Outage.AWAY
     if isinstance(fault, asyncpg.InterfaceError):
         return Outage.AWAY if any(word in str(fault) for word in _LOST) else None
+    if isinstance(fault, asyncpg.InternalClientError):
+        # Between the last words of a backend and the end of its connection the driver knows no state for a question.
+        return Outage.AWAY if "cannot switch to state" in str(fault) else None
     if isinstance(fault, OSError):
         if fault.errno in _ERRNOS_NO_ROOM:
             return Outage.NO_ROOM

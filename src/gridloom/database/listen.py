@@ -10,6 +10,8 @@ from contextlib import suppress
 import asyncpg
 import structlog
 
+from gridloom.database.away import DATABASE_FAULTS
+
 log = structlog.get_logger()
 
 Heard = Callable[[str | None], None]
@@ -91,7 +93,7 @@ class Listener:
     async def _close(self) -> None:
         self.connected.clear()
         if self._connection is not None:
-            with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+            with suppress(*DATABASE_FAULTS):
                 await self._connection.close(timeout=2)
             self._connection = None
 

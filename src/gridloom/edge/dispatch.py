@@ -87,6 +87,10 @@ async def _unaudited(db: Database, call: Call, status: int) -> None:
     return None
 
 
+async def _unguarded(call: Call) -> None:
+    return None
+
+
 class Edge:
     """Answers every request. Holds no state but what can be lost."""
 
@@ -107,6 +111,7 @@ class Edge:
         self._lifespan = lifespan
         self._limiter = limiter
         self.audit: AuditHook = _unaudited
+        self.check_replay: Callable[[Call], Awaitable[None]] = _unguarded
         self._trusts_proxy = trusts_proxy
         self.bodies = BodyBudget()
 
@@ -160,7 +165,7 @@ class Edge:
                 )
                 outcome = await self._carry_out(call, values, scope, receive, answer_headers)
                 await reply.begin_stream(outcome)
-        except Exception as fault:
+        except Exception as fault:  # noqa: BLE001  # whatever it is, the caller gets a problem and the log a line
             problem = problem_of(fault)
             if problem.status >= 500:
                 failure = fault
@@ -228,10 +233,12 @@ class Edge:
     async def _admit(self, call: Call, source: TokenSource | None, answer_headers: dict[str, str]) -> None:
         """Who asks, whether it may, and whether it asks too often."""
         access = call.operation.access
+        limit = call.operation.rate_limit
         if access == PUBLIC:
-            address = network_of(call.address)
-            await self._limiter.take(call.pool, call.operation.rate_limit, address, answer_headers)
+            if limit is not None:
+                await self._limiter.take(call.pool, limit, network_of(call.address), answer_headers)
             return
+        assert limit is not None, "only what is public may be without a limit"
         if source is None:
             token = _bearer(call)
             caller = self.authenticator.known(token) or await self.authenticator.authenticate(token)
@@ -239,7 +246,7 @@ class Edge:
         else:
             caller = await self._verify_anew(source)
             call.signed_in_as(caller, partial(self._verify_anew, source))
-        await self._limiter.take(call.pool, call.operation.rate_limit, caller.key, answer_headers)
+        await self._limiter.take(call.pool, limit, caller.key, answer_headers)
         if access not in (SIGNED_IN, *caller.permissions):
             raise Forbidden(f"This needs the permission {access}, which {caller.role} does not hold.")
 
@@ -276,6 +283,8 @@ class Edge:
                     await call.commit()
                 return outcome
             except Replay as known:
+                await call.release()
+                await self.check_replay(call)  # what was allowed then may be forbidden now
                 stored = known.answer
                 return reply.Reply(stored.status, {**stored.headers, "Idempotency-Replayed": "true"}, stored.body)
             except _RETRIED:

@@ -52,7 +52,7 @@ class Operation:
     produces: tuple[str, ...]
     consumes: tuple[str, ...]
     body_limit_bytes: int
-    rate_limit: str
+    rate_limit: str | None
     audited: bool
     defers_transaction: bool
     secret_answer: bool
@@ -91,7 +91,7 @@ def operation(
     produces: tuple[str, ...] = (JSON,),
     consumes: tuple[str, ...] = (JSON,),
     body_limit_bytes: int = BODY_LIMIT,
-    rate_limit: str = "standard",
+    rate_limit: str | None = "standard",
     audited: bool = True,
     defers_transaction: bool = False,
     secret_answer: bool = False,
@@ -110,6 +110,7 @@ def operation(
     Its return type says what it answers.
 
     access: a permission word, or PUBLIC, or SIGNED_IN.
+    rate_limit: the class of the limit; None for what must be answered without asking anybody.
     defers_transaction: the handler starts its transaction itself, with `await call.begin()`, once slow work is done.
     answers: the JSON that a streamed answer holds, where the return type cannot say it.
     body_schema: the JSON Schema of a raw body, for the media types in body_schema_for.

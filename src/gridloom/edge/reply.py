@@ -39,7 +39,7 @@ def events(status: int, headers: dict[str, str], frames: AsyncIterator[bytes], s
 
 
 async def begin_stream(outcome: Reply) -> None:
-    """Have the first piece of a stream before its status goes out: what fails at once is a problem, not a broken 200."""
+    """Have the first piece of a stream before its status goes out: what fails at once is a problem, no broken 200."""
     if outcome.stream is None:
         return
     stream = outcome.stream
@@ -103,6 +103,9 @@ async def send_reply(
 ) -> None:
     headers, body = outcome.headers, outcome.body
     media_type = headers.get("Content-Type", "")
+    headers["X-Content-Type-Options"] = "nosniff"
+    if media_type.endswith("json"):  # answers are the caller's own; those that may be kept say so themselves
+        headers.setdefault("Cache-Control", "no-store")
     is_compressible = not media_type.startswith(_ALREADY_SMALL) and "Content-Encoding" not in headers
     encoding = None
     if is_compressible and (outcome.stream is not None or len(body) >= COMPRESS_FROM_BYTES):

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import asyncpg
 import structlog
 from prometheus_client import Gauge
 
+from gridloom.database.away import DATABASE_FAULTS
 from gridloom.events import store
 from gridloom.events.model import SequencedEvent
 
@@ -119,7 +119,7 @@ class EventHub:
         """After a pause in listening, or a notice too short to name everyone."""
         try:
             heads = await store.heads_of(self._pool, list(self._channels))
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+        except DATABASE_FAULTS as error:
             log.warning("events.heads_unknown", error=repr(error))
             asyncio.get_running_loop().call_later(1.0, self._on_events, None)
             return

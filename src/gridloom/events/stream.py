@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-import asyncpg
-
+from gridloom.database.away import DATABASE_FAULTS
 from gridloom.edge import Call
+from gridloom.edge.incidents import report_broken_stream
 from gridloom.events.framing import HEARTBEAT, opening, place
 from gridloom.events.hub import EventHub
 from gridloom.events.rules import Filter, is_told
@@ -35,8 +35,12 @@ async def stream_events(
             try:
                 caller = await call.still_signed_in()
                 events = await channel.read(position) if channel.head > position else []
-            except (Unauthenticated, OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
-                return  # whoever comes back is told why, or goes on where this stream ended
+            except Unauthenticated:
+                return  # whoever comes back is told why
+            except DATABASE_FAULTS as fault:
+                # Whoever comes back goes on where this stream ended, or is told that the database is away.
+                report_broken_stream(call.operation.operation_id, fault, request_id=call.request_id)
+                return
             if caller.organisation_id != organisation_id:
                 return
             if events:

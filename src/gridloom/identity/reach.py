@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from gridloom.database.pool import Database
+from gridloom.edge import Call
 from gridloom.edge.caller import Caller
 from gridloom.identity.store.grants import AssetRights, read_rights
 from gridloom.identity.store.organisations import organisation_exists
@@ -50,6 +51,18 @@ async def organisation_reach(db: Database, caller: Caller, organisation_id: UUID
     if not caller.is_operator:
         raise Forbidden(f"The organisation {organisation_id} is not yours.")
     return OrganisationID(organisation_id)
+
+
+async def check_replay(call: Call) -> None:
+    """Refuse to repeat an answer about an asset or organisation that the caller no longer reaches."""
+    caller, named = call.known_caller, call.path_values
+    if caller is None:
+        return
+    if "physical_asset_id" in named:
+        permission = call.operation.access if ":" in call.operation.access else "Read:physical-assets"
+        await asset_reach(call.pool, caller, named["physical_asset_id"], permission)
+    elif "organisation_id" in named:
+        await organisation_reach(call.pool, caller, named["organisation_id"])
 
 
 def _is_open_to(caller: Caller, rights: AssetRights, permission: str) -> bool:

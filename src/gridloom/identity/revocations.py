@@ -8,9 +8,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-import asyncpg
 import structlog
 
+from gridloom.database.away import DATABASE_FAULTS
 from gridloom.identity.store.announcements import CHANNEL
 
 HEARTBEAT_S: Final = 0.4
@@ -69,7 +69,7 @@ class RevocationListener:
                     self._trusted_until = 0.0
                     self._gap()
                     connection.terminate()
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as fault:
+            except DATABASE_FAULTS as fault:
                 log.warning("revocations.lost", fault=repr(fault))
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LAST_PAUSE_S)

@@ -6,9 +6,9 @@ import asyncio
 import random
 from typing import Final
 
-import asyncpg
 import structlog
 
+from gridloom.database.away import DATABASE_FAULTS
 from gridloom.database.pool import Pool
 from gridloom.identity.store.login_throttle import forget_empty_buckets, forget_past_networks
 from gridloom.identity.store.sessions import forget_past_sessions
@@ -33,5 +33,5 @@ async def tidy_for_ever(pool: Pool) -> None:
         await asyncio.sleep(EVERY_S * random.uniform(0.5, 1.5))  # noqa: S311 — no secret depends on it
         try:
             await tidy(pool)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as fault:
+        except DATABASE_FAULTS as fault:
             log.warning("identity.tidy_failed", fault=str(fault))

@@ -27,7 +27,7 @@ HEADERS: dict[str, Any] = {
 def describe_responses(operation: Operation, schemas: Schemas, refusals: dict[str, Any]) -> dict[str, Any]:
     """The answers by status; a refusal for one reason alone is described once, in `refusals`."""
     body = answered(operation)
-    headers = ["X-Request-Id", "RateLimit-Policy", "RateLimit"]
+    headers = ["X-Request-Id", *(("RateLimit-Policy", "RateLimit") if operation.rate_limit is not None else ())]
     if get_origin(operation.answer) is Answer:
         headers.append("ETag")
     if any(get_origin(answer) is Page for answer in (operation.answer, *get_args(operation.answer))):

@@ -1,0 +1,88 @@
+"""What it means for the database to be away, busy or unable to write."""
+
+import asyncio
+import errno
+import socket
+
+import asyncpg
+import pytest
+
+from gridloom.database.after_commit import after_commit, rolled_back, transaction
+from gridloom.database.away import Outage, outage_of
+from gridloom.database.pool import create_pool
+from gridloom.edge.faults import problem_of
+
+
+class TestOutage:
+    @pytest.mark.parametrize(
+        ("fault", "outage"),
+        [
+            (asyncpg.AdminShutdownError("terminating connection"), Outage.AWAY),
+            (asyncpg.CrashShutdownError("terminating connection"), Outage.AWAY),
+            (asyncpg.CannotConnectNowError("the database system is starting up"), Outage.AWAY),
+            (asyncpg.ConnectionDoesNotExistError("closed in the middle of operation"), Outage.AWAY),
+            (asyncpg.InterfaceError("cannot perform operation: connection is closed"), Outage.AWAY),
+            (asyncpg.InterfaceError("connection has been released back to the pool"), Outage.AWAY),
+            (asyncpg.InterfaceError("pool is closing"), Outage.AWAY),
+            (
+                asyncpg.InternalClientError("cannot switch to state 15; another operation (2) is in progress"),
+                Outage.AWAY,
+            ),
+            (asyncpg.PostgresIOError("could not read block"), Outage.AWAY),
+            (asyncpg.InvalidPasswordError("password authentication failed"), Outage.AWAY),
+            (ConnectionResetError(), Outage.AWAY),
+            (FileNotFoundError(errno.ENOENT, "no such socket"), Outage.AWAY),
+            (socket.gaierror("name unknown"), Outage.AWAY),
+            (OSError(errno.EHOSTUNREACH, "no route"), Outage.AWAY),
+            (asyncpg.DiskFullError("could not extend file"), Outage.NO_ROOM),
+            (OSError(errno.ENOSPC, "no space left on device"), Outage.NO_ROOM),
+            (OSError(errno.EMFILE, "too many open files"), Outage.NO_ROOM),
+            (asyncpg.ReadOnlySQLTransactionError("cannot execute INSERT in a read-only transaction"), Outage.READ_ONLY),
+            (asyncpg.QueryCanceledError("statement timeout"), Outage.BUSY),
+            (asyncpg.TooManyConnectionsError("sorry, too many clients"), Outage.BUSY),
+            (TimeoutError(), Outage.BUSY),
+        ],
+    )
+    def test_is_known_by_what_the_driver_raises(self, fault, outage):
+        assert outage_of(fault) is outage
+        problem = problem_of(fault)
+        assert problem.status == 503
+        assert int(problem.headers["Retry-After"]) >= 1
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            ValueError("ours"),
+            asyncpg.UniqueViolationError("twice"),
+            asyncpg.UndefinedTableError("no such table"),
+            asyncpg.InterfaceError("the server expects 2 arguments for this query, 1 was passed"),
+            OSError(errno.EISDIR, "is a directory"),
+        ],
+    )
+    def test_is_none_of_our_own_faults(self, fault):
+        assert outage_of(fault) is None
+        assert problem_of(fault).status == 500
+
+
+class TestADeadConnection:
+    async def work_on_a_connection_that_dies(self, pool, callback):
+        async with transaction(pool) as connection:
+            after_commit(connection, callback)
+            pid = await connection.fetchval("select pg_backend_pid()")
+            async with pool.acquire() as other:
+                await other.execute("select pg_terminate_backend($1)", pid)
+            await asyncio.sleep(0.1)
+            await connection.execute("select 1")
+
+    async def test_is_forgotten_with_what_waited_for_its_commit(self, database_url):
+        called = []
+        async with await create_pool(database_url, size=2, min_size=2) as pool:
+            with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
+                await self.work_on_a_connection_that_dies(pool, lambda: called.append(1))
+            assert called == []
+            assert await pool.fetchval("select 1") == 1
+
+    async def test_can_be_told_that_it_was_rolled_back(self, database_url):
+        async with await create_pool(database_url, size=1) as pool, pool.acquire() as connection:
+            connection.terminate()
+            rolled_back(connection)

@@ -1,0 +1,94 @@
+"""Whether the service lives, and whether it is ready."""
+
+import asyncio
+import time
+
+from tests.people import client_of
+
+from gridloom.health import Check, HealthChecks, RoomOnDisk
+
+
+class TestLiveness:
+    async def test_asks_neither_the_database_nor_the_limiter(self, app, anonymous, monkeypatch):
+        class Nothing:
+            def __getattr__(self, name):
+                raise AssertionError("liveness asked the database")
+
+        monkeypatch.setattr(app, "pool", Nothing())
+        monkeypatch.setattr(app, "_limiter", Nothing())
+        answer = await anonymous.get("/health/live")
+        assert answer.status_code == 200
+        assert "ratelimit" not in answer.headers
+
+
+class TestReadiness:
+    async def test_probes_a_write(self, app, anonymous):
+        await app.pool.execute("delete from write_probe")
+        app.resources[HealthChecks].checks[1].__self__._written_at = -10.0
+        checks = {check["name"]: check for check in (await anonymous.get("/health/ready")).json()["checks"]}
+        assert checks["writes"]["status"] == "OK"
+        assert await app.pool.fetchval("select count(*) from write_probe") == 1
+
+    async def test_is_down_when_nothing_can_be_written(self, app, anonymous, monkeypatch):
+        app.resources[HealthChecks].checks[1].__self__._written_at = -10.0
+        await app.pool.execute("alter table write_probe add constraint full_disk check (probed_at < 'epoch') not valid")
+        try:
+            answer = await anonymous.get("/health/ready")
+        finally:
+            await app.pool.execute("alter table write_probe drop constraint full_disk")
+        assert answer.status_code == 503
+        assert answer.json()["status"] == "DOWN"
+
+    async def test_answers_within_two_seconds_whatever_hangs(self, app):
+        async def check_what_hangs(pool):
+            await asyncio.sleep(30)
+            raise AssertionError
+
+        async def check_what_refuses_to_be_cancelled(pool):
+            while True:
+                try:
+                    await asyncio.sleep(30)
+                except asyncio.CancelledError:
+                    continue
+
+        checks = HealthChecks(check_what_hangs)
+        began = time.monotonic()
+        first, second = await asyncio.gather(checks.ask(app.pool), checks.ask(app.pool))
+        assert time.monotonic() - began < 2.0
+        assert first.status == second.status == "DOWN"
+        assert [check.detail for check in first.checks if check.name == "what hangs"] == ["no answer"]
+        checks._asked["what hangs"].cancel()
+
+    async def test_shares_one_round_among_all_who_ask(self, app):
+        rounds = []
+
+        async def check_rounds(pool):
+            rounds.append(1)
+            await asyncio.sleep(0.05)
+            return Check(name="rounds", status="OK", detail="")
+
+        checks = HealthChecks(check_rounds)
+        await asyncio.gather(*(checks.ask(app.pool) for _ in range(20)))
+        assert len(rounds) == 1
+
+    async def test_tells_the_release_of_the_database_to_the_operator_only(
+        self, app, anonymous, operator, new_organisation
+    ):
+        stranger = (await new_organisation()).admin
+        for client in (anonymous, stranger):
+            answer = await client.get("/health/ready")
+            assert answer.status_code == 200
+            assert "PostgreSQL" not in answer.text
+        assert "PostgreSQL" in (await operator.get("/health/ready")).text
+        async with client_of(app, "no-token-at-all") as confused:
+            assert (await confused.get("/health/ready")).status_code == 200
+
+    async def test_says_when_the_disk_is_nearly_full(self, app, tmp_path, monkeypatch):
+        import shutil
+
+        assert (await RoomOnDisk(tmp_path).check_disk(app.pool)).name == "disk"
+        usage = type(shutil.disk_usage(tmp_path))
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**12, 10**12 - 10**8, 10**8))
+        check = await RoomOnDisk(tmp_path).check_disk(app.pool)
+        assert check.status == "DEGRADED"
+        assert "nearly full" in check.detail
