@@ -67,6 +67,7 @@ from gridloom.virtual_assets.gate_closure import conflicts as _conflicts  # noqa
 from gridloom.virtual_assets.gate_closure import revalidation as _revalidation  # noqa: F401 — declares jobs
 from gridloom.virtual_assets.history import routes as virtual_asset_history
 from gridloom.virtual_assets.portfolios import routes as portfolios
+from gridloom.virtual_assets.schedule import routes as virtual_asset_schedule
 from gridloom.webhooks import routes as webhooks
 
 ROOMS: tuple[ModuleType, ...] = (
@@ -87,6 +88,7 @@ ROOMS: tuple[ModuleType, ...] = (
     monitoring_routes,
     virtual_assets,
     virtual_asset_blocks,
+    virtual_asset_schedule,
     virtual_asset_energy,
     virtual_asset_history,
     portfolios,

@@ -15,6 +15,7 @@ TAG = "Virtual assets"
 ASSETS = "/organisations/{organisationID}/virtual-assets"
 ASSET = ASSETS + "/{virtualAssetID}"
 TABLES = (JSON, CSV, ARROW, PARQUET)
+ANSWERED_PERIODS = 672  # a week: what a PUT shows of a long schedule it has accepted
 
 
 def author_of(call: Call) -> Author:

@@ -100,6 +100,34 @@ class VirtualAssets(Surface[M]):
     ) -> ScheduledBlock:
         """Replaces the given periods, all or none; `start` and `end` say which window to answer."""
 
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/schedule")
+    def asset_schedule(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Block:
+        """The power of all wholesale blocks together; its `id` is the asset's."""
+
+    @operation(
+        "PUT",
+        "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/schedule",
+        query=("start", "end"),
+    )
+    def set_asset_schedule(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        schedule: Sequence[Mapping[str, Any]],
+        start: datetime | None = None,
+        end: datetime | None = None,
+        if_match: str | None = None,
+    ) -> ScheduledBlock:
+        """Replaces the given periods on all wholesale blocks, in proportion of their power, all or none."""
+
     @operation("DELETE", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}")
     def delete_block(
         self, organisation_id: ID, virtual_asset_id: ID, block_id: ID, *, if_match: str | None = None

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 from uuid import UUID
-
-import numpy as np
 
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Page, Stream, operation
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import NotFound
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.asset_lookup import ASSETS, TABLES, TAG, author_of, etag_of, known_asset, lock_known_asset
+from gridloom.virtual_assets.asset_lookup import (
+    ANSWERED_PERIODS,
+    ASSETS,
+    TABLES,
+    TAG,
+    author_of,
+    etag_of,
+    known_asset,
+    lock_known_asset,
+)
 from gridloom.virtual_assets.asset_queue import queue_for
 from gridloom.virtual_assets.backing.availability import Availability, load_available
 from gridloom.virtual_assets.blocks import store as block_store
@@ -23,9 +29,10 @@ from gridloom.virtual_assets.blocks.slicing import NothingToJoin, NoWholesalePow
 from gridloom.virtual_assets.blocks.views import (
     CAPACITY_COLUMNS,
     block_view,
+    block_view_without_series,
     capacity_kw,
     scheduled_block_view,
-    streamed_block,
+    streamed_schedule,
 )
 from gridloom.virtual_assets.blocks.wire import (
     BlockQuery,
@@ -40,13 +47,12 @@ from gridloom.virtual_assets.grid import Floats, days_of, period_number
 from gridloom.virtual_assets.history.store import read_lane_as_of, version_at
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.rules import check_window
+from gridloom.virtual_assets.schedule.points import points_of
 from gridloom.virtual_assets.schedule.rules import (
     BlockWithoutSchedule,
     EnergyOutOfBounds,
     GateClosed,
-    Points,
     PowerBeyondAvailable,
-    read_points,
 )
 from gridloom.virtual_assets.schedule.scheduling import put_schedule
 from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
@@ -55,7 +61,6 @@ from gridloom.virtual_assets.windows import asked_periods
 
 BLOCKS = ASSETS + "/{virtualAssetID}/blocks"
 BLOCK = BLOCKS + "/{blockID}"
-ANSWERED_PERIODS = 672  # a week: what a PUT shows of a long schedule it has accepted
 
 
 @operation("GET", BLOCKS, summary="List blocks", tag=TAG, access="Read:virtual-assets")
@@ -147,7 +152,7 @@ async def read_block(
     if call.accepts != JSON:
         shown = table(call.accepts, first, columns, f"block-{block.id}")
     elif end - first > STREAMED_FROM_PERIODS:
-        shown = streamed_block(block, first, columns)
+        shown = streamed_schedule(block_view_without_series(block), first, columns)
     else:
         shown = block_view(block, first, power_kw, available)
     return Answer(shown, etag=etag_of(asset))
@@ -177,7 +182,7 @@ async def schedule_block(
         if block is None:
             raise NotFound(f"The virtual asset has no block {block_id}.")
         call.check_if_match(etag_of(asset))
-        points = await asyncio.to_thread(_points, body, block) if len(body.schedule) > 2000 else _points(body, block)
+        points = await points_of(body, (block.first, block.end))
         accepted = await put_schedule(call.db, asset, block, points, author_of(call), now)
     call.audit_details.update(version=accepted.version, periods=len(points.periods))
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
@@ -188,12 +193,6 @@ async def schedule_block(
         power_kw, available = await _course_of(call.db, asset, block, first, end)
     view = scheduled_block_view(block, first, power_kw, available, accepted.imbalance)
     return Answer(view, etag=f"{asset.key}-{accepted.version}")
-
-
-def _points(body: NewSchedule, block: Block) -> Points:
-    schedule = body.schedule
-    power_kw = np.fromiter((point.power for point in schedule), np.float64, len(schedule))
-    return read_points([point.time for point in schedule], power_kw, block)
 
 
 @operation(

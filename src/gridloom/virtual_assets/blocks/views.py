@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from gridloom.edge import JSON, Stream
+from gridloom.edge import JSON, Stream, View
 from gridloom.edge.tabular import points_json
 from gridloom.edge.wire import to_json
 from gridloom.virtual_assets.backing.availability import Availability
@@ -84,11 +84,11 @@ def capacity_kw(block: Block, first: int, end: int, available: Availability) -> 
     )
 
 
-def streamed_block(block: Block, first: int, columns: Mapping[str, Floats]) -> Stream:
-    """A block with its schedule and capacity over a long window."""
+def streamed_schedule(head: View, first: int, columns: Mapping[str, Floats]) -> Stream:
+    """A block or an asset with its schedule and capacity over a long window; `head` is all but these."""
 
     async def chunks() -> AsyncIterator[bytes]:
-        yield to_json(block_view_without_series(block))[:-1] + b',"schedule":'
+        yield to_json(head)[:-1] + b',"schedule":'
         async for chunk in list_json(first, {"power": columns["power"]}):
             yield chunk
         yield b',"powerCapacity":'

@@ -77,13 +77,18 @@ class Points:
         return int(self.periods[-1])
 
 
-def read_points(times: Sequence[datetime], power_kw: Floats, block: Block) -> Points:
-    """The schedule in the order of time; or a refusal pointing at what is empty, doubled, off the grid or outside."""
+def read_points(times: Sequence[datetime], power_kw: Floats, span: tuple[int, int], whose: str = "block") -> Points:
+    """The schedule in the order of time; or a refusal pointing at what is empty, doubled, off the grid or outside.
+
+    `span`: the periods of the block, or of the asset, from the first up to but not the second.
+    """
     if not times:
         raise BadRequest("The schedule is empty.", [FieldError("/schedule", "Expected at least one {time, power}.")])
     numbers, on_grid = period_numbers(times)
     _refuse(~on_grid, "Expected a time on a 15-minute boundary.")
-    _refuse((numbers < block.first) | (numbers >= block.end), "Expected a time within the block.", block)
+    outside = (numbers < span[0]) | (numbers >= span[1])
+    where = f" The {whose} runs from {wire_time(span[0])} to {wire_time(span[1])}."
+    _refuse(outside, f"Expected a time within the {whose}.", where)
     _refuse(~np.isfinite(power_kw), "Expected a finite power.", member="power")
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
@@ -93,11 +98,10 @@ def read_points(times: Sequence[datetime], power_kw: Floats, block: Block) -> Po
     return Points(ordered, power_kw[order] + 0.0, order)  # an optimiser's -0.0 is a plain 0
 
 
-def _refuse(wrong: Sequence[bool] | np.ndarray, detail: str, block: Block | None = None, member: str = "time") -> None:
+def _refuse(wrong: Sequence[bool] | np.ndarray, detail: str, where: str = "", member: str = "time") -> None:
     positions = np.flatnonzero(wrong)
     if not len(positions):
         return
-    where = f" The block runs from {wire_time(block.first)} to {wire_time(block.end)}." if block else ""
     raise BadRequest(
         f"{len(positions)} of {len(wrong)} points are at fault: {detail}{where}",
         [FieldError(f"/schedule/{position}/{member}", detail) for position in positions[:_MOST_ERRORS].tolist()],
@@ -128,7 +132,7 @@ def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:
         )
 
 
-def check_power(points: Points, charge_kw: Floats, discharge_kw: Floats) -> None:
+def check_power(points: Points, charge_kw: Floats, discharge_kw: Floats, who: str = "the block") -> None:
     """`charge_kw` and `discharge_kw` are what the block has available in each of the points' periods."""
     wrong = (points.power_kw > discharge_kw + POWER_TOLERANCE_KW) | (points.power_kw < -charge_kw - POWER_TOLERANCE_KW)
     positions = np.flatnonzero(wrong)
@@ -136,7 +140,7 @@ def check_power(points: Points, charge_kw: Floats, discharge_kw: Floats) -> None
         return
     first = positions[0]
     raise PowerBeyondAvailable(
-        f"In the period {wire_time(int(points.periods[first]))} the block can charge with {charge_kw[first]:g} kW and "
+        f"In the period {wire_time(int(points.periods[first]))} {who} can charge with {charge_kw[first]:g} kW and "
         f"discharge with {discharge_kw[first]:g} kW; {points.power_kw[first]:g} kW was asked for.",
         [FieldError(f"/schedule/{points.places[first]}/power", "Expected a power that is available.")],
         firstPeriod=wire_time(int(points.periods[first])),

@@ -6,7 +6,7 @@ summaries of all days; it looks into another day only where the summary cannot t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -28,6 +28,7 @@ from gridloom.virtual_assets.schedule.rules import (
     energy_out_of_bounds,
     first_open_period,
 )
+from gridloom.virtual_assets.schedule.spreading import by_lane, rated_kw, spread_over
 from gridloom.virtual_assets.schedule.store import DayRows, LaneChange
 from gridloom.virtual_assets.schedule.trajectory import (
     DaySummaries,
@@ -53,12 +54,24 @@ class Draft:
 
     def lane_kw(self, lane: int, first: int, end: int) -> Floats | None:
         """A changed lane over these periods; None where they reach into days that the change does not touch."""
-        days = days_of(first, end)
-        row = int(np.searchsorted(self.days, days.start))
-        if not np.array_equal(self.days[row : row + len(days)], np.arange(days.start, days.stop)):
+        rows = self._rows_of(days_of(first, end))
+        if rows is None:
             return None
-        offset = first - first_period(days.start)
-        return self.lanes_kw[lane][row : row + len(days)].ravel()[offset : offset + end - first]
+        offset = first - first_period(first // PERIODS_PER_DAY)
+        return self.lanes_kw[lane][rows].ravel()[offset : offset + end - first]
+
+    def total_kw(self, first: int, end: int) -> Floats | None:
+        """All lanes together over these periods; None where they reach into days that the change does not touch."""
+        rows = self._rows_of(days_of(first, end))
+        if rows is None:
+            return None
+        offset = first - first_period(first // PERIODS_PER_DAY)
+        return self.after_kw[rows].ravel()[offset : offset + end - first]
+
+    def _rows_of(self, days: range) -> slice | None:
+        row = int(np.searchsorted(self.days, days.start))
+        rows = slice(row, row + len(days))
+        return rows if np.array_equal(self.days[rows], np.arange(days.start, days.stop)) else None
 
     def end_kwh(self, asset: VirtualAsset) -> float:
         return float(self.after.day_starts_kwh(asset.initial_kwh)[-1])
@@ -83,19 +96,55 @@ async def put_schedule(
     `now` is to be read from the platform's clock after the asset was locked.
     """
     check_takes_schedule(block)
-    check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.places[0]}/time")
-    day_start = first_period(points.first // PERIODS_PER_DAY)
-    available = await load_available(db, asset, max(asset.first, day_start), asset.end)
+    available = await _check_gate_and_load(db, asset, points, now)
     places = points.periods - available.first
     check_power(points, block.charge_kw * available.charge[places], block.discharge_kw * available.discharge[places])
     change = {block.lane: LaneChange(points.periods, points.power_kw)}
-    draft = await draft_change(db, asset, change)
-    remains_outside = await check_energy(db, asset, draft, available)
-    version, accepted_at = await write_change(db, asset, draft, VersionKind.SCHEDULE, author, block, change)
+    accepted = await _accept_change(db, asset, change, block, available, author, now)
+    await tell_updated(db, asset, block.id, points.first, points.last + 1, len(points.periods), accepted.version)
+    return accepted
+
+
+async def put_asset_schedule(
+    db: Database, asset: LockedAsset, blocks: Sequence[Block], points: Points, author: Author, now: datetime
+) -> Accepted:
+    """The same for all wholesale blocks together: each takes its part of every period, in one version."""
+    available = await _check_gate_and_load(db, asset, points, now)
+    places = points.periods - available.first
+    charge_kw, discharge_kw = rated_kw(blocks, points.periods)
+    there = charge_kw * available.charge[places], discharge_kw * available.discharge[places]
+    check_power(points, *there, who="the asset's wholesale blocks")
+    parts = spread_over(blocks, points)
+    accepted = await _accept_change(db, asset, by_lane(parts), None, available, author, now)
+    for block, part in parts.items():
+        first, end = int(part.periods[0]), int(part.periods[-1]) + 1
+        await tell_updated(db, asset, block.id, first, end, len(part.periods), accepted.version)
+    return accepted
+
+
+async def _check_gate_and_load(db: Database, asset: LockedAsset, points: Points, now: datetime) -> Availability:
+    """What is available from the day of the first point on, if its gate is open."""
+    check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.places[0]}/time")
+    day_start = first_period(points.first // PERIODS_PER_DAY)
+    return await load_available(db, asset, max(asset.first, day_start), asset.end)
+
+
+async def _accept_change(
+    db: Database,
+    asset: LockedAsset,
+    changes: Mapping[int, LaneChange],
+    block: Block | None,
+    available: Availability,
+    author: Author,
+    now: datetime,
+) -> Accepted:
+    """Write the change if the stored energy stays within bounds, and have a look asked for where something is cut."""
+    draft = await draft_change(db, asset, changes)
+    remains_outside = bool(changes) and await check_energy(db, asset, draft, available)
+    version, accepted_at = await write_change(db, asset, draft, VersionKind.SCHEDULE, author, block, changes)
     await watch_cycles(db, asset, draft.after, now)
     if remains_outside:
         await look_again(db, asset, now)
-    await tell_updated(db, asset, block.id, points.first, points.last + 1, len(points.periods), version)
     return Accepted(version, accepted_at, imbalance_at_end(asset, draft.end_kwh(asset)), available, draft)
 
 

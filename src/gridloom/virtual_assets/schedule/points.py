@@ -1,0 +1,24 @@
+"""The points of a request's body, checked against the periods that they may name."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+
+from gridloom.virtual_assets.blocks.wire import NewSchedule
+from gridloom.virtual_assets.schedule.rules import Points, read_points
+
+_LONG_BODY_POINTS = 2000
+
+
+async def points_of(body: NewSchedule, span: tuple[int, int], whose: str = "block") -> Points:
+    """In a thread where there are many, so that the event loop stays free."""
+    if len(body.schedule) > _LONG_BODY_POINTS:
+        return await asyncio.to_thread(_read_body, body, span, whose)
+    return _read_body(body, span, whose)
+
+
+def _read_body(body: NewSchedule, span: tuple[int, int], whose: str) -> Points:
+    power_kw = np.fromiter((point.power for point in body.schedule), np.float64, len(body.schedule))
+    return read_points([point.time for point in body.schedule], power_kw, span, whose)

@@ -1,0 +1,109 @@
+"""HTTP for the schedule of a whole virtual asset: the power of all its wholesale blocks together."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from gridloom.database.pool import snapshot
+from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Stream, operation
+from gridloom.virtual_assets import store
+from gridloom.virtual_assets.asset_lookup import (
+    ANSWERED_PERIODS,
+    ASSET,
+    TABLES,
+    TAG,
+    author_of,
+    etag_of,
+    known_asset,
+    lock_known_asset,
+)
+from gridloom.virtual_assets.asset_queue import queue_for
+from gridloom.virtual_assets.backing.availability import load_available
+from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets.blocks.views import streamed_schedule
+from gridloom.virtual_assets.blocks.wire import NewSchedule, ShownQuery
+from gridloom.virtual_assets.grid import days_of
+from gridloom.virtual_assets.schedule.points import points_of
+from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable
+from gridloom.virtual_assets.schedule.scheduling import put_asset_schedule
+from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
+from gridloom.virtual_assets.schedule.views import (
+    schedule_columns,
+    schedule_head,
+    schedule_view,
+    scheduled_asset_view,
+)
+from gridloom.virtual_assets.schedule.wire import AssetScheduleView, ScheduledAssetView
+from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
+from gridloom.virtual_assets.windows import asked_periods
+from gridloom.virtual_assets.wire import WindowQuery
+
+SCHEDULE = ASSET + "/schedule"
+
+
+@operation(
+    "GET",
+    SCHEDULE,
+    summary="Read an asset's schedule",
+    tag=TAG,
+    access="Read:virtual-assets",
+    produces=TABLES,
+    answers=AssetScheduleView,
+)
+async def get_asset_schedule(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
+) -> Answer[AssetScheduleView | Stream]:
+    """The power of all its wholesale blocks together, and what they can do, in the window; as a table, one row for
+    each quarter-hour."""
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
+        blocks = await block_store.read_blocks(db, asset.key)
+        available = await load_available(db, asset, first, end)
+        power_kw = total_power_kw(await read_day_range(db, asset.key, days_of(first, end)), first, end)
+    columns = schedule_columns(blocks, first, power_kw, available)
+    shown: AssetScheduleView | Stream
+    if call.accepts != JSON:
+        shown = table(call.accepts, first, columns, f"schedule-{asset.id}")
+    elif end - first > STREAMED_FROM_PERIODS:
+        shown = streamed_schedule(schedule_head(asset), first, columns)
+    else:
+        shown = schedule_view(asset, first, columns)
+    return Answer(shown, etag=etag_of(asset))
+
+
+@operation(
+    "PUT",
+    SCHEDULE,
+    summary="Schedule an asset",
+    tag=TAG,
+    access="Update:schedules",
+    body_limit_bytes=BULK_BODY_LIMIT,
+    defers_transaction=True,
+    problems=(GateClosed, PowerBeyondAvailable, EnergyOutOfBounds),
+)
+async def schedule_asset(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: ShownQuery, body: NewSchedule
+) -> Answer[ScheduledAssetView]:
+    """Replace exactly the periods given, all or nothing, on all wholesale blocks together.
+
+    The power of each period is spread over the blocks that cover it, in proportion of their power in its direction. The
+    answer is that of a block's schedule: an end state away from the target is reported as `imbalance`.
+    """
+    async with queue_for(virtual_asset_id):
+        asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
+        blocks, now = await block_store.read_blocks(call.db, asset.key), await store.platform_now(call.db)
+        call.check_if_match(etag_of(asset))
+        points = await points_of(body, asset.periods, "asset")
+        accepted = await put_asset_schedule(call.db, asset, blocks, points, author_of(call), now)
+    call.audit_details.update(version=accepted.version, periods=len(points.periods))
+    first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
+    if query.start is not None or query.end is not None:
+        first, end = asset.clip(*asked_periods(query.start, query.end, now))
+    power_kw, available = accepted.draft.total_kw(first, end), accepted.available
+    if power_kw is None or first < available.first:
+        available = await load_available(call.db, asset, first, end)
+        power_kw = total_power_kw(await read_day_range(call.db, asset.key, days_of(first, end)), first, end)
+    columns = schedule_columns(blocks, first, power_kw, available)
+    view = scheduled_asset_view(asset, first, columns, accepted.imbalance)
+    return Answer(view, etag=f"{asset.key}-{accepted.version}")

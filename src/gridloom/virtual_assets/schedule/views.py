@@ -1,0 +1,59 @@
+"""What the wire shows of the schedule of a whole asset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import structs
+
+from gridloom.edge.tabular import points_json
+from gridloom.virtual_assets.backing.availability import Availability
+from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, imbalance_view
+from gridloom.virtual_assets.grid import Floats
+from gridloom.virtual_assets.model import Block, VirtualAsset
+from gridloom.virtual_assets.schedule.imbalance import Imbalance
+from gridloom.virtual_assets.schedule.spreading import rated_kw
+from gridloom.virtual_assets.schedule.wire import AssetScheduleHead, AssetScheduleView, ScheduledAssetView
+from gridloom.virtual_assets.streaming import period_times, rows_json
+from gridloom.virtual_assets.wire import already_json
+
+
+def schedule_head(asset: VirtualAsset) -> AssetScheduleHead:
+    return AssetScheduleHead(
+        id=asset.id,
+        start=asset.terms.window.start,
+        end=asset.terms.window.end,
+        rated_charge_power=asset.terms.charge_kw,
+        rated_discharge_power=asset.terms.discharge_kw,
+    )
+
+
+def schedule_columns(
+    blocks: Sequence[Block], first: int, power_kw: Floats, available: Availability
+) -> dict[str, Floats]:
+    """The power, and what the wholesale blocks have available and are rated for together, in each period."""
+    end = first + len(power_kw)
+    there = available.between(first, end)
+    charge_kw, discharge_kw = rated_kw(blocks, np.arange(first, end))
+    capacity_kw = (there.charge * charge_kw, there.discharge * discharge_kw, charge_kw, discharge_kw)
+    return {"power": power_kw} | dict(zip(CAPACITY_COLUMNS, capacity_kw, strict=True))
+
+
+def schedule_view(asset: VirtualAsset, first: int, columns: Mapping[str, Floats]) -> AssetScheduleView:
+    return AssetScheduleView(**_view_fields(asset, first, columns))
+
+
+def scheduled_asset_view(
+    asset: VirtualAsset, first: int, columns: Mapping[str, Floats], imbalance: Imbalance
+) -> ScheduledAssetView:
+    return ScheduledAssetView(**_view_fields(asset, first, columns), imbalance=imbalance_view(imbalance))
+
+
+def _view_fields(asset: VirtualAsset, first: int, columns: Mapping[str, Floats]) -> dict[str, Any]:
+    times = period_times(first, first + len(columns["power"]))
+    return structs.asdict(schedule_head(asset)) | {
+        "schedule": already_json(points_json(times, columns["power"], name="power")),
+        "power_capacity": already_json(rows_json(times, {name: columns[name] for name in CAPACITY_COLUMNS})),
+    }

@@ -1,0 +1,218 @@
+"""A schedule for the whole asset is spread over its wholesale blocks in proportion of their power, all or nothing."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.virtual_assets.conftest import QUARTER, wire
+from tests.virtual_assets.test_schedules import problem
+
+from gridloom.kernel.ids import BlockID, uuid7
+from gridloom.virtual_assets.model import Block, Market
+from gridloom.virtual_assets.schedule.rules import Points
+from gridloom.virtual_assets.schedule.spreading import by_lane, rated_kw, spread_over
+
+
+async def carve(battery, start, end, charge, discharge, market="WHOLESALE"):
+    answer = await battery.client.post(
+        f"{battery.url}/blocks",
+        json={
+            "start": wire(battery.start + start * QUARTER),
+            "end": wire(battery.start + end * QUARTER),
+            "market": market,
+            "ratedChargePower": charge,
+            "ratedDischargePower": discharge,
+        },
+    )
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def put(battery, powers, offset=0, **headers):
+    url = f"{battery.url}/schedule"
+    return await battery.client.put(url, json=battery.points(powers, offset), headers=headers)
+
+
+async def read(battery, **headers):
+    params = {"start": battery.asset["start"], "end": battery.asset["end"]}
+    return await battery.client.get(f"{battery.url}/schedule", params=params, headers=headers)
+
+
+def powers(view, count):
+    return [point["power"] for point in view["schedule"][:count]]
+
+
+class TestAnAssetsSchedule:
+    async def test_is_spread_in_proportion_of_the_blocks_power(self, make_battery):
+        battery = await make_battery()
+        await carve(battery, 0, 8, 250, 500)
+        answer = await put(battery, [-800, 600, 0], offset=6)
+        assert answer.status_code == 200, answer.text
+        parts = {block["ratedChargePower"]: powers(block, 10) for block in await battery.blocks()}
+        assert parts[250][6:] == [-200, 300]  # until its end; 250 of 1000 kW in, 500 of 1000 kW out
+        assert parts[750][6:] == [-600, 300]
+        whole = (await read(battery)).json()
+        assert powers(whole, 10)[6:9] == [-800, 600, 0]
+
+    async def test_answers_as_the_schedule_of_a_block_does(self, make_battery):
+        battery = await make_battery()
+        answer = await put(battery, [-1000] * 4)
+        body = answer.json()
+        assert powers(body, 9) == [-1000] * 4
+        assert body["id"] == battery.asset["id"]
+        assert (body["start"], body["end"]) == (battery.asset["start"], battery.asset["end"])
+        assert body["powerCapacity"][0] == {
+            "time": battery.asset["start"],
+            "chargePowerCapacity": 1000,
+            "dischargePowerCapacity": 1000,
+            "ratedChargePowerCapacity": 1000,
+            "ratedDischargePowerCapacity": 1000,
+        }
+        assert body["imbalance"]["imbalanceDischarge"] == 900
+        assert body["imbalance"]["balanced"] is False
+
+    async def test_shows_the_window_that_is_asked_for(self, make_battery):
+        battery = await make_battery()
+        params = {"start": battery.asset["start"], "end": wire(battery.start + 3 * QUARTER)}
+        answer = await battery.client.put(f"{battery.url}/schedule", json=battery.points([100], 120), params=params)
+        assert powers(answer.json(), 9) == [0, 0, 0]
+
+    async def test_is_the_sum_of_what_was_set_on_the_blocks(self, make_battery):
+        battery = await make_battery()
+        block = await carve(battery, 0, 8, 400, 400)
+        await battery.put([300], url=f"{battery.url}/blocks/{block['id']}")
+        await battery.put([-100])
+        assert powers((await read(battery)).json(), 2) == [200, 0]
+
+    async def test_leaves_out_power_that_stands_by(self, make_battery):
+        battery = await make_battery()
+        await carve(battery, 0, 16, 1000, 1000, market="FCR")
+        answer = await put(battery, [1], offset=3)
+        assert problem(answer, 422, "power-beyond-available")["availableDischarge"] == 0
+        assert (await put(battery, [0, 0], offset=15)).status_code == 200
+        capacity = (await read(battery)).json()["powerCapacity"]
+        assert [row["dischargePowerCapacity"] for row in capacity[15:17]] == [0, 1000]
+
+    async def test_is_refused_as_a_whole(self, make_battery):
+        battery = await make_battery()
+        await carve(battery, 0, 8, 250, 500)
+        before = (await read(battery)).headers["ETag"]
+        refused = problem(await put(battery, [10, 20, 1001]), 422, "power-beyond-available")
+        assert refused["firstPeriod"] == wire(battery.start + 2 * QUARTER)
+        problem(await put(battery, [-1000] * 30), 422, "energy-out-of-bounds")
+        after = await read(battery)
+        assert after.headers["ETag"] == before
+        assert set(powers(after.json(), 200)) == {0}
+
+    async def test_has_one_version_that_guards_it(self, make_battery):
+        battery = await make_battery()
+        await carve(battery, 0, 8, 250, 500)
+        first = await put(battery, [10])
+        assert first.headers["ETag"] == (await read(battery)).headers["ETag"]
+        second = await put(battery, [20], **{"If-Match": first.headers["ETag"]})
+        assert second.status_code == 200
+        assert (await put(battery, [30], **{"If-Match": first.headers["ETag"]})).status_code == 412
+        block = await battery.client.get(battery.block_url)
+        assert block.headers["ETag"] == second.headers["ETag"]
+
+    async def test_is_in_the_history_with_each_blocks_part(self, make_battery):
+        battery = await make_battery()
+        await carve(battery, 0, 8, 250, 500)
+        await put(battery, [600, 600])
+        history = (await battery.client.get(f"{battery.url}/schedule-history")).json()
+        assert history[0]["kind"] == "SCHEDULE"
+        assert sorted(powers(change, 2) for change in history[0]["changes"]) == [[300, 300], [300, 300]]
+
+    async def test_tells_which_blocks_were_set(self, make_battery):
+        battery = await make_battery()
+        await carve(battery, 0, 8, 250, 500)
+        version = int((await put(battery, [600] * 10)).headers["ETag"].strip('"').split("-")[-1])
+        rows = await battery.edge.pool.fetch(
+            "select data from event where type = 'schedule.updated' and subject = $1",
+            f"virtual-assets/{battery.asset['id']}",
+        )
+        told = {row["data"]["blockID"]: row["data"]["periods"] for row in rows if row["data"]["version"] == version}
+        lengths = {block["id"]: len(block["schedule"]) for block in await battery.blocks()}
+        assert told == {block_id: 8 if length == 8 else 2 for block_id, length in lengths.items()}
+
+    async def test_is_refused_outside_the_assets_life(self, make_battery):
+        battery = await make_battery()
+        refused = problem(await put(battery, [1], offset=192), 400, "bad-request")
+        assert "The asset runs from" in refused["detail"]
+
+    async def test_is_refused_once_a_gate_has_closed(self, make_battery):
+        start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
+        battery = await make_battery(start=wire(start), end=wire(start + timedelta(days=1)))
+        problem(await put(battery, [1], offset=0), 409, "gate-closed")
+
+    @pytest.mark.parametrize("media_type", ["text/csv", "application/vnd.apache.parquet"])
+    async def test_can_be_read_as_a_table(self, make_battery, media_type):
+        battery = await make_battery()
+        await put(battery, [5, 6])
+        answer = await read(battery, Accept=media_type)
+        assert answer.status_code == 200, answer.text
+        if media_type == "text/csv":
+            lines = answer.text.splitlines()
+            assert lines[0].startswith('"time","power","chargePowerCapacity"')
+            assert len(lines) == 193
+        else:
+            assert pq.read_table(io.BytesIO(answer.content))["power"].to_pylist()[:3] == [5, 6, 0]
+
+    async def test_needs_the_permission_to_schedule(self, make_battery):
+        battery = await make_battery()
+        answer = await battery.organisation.viewer.put(f"{battery.url}/schedule", json=battery.points([1]))
+        assert answer.status_code == 403
+
+
+@st.composite
+def sliced_assets(draw):
+    """Wholesale and other blocks on a few lanes over a day, never overlapping on a lane."""
+    blocks = []
+    for lane in range(draw(st.integers(1, 4))):
+        edges = sorted(draw(st.sets(st.integers(0, 96), min_size=2, max_size=5)))
+        for first, end in pairwise(edges):
+            market = draw(st.sampled_from([Market.WHOLESALE, Market.WHOLESALE, Market.FCR]))
+            kw = [draw(st.floats(0, 1e4)) for _ in range(2)]
+            blocks.append(Block(BlockID(uuid7()), lane, first, end, market, *kw))
+    return blocks
+
+
+@st.composite
+def asked_points(draw):
+    periods = sorted(draw(st.sets(st.integers(0, 95), min_size=1)))
+    power_kw = [draw(st.floats(-1e4, 1e4)) for _ in periods]
+    return Points(np.array(periods), np.array(power_kw), np.arange(len(periods)))
+
+
+class TestSpreading:
+    @given(sliced_assets(), asked_points())
+    def test_sets_what_was_asked_for_wherever_there_is_power(self, blocks, points):
+        total_kw = np.zeros(96)
+        for change in by_lane(spread_over(blocks, points)).values():
+            assert (np.diff(change.periods) > 0).all()
+            total_kw[change.periods] += change.power_kw
+        charge_kw, discharge_kw = rated_kw(blocks, points.periods)
+        there = np.where(points.power_kw < 0, charge_kw, discharge_kw) > 0
+        assert total_kw[points.periods] == pytest.approx(np.where(there, points.power_kw, 0.0), rel=1e-12, abs=1e-9)
+
+    @given(sliced_assets(), asked_points())
+    def test_asks_no_block_for_more_than_its_part(self, blocks, points):
+        charge_kw, discharge_kw = rated_kw(blocks, points.periods)
+        total_kw = dict(
+            zip(points.periods.tolist(), np.where(points.power_kw < 0, charge_kw, discharge_kw), strict=True)
+        )
+        asked_kw = dict(zip(points.periods.tolist(), points.power_kw.tolist(), strict=True))
+        for block, change in spread_over(blocks, points).items():
+            assert block.market is Market.WHOLESALE
+            for period, power_kw in zip(change.periods.tolist(), change.power_kw.tolist(), strict=True):
+                assert block.first <= period < block.end
+                rated = block.charge_kw if asked_kw[period] < 0 else block.discharge_kw
+                part = asked_kw[period] * rated / total_kw[period] if total_kw[period] > 0 else 0.0
+                assert power_kw == pytest.approx(part, rel=1e-9, abs=1e-9)
