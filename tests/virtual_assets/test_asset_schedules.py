@@ -135,7 +135,8 @@ class TestAnAssetsSchedule:
         await carve(battery, 0, 8, 250, 500)
         version = int((await put(battery, [100] * 10)).headers["ETag"].strip('"').split("-")[-1])
         rows = await battery.edge.pool.fetch(
-            "select data from event where type = 'schedule.updated' and subject = $1",
+            """select data from event_outbox where type = 'schedule.updated' and subject = $1
+               union all select data from event where type = 'schedule.updated' and subject = $1""",
             f"virtual-assets/{battery.asset['id']}",
         )
         told = {row["data"]["blockID"]: row["data"]["periods"] for row in rows if row["data"]["version"] == version}
