@@ -38,7 +38,7 @@ class TestRole:
             assert permissions_of(role, kind) <= permissions_of(Role.ADMIN, kind)
 
     def test_words_are_those_of_the_contract(self):
-        assert len(Permission) == 18
+        assert len(Permission) == 20
         assert {word.split(":")[0] for word in Permission} == {"Read", "Update", "Create", "Manage"}
 
 
@@ -47,6 +47,18 @@ class TestKeyPermissions:
         creator = permissions_of(Role.VIEWER, OrganisationKind.PARTICIPANT)
         asked = ["Read:monitoring", "Create:bids", "Read:no-such-thing"]
         assert permissions_of_key(asked, creator) == {Permission.READ_MONITORING}
+
+    def test_of_a_key_that_settles_include_trades(self):
+        operator = permissions_of(Role.TRADER, OrganisationKind.OPERATOR)
+        both = {Permission.CREATE_SETTLEMENTS, Permission.CREATE_TRADES}
+        assert permissions_of_key(["Create:settlements"], operator) == both
+        assert permissions_of_key(["Create:trades"], operator) == {Permission.CREATE_TRADES}
+
+    def test_of_traders_reach_trades_and_optimisations(self):
+        for role, holds in ((Role.ADMIN, True), (Role.TRADER, True), (Role.ENGINEER, False), (Role.VIEWER, False)):
+            held = permissions_of(role, OrganisationKind.PARTICIPANT)
+            assert (Permission.CREATE_TRADES in held) is holds
+            assert (Permission.CREATE_OPTIMISATIONS in held) is holds
 
 
 def test_grants_concern_single_assets_only():

@@ -25,6 +25,8 @@ class Permission(StrEnum):
     MANAGE_AUCTIONS = "Manage:auctions"
     READ_REVENUE = "Read:revenue"
     CREATE_SETTLEMENTS = "Create:settlements"
+    CREATE_TRADES = "Create:trades"
+    CREATE_OPTIMISATIONS = "Create:optimisations"
     MANAGE_ORGANISATION = "Manage:organisation"
 
 
@@ -58,6 +60,8 @@ ROLE_PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = {
         Permission.CREATE_BIDS,
         Permission.MANAGE_AUCTIONS,
         Permission.CREATE_SETTLEMENTS,
+        Permission.CREATE_TRADES,
+        Permission.CREATE_OPTIMISATIONS,
     },
     Role.ENGINEER: frozenset(
         {
@@ -75,15 +79,20 @@ ROLE_PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = {
     Role.VIEWER: _READING,
 }
 
-# What an owner can hand to another organisation is what concerns one asset.
+# What an owner can hand to another organisation is what concerns one battery.
 GRANTABLE: Final = frozenset(Permission) - {
     Permission.READ_VIRTUAL_ASSETS,
     Permission.READ_AUCTIONS,
     Permission.CREATE_BIDS,
     Permission.MANAGE_AUCTIONS,
     Permission.CREATE_SETTLEMENTS,
+    Permission.CREATE_TRADES,
+    Permission.CREATE_OPTIMISATIONS,
     Permission.MANAGE_ORGANISATION,
 }
+
+IMPLIED: Final[Mapping[str, Permission]] = {Permission.CREATE_SETTLEMENTS: Permission.CREATE_TRADES}
+"""Whoever settles everything records trades: keys made for it before trades had a permission of their own still do."""
 
 
 def permissions_of(role: Role, kind: OrganisationKind) -> frozenset[Permission]:
@@ -94,7 +103,8 @@ def permissions_of(role: Role, kind: OrganisationKind) -> frozenset[Permission]:
 
 def permissions_of_key(requested: Iterable[str], creator: frozenset[Permission]) -> frozenset[Permission]:
     """What an API key may do now: what it was made for, as far as its creator may still do it."""
-    return creator.intersection(requested)
+    asked = frozenset(requested)
+    return creator.intersection(asked | {IMPLIED[word] for word in asked & IMPLIED.keys()})
 
 
 def in_order(permissions: Iterable[str]) -> list[Permission]:
