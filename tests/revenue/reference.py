@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -194,17 +195,28 @@ def divided(upper: Fraction, lower: Fraction) -> Fraction | None:
     return upper / lower if lower else None
 
 
-def levels(
-    facts: list[Fact], bucket: tuple[datetime, datetime], power: dict[int, Fraction], kind: type
-) -> Fraction | None:
+def annual_price(facts: list[Fact], bucket: tuple[datetime, datetime], power: dict[int, Fraction]) -> Fraction | None:
+    """The mean of what all tolls of an asset cost together, over the time in which it has one; weighted by power."""
+    upper = lower = Fraction(0)
+    for asset, mw in power.items():
+        tolls = [fact for fact in facts if isinstance(fact, Toll) and fact.asset == asset]
+        edges = {*bucket, *(edge for toll in tolls for edge in (toll.start, toll.end))}
+        inside = sorted(edge for edge in edges if bucket[0] <= edge <= bucket[1])
+        for low, high in pairwise(inside):
+            standing = [toll.annual_price for toll in tolls if toll.start <= low < toll.end]
+            if standing:
+                upper += sum(standing, Fraction(0)) * mw * seconds(high - low)
+                lower += mw * seconds(high - low)
+    return divided(upper, lower)
+
+
+def hurdle_price(facts: list[Fact], bucket: tuple[datetime, datetime], power: dict[int, Fraction]) -> Fraction | None:
     """The time-weighted mean of a price that holds for a while, weighted by rated power over the assets."""
     upper = lower = Fraction(0)
     for fact in facts:
-        if not isinstance(fact, Toll | Auction) or not isinstance(fact, kind):
+        if not isinstance(fact, Auction) or fact.hurdle is None:
             continue
-        price = fact.annual_price if isinstance(fact, Toll) else fact.hurdle
-        if price is None:
-            continue
+        price = fact.hurdle
         start, end = period_of(fact)
         weight = overlap(fact, bucket) * seconds(end - start) * power[fact.asset]
         upper += price * weight
@@ -268,9 +280,9 @@ def categories_in(
         "total_volume_afrr_energy_pos": total("pos"),
         "total_volume_afrr_energy_neg": total("neg"),
         "revenue_tolling": revenues["tolling"],
-        "annual_price_tolling": levels(facts, bucket, power, Toll),
+        "annual_price_tolling": annual_price(facts, bucket, power),
         "revenue_vba": revenues["vba"],
-        "hurdle_price_vba": levels(facts, bucket, power, Auction),
+        "hurdle_price_vba": hurdle_price(facts, bucket, power),
     }
     for name, revenue in revenues.items():
         found[f"revenue_normalised_{name}"] = revenue / rated

@@ -24,7 +24,10 @@ class TestAsOf:
         moments = []
         for facts in (
             [Trade(0, "a", utc(day, 0), "SELL", Fraction(1), Fraction(100))],
-            [Trade(0, "a", utc(later, 0), "SELL", Fraction(2), Fraction(100))],
+            [
+                Trade(0, "a", utc(day, 0), "SELL", Fraction(0), Fraction(100)),
+                Trade(0, "a", utc(later, 0), "SELL", Fraction(2), Fraction(100)),
+            ],
             [FCR(0, day, "NEGPOS_00_04", Fraction(1), Fraction(10), Fraction(4))],
             [Toll(0, "c", utc(day, 0), utc(later, 0), Fraction(365))],
             [Toll(0, "c", utc(day, 0), utc(later, 0), Fraction(730))],
@@ -96,7 +99,7 @@ def _unique(facts: Sequence[reference.Fact]) -> list[reference.Fact]:
     """One per natural key: a moment has one version of each."""
     by_key: dict[Any, reference.Fact] = {}
     for fact in facts:
-        named = getattr(fact, "trade_id", None) or getattr(fact, "contract_id", None)
-        place = named or (reference.period_of(fact)[0], getattr(fact, "product", getattr(fact, "direction", "")))
-        by_key[type(fact), fact.asset, place] = fact
+        period = None if isinstance(fact, Toll) else reference.period_of(fact)[0]
+        names = ("trade_id", "contract_id", "product", "direction", "side")
+        by_key[type(fact), fact.asset, period, *(getattr(fact, name, None) for name in names)] = fact
     return list(by_key.values())

@@ -36,7 +36,7 @@ def scenes(draw: st.DrawFn) -> tuple[datetime, datetime, list[reference.Fact], l
     start, end = low + timedelta(minutes=start_minute), low + timedelta(minutes=end_minute)
     if draw(st.booleans()):
         start, end = low, high
-    power = draw(st.lists(st.integers(1, 40).map(lambda halves: Fraction(halves, 2)), min_size=1, max_size=3))
+    power = draw(st.lists(st.integers(100, 480).map(lambda halves: Fraction(halves, 2)), min_size=1, max_size=3))
     asset = st.integers(0, len(power) - 1)
     periods = st.integers(0, (high - low) // reference.QUARTER - 1).map(lambda n: low + n * reference.QUARTER)
     days = st.integers(0, 2).map(lambda n: first + timedelta(days=n))
@@ -254,7 +254,7 @@ class TestPhysicalAsset:
 
 class TestToll:
     async def test_may_last_as_long_as_the_calendar(self, world: World) -> None:
-        id = await world.virtual_asset(10)
+        id = await world.physical_asset(10)
         for_ever = Toll(
             0, "c", utc(date(2000, 1, 1), 0), datetime(2099, 12, 31, 22, 59, 59, tzinfo=UTC), Fraction(8760)
         )
@@ -278,6 +278,41 @@ class TestToll:
             found = await report(world, subject, start, end, resolution, names=["revenue_tolling"])
             total = sum(value or 0.0 for value in found["revenue_tolling"].values())
             assert total == pytest.approx(expected, abs=CENT), resolution
+
+    async def test_accrues_within_the_life_of_its_asset_only(self, world: World) -> None:
+        """A year's contract at 24,000 EUR/MW on 10 MW that live for fifteen and a half days."""
+        first = date(2026, 3, 1)
+        id = await world.virtual_asset(10, start=utc(first, 0), end=utc(date(2026, 3, 16), 12))
+        year = (utc(date(2026, 1, 1), 0), utc(date(2027, 1, 1), 0))
+        await world.record_facts([Toll(0, "c", *year, Fraction(24_000))], [id])
+        subject = await of_assets(world, [id])
+        for resolution in (*BUCKETED, "raw"):
+            found = await report(world, subject, *year, resolution, names=["revenue_tolling", "annual_price_tolling"])
+            total = sum(value or 0.0 for value in found["revenue_tolling"].values())
+            assert total == pytest.approx(240_000 * 15.5 / 365, abs=CENT), resolution
+            assert round(total) == 10_192
+            shown = {value for value in found["annual_price_tolling"].values() if value is not None}
+            assert shown == {pytest.approx(24_000)}, resolution
+
+    async def test_in_parallel_adds_up_in_price_as_in_revenue(self, world: World) -> None:
+        id, other = await world.virtual_asset(10), await world.virtual_asset(30)
+        day = date(2026, 7, 1)
+        tolls = [
+            Toll(0, "a", utc(day, 0), utc(day, 24), Fraction(120_000)),
+            Toll(0, "b", utc(day, 0), utc(day, 24), Fraction(10_000)),
+            Toll(1, "c", utc(day, 0), utc(day, 12), Fraction(8_760)),
+        ]
+        await world.record_facts(tolls, [id, other])
+        names = ["revenue_tolling", "annual_price_tolling"]
+        for resolution in (*BUCKETED, "raw"):
+            alone = await report(
+                world, await of_assets(world, [id]), utc(day, 0), utc(day, 24), resolution, names=names
+            )
+            assert set(alone["annual_price_tolling"].values()) == {pytest.approx(130_000)}, resolution
+            assert sum(v or 0.0 for v in alone["revenue_tolling"].values()) == pytest.approx(130_000 * 10 / 365)
+        both = await report(world, await of_assets(world, [id, other]), utc(day, 0), utc(day, 24), "daily", names=names)
+        mean = (130_000 * 10 * 24 + 8_760 * 30 * 12) / (10 * 24 + 30 * 12)
+        assert both["annual_price_tolling"] == {utc(day, 0): pytest.approx(mean)}
 
 
 class TestRaw:
@@ -359,3 +394,28 @@ class TestPortfolio:
         subject = Subject("p", tuple(Contribution(key) for key in group.asset_keys), group.asset_keys)
         found = await report(world, subject, utc(first, 0), utc(second, 24), "daily")
         assert found["revenue_normalised_total"] == {utc(first, 0): pytest.approx(10), utc(second, 0): 0.0}
+
+    async def test_counts_each_asset_for_the_time_of_its_life_in_the_bucket(self, world: World) -> None:
+        day = date(2026, 1, 1)
+        morning = await world.virtual_asset(10, start=utc(day, 0), end=utc(day, 12))
+        evening = await world.virtual_asset(40, start=utc(day, 18), end=utc(day, 24))
+        trades = [
+            Trade(0, "a", utc(day, 0), "SELL", Fraction(1), Fraction(100)),
+            Trade(1, "b", utc(day, 20), "SELL", Fraction(1), Fraction(200)),
+        ]
+        await world.record_facts(trades, [morning, evening])
+        subject = await of_assets(world, [morning, evening])
+        daily = await report(world, subject, utc(day, 0), utc(day, 24), "daily", names=["revenue_normalised_total"])
+        assert daily["revenue_normalised_total"] == {utc(day, 0): pytest.approx(300 / (10 * 12 / 24 + 40 * 6 / 24))}
+        hourly = await report(world, subject, utc(day, 0), utc(day, 24), "hourly", names=["revenue_normalised_total"])
+        assert hourly["revenue_normalised_total"][utc(day, 0)] == pytest.approx(100 / 10)
+        assert hourly["revenue_normalised_total"][utc(day, 20)] == pytest.approx(200 / 40)
+        alone = await report(
+            world,
+            await of_assets(world, [morning]),
+            utc(day, 0),
+            utc(day, 24),
+            "daily",
+            names=["revenue_normalised_total"],
+        )
+        assert alone["revenue_normalised_total"] == {utc(day, 0): pytest.approx(100 / 10)}

@@ -24,11 +24,12 @@ from gridloom.settlements.model import (
     FactKind,
     FCRAward,
     NetOff,
+    Origin,
     Row,
     TollingContract,
     WholesaleTrade,
 )
-from gridloom.settlements.recording import Recorded, record_settlements
+from gridloom.settlements.recording import Recorded, Recorder, record_settlements
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 FAR_OFF = datetime(2040, 1, 1, tzinfo=UTC)
@@ -136,9 +137,9 @@ class World:
     async def key_of(self, id: UUID) -> int:
         return int(await self.pool.fetchval("select key from asset where id = $1", id))
 
-    async def record(self, kind: FactKind, rows: Sequence[Row]) -> Recorded:
+    async def record(self, kind: FactKind, rows: Sequence[Row], origin: Origin = Origin.OPERATOR) -> Recorded:
         async with self.pool.acquire() as connection, connection.transaction():
-            return await record_settlements(connection, kind, rows, by=self.by)
+            return await record_settlements(connection, kind, rows, Recorder(self.by, origin))
 
     async def record_facts(self, facts: Sequence[reference.Fact], ids: Sequence[UUID]) -> None:
         """Facts of the reference, whose assets are numbers, for these assets."""

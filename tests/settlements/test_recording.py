@@ -13,7 +13,7 @@ import pytest
 from tests.revenue.world import World
 
 from gridloom.settlements.measures import MEASURES, Source
-from gridloom.settlements.model import FCR_AWARDS, NET_OFFS, WHOLESALE_TRADES, FCRAward, NetOff, WholesaleTrade
+from gridloom.settlements.model import FCR_AWARDS, NET_OFFS, WHOLESALE_TRADES, FCRAward, NetOff, Origin, WholesaleTrade
 from gridloom.settlements.sheets import decode_sheet
 from gridloom.settlements.store import read_sheets
 
@@ -51,9 +51,50 @@ class TestTheSameRow:
 
     async def test_twice_in_one_request_is_one_fact(self, world: World) -> None:
         asset = await world.bare_asset()
-        counts = (await world.record(WHOLESALE_TRADES, [trade(asset), trade(asset), trade(asset, price=1.0)])).counts
-        assert (counts.received, counts.inserted, counts.replaced, counts.unchanged) == (3, 1, 2, 0)
-        assert (await kept_days(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 2.0
+        counts = (await world.record(WHOLESALE_TRADES, [trade(asset), trade(asset), trade(asset)])).counts
+        assert (counts.received, counts.inserted, counts.replaced, counts.unchanged) == (3, 1, 0, 2)
+        assert (await kept_days(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 100.0
+
+
+class TestATrade:
+    async def test_over_four_quarter_hours_is_four_rows_of_one_id(self, world: World) -> None:
+        asset = await world.bare_asset()
+        hour = [trade(asset, time=MIDNIGHT + timedelta(minutes=15 * n)) for n in range(4)]
+        counts = (await world.record(WHOLESALE_TRADES, hour)).counts
+        assert counts.inserted == 4
+        assert (await kept_days(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 400.0
+        counts = (await world.record(WHOLESALE_TRADES, [*hour, trade(asset, side="BUY")])).counts
+        assert (counts.inserted, counts.replaced, counts.unchanged) == (1, 0, 4)
+
+    async def test_of_a_traders_gives_way_to_the_operators_for_good(self, world: World) -> None:
+        asset = await world.bare_asset()
+
+        async def record(price: float, origin: Origin) -> tuple[int, int, int]:
+            counts = (await world.record(WHOLESALE_TRADES, [trade(asset, price=price)], origin)).counts
+            return counts.inserted, counts.replaced, counts.unchanged
+
+        assert await record(1.0, Origin.TRADER) == (1, 0, 0)
+        assert await record(1.0, Origin.TRADER) == (0, 0, 1)
+        assert await record(2.0, Origin.TRADER) == (0, 1, 0)
+        assert await record(3.0, Origin.OPERATOR) == (0, 1, 0)
+        assert await record(4.0, Origin.TRADER) == (0, 0, 1)
+        assert (await kept_days(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 6.0
+        assert await record(5.0, Origin.OPERATOR) == (0, 1, 0)
+        rows = await world.pool.fetch(
+            """
+            select price_eur_mwh::float8 as price, origin from wholesale_trade_version
+            where asset_key = $1 order by price
+            """,
+            await world.key_of(asset),
+        )
+        known = [(row["price"], row["origin"]) for row in rows]
+        assert known == [(1.0, "TRADER"), (2.0, "TRADER"), (3.0, "OPERATOR"), (5.0, "OPERATOR")]
+
+    async def test_that_the_operator_confirms_is_the_operators(self, world: World) -> None:
+        asset = await world.bare_asset()
+        await world.record(WHOLESALE_TRADES, [trade(asset)], Origin.TRADER)
+        await world.record(WHOLESALE_TRADES, [trade(asset)])
+        assert (await world.record(WHOLESALE_TRADES, [trade(asset, price=9.0)], Origin.TRADER)).counts.unchanged == 1
 
 
 class TestCorrection:
@@ -71,10 +112,11 @@ class TestCorrection:
         assert rows[0]["superseded_by"] == world.by
         assert rows[1]["superseded_at"] is None
 
-    async def test_moves_a_trade_to_another_day_out_of_the_old_one(self, world: World) -> None:
+    async def test_takes_back_what_did_not_happen_by_volume_0(self, world: World) -> None:
         asset = await world.bare_asset()
         await world.record(WHOLESALE_TRADES, [trade(asset)])
-        recorded = await world.record(WHOLESALE_TRADES, [trade(asset, time=MIDNIGHT + timedelta(days=3))])
+        moved = [trade(asset, volume=0.0), trade(asset, time=MIDNIGHT + timedelta(days=3))]
+        recorded = await world.record(WHOLESALE_TRADES, moved)
         assert len(recorded.touched) == 2
         days = await kept_days(world, asset)
         assert days[date(2026, 3, 29)]["sell_volume_mwh"] == 0.0
@@ -113,13 +155,13 @@ class TestConcurrentSettlements:
                 rows = [
                     trade(
                         dice.choice(assets),
-                        f"T{dice.randrange(8)}",
-                        time=MIDNIGHT + timedelta(minutes=15 * dice.randrange(4 * 96)),
+                        f"T{row}-{dice.randrange(8)}",
+                        time=MIDNIGHT + timedelta(minutes=15 * dice.randrange(0, 4 * 96, 16)),
                         volume=dice.randrange(1, 100) / 4,
                         price=dice.randrange(-100, 1000) / 4,
                         side=dice.choice(["BUY", "SELL"]),
                     )
-                    for _ in range(6)
+                    for row in range(6)
                 ]
                 await world.record(WHOLESALE_TRADES, rows)
 

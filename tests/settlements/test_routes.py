@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -109,6 +111,62 @@ class TestEveryKind:
         assert again.headers["Idempotency-Replayed"] == "true"
 
 
+class TestATrader:
+    async def test_records_its_own_trades_until_the_operator_settles_them(
+        self, operator: httpx2.AsyncClient, new_organisation: Any, world: World
+    ) -> None:
+        holder = await new_organisation()
+        asset = await replace(world, organisation_id=holder.id).virtual_asset()
+        path = "/settlements/wholesale-trades"
+        row = {"assetID": str(asset), **KINDS["wholesale-trades"]}
+        first = await holder.trader.post(path, json=[row])
+        assert first.status_code == 200, first.text
+        assert first.json()["inserted"] == 1
+        assert (await holder.engineer.post(path, json=[row])).status_code == 403
+        assert (await operator.post(path, json=[{**row, "price": 1}])).json()["replaced"] == 1
+        assert (await holder.trader.post(path, json=[row])).json()["unchanged"] == 1
+        listed = (await holder.trader.get(path, params={"asset-id": str(asset), "versions": "true"})).json()
+        assert [(one["price"], one["origin"]) for one in listed] == [(12.34, "TRADER"), (1, "OPERATOR")]
+
+    async def test_records_nothing_of_others(
+        self, operator: httpx2.AsyncClient, new_organisation: Any, world: World
+    ) -> None:
+        holder, other = await new_organisation(), await new_organisation()
+        own = await replace(world, organisation_id=holder.id).virtual_asset()
+        battery = await replace(world, organisation_id=holder.id).physical_asset()
+        others = await replace(world, organisation_id=other.id).virtual_asset()
+        rows = [{"assetID": str(id), **KINDS["wholesale-trades"]} for id in (own, battery, others)]
+        answer = await holder.admin.post("/settlements/wholesale-trades", json=rows)
+        assert answer.status_code == 403
+        assert [error["pointer"] for error in answer.json()["errors"]] == ["/1/assetID", "/2/assetID"]
+        assert (await holder.admin.get("/settlements/wholesale-trades")).json() == []
+        award = [{"assetID": str(own), **KINDS["fcr"]}]
+        assert (await holder.admin.post("/settlements/fcr", json=award)).status_code == 403
+
+
+class TestPlausibility:
+    async def test_is_judged_row_by_row(self, operator: httpx2.AsyncClient, world: World) -> None:
+        asset = await world.virtual_asset(10.0, end=datetime(2026, 3, 29, 22, tzinfo=UTC))
+        row = {"assetID": str(asset), **KINDS["fcr"]}
+        rows = [row, {**row, "product": "NEGPOS_04_08", "capacity": 50}, {**row, "deliveryDay": "2026-03-30"}]
+        answer = await operator.post("/settlements/fcr", json=rows)
+        assert answer.status_code == 422
+        assert answer.json()["type"] == "/docs/problems/implausible-settlement"
+        assert [error["pointer"] for error in answer.json()["errors"]] == ["/1/capacity", "/2/product"]
+        trade = {"assetID": str(asset), **KINDS["wholesale-trades"], "volume": 500}
+        assert (await operator.post("/settlements/wholesale-trades", json=[trade])).status_code == 422
+        twice = [{**trade, "volume": 1}, {**trade, "volume": 2}]
+        answer = await operator.post("/settlements/wholesale-trades", json=twice)
+        assert (answer.status_code, answer.json()["type"]) == (422, "/docs/problems/contradicting-rows")
+
+    async def test_knows_the_rating_of_a_battery(self, operator: httpx2.AsyncClient, world: World) -> None:
+        battery = await world.physical_asset(5.0)
+        await world.rate(battery, 20.0, datetime(2026, 3, 29, 2, tzinfo=UTC))
+        row = {"assetID": str(battery), **KINDS["fcr"], "capacity": 12}
+        answer = await operator.post("/settlements/fcr", json=[row, {**row, "product": "NEGPOS_04_08"}])
+        assert [error["pointer"] for error in answer.json()["errors"]] == ["/0/capacity"]
+
+
 class TestFormats:
     async def test_are_json_ndjson_csv_and_parquet(self, operator: httpx2.AsyncClient, asset: UUID) -> None:
         row = {"assetID": str(asset), **KINDS["net-off"]}
@@ -180,11 +238,11 @@ class TestACursor:
     async def test_that_nobody_gave_out_is_refused(self, operator: httpx2.AsyncClient, key: int) -> None:
         moment = "2026-01-01T00:00:00Z"
         cursors = {
-            "/settlements/wholesale-trades?": [key, moment, "T", moment],
+            "/settlements/wholesale-trades?": [key, moment, "T", "BUY", moment],
             "/settlements/fcr?": [key, "2026-01-01", "NEGPOS_00_04", moment],
             "/settlements/net-off?": [key, moment, moment],
             "/settlements/tolling-contracts?": [key, "C", moment],
-            "/reference-prices/deviations?kind=fcr&": [key, moment, "T"],
+            "/reference-prices/deviations?kind=fcr&": [key, moment, "T", ""],
         }
         for path, place in cursors.items():
             answer = await operator.get(f"{path}cursor={encode_cursor(place)}")

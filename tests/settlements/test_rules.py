@@ -31,6 +31,7 @@ from gridloom.settlements.model import (
     WholesaleTrade,
 )
 from gridloom.settlements.rules import (
+    ContradictingRows,
     DeliveryBeyondBlock,
     UnknownSettledAsset,
     batch_of,
@@ -133,11 +134,24 @@ class TestToll:
 
 
 class TestBatch:
-    def test_counts_the_last_of_rows_with_the_same_key(self) -> None:
-        rows = [trade(price=1.0), trade(price=2.0), trade(price=3.0), trade(price=3.0), trade(trade_id="T2")]
+    def test_takes_the_very_same_row_once(self) -> None:
+        rows = [trade(), trade(), trade(trade_id="T2"), trade()]
         batch = batch_of(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
-        assert batch.columns["price_eur_mwh"].tolist() == [3.0, 10.0]
-        assert (batch.received, batch.repeated, batch.superseded) == (5, 1, 2)
+        assert batch.columns["trade_id"] == ["T1", "T2"]
+        assert batch.received == 4
+
+    def test_refuses_two_rows_of_one_fact_that_differ(self) -> None:
+        rows = [trade(price=1.0), trade(trade_id="T2"), trade(price=2.0), trade(price=1.0), trade(market="DAY_AHEAD")]
+        with pytest.raises(ContradictingRows) as caught:
+            batch_of(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
+        assert [error.pointer for error in caught.value.errors] == ["/2/assetID", "/4/assetID"]
+        assert "row 0" in caught.value.errors[0].detail
+
+    def test_knows_a_trade_by_its_period_and_side_too(self) -> None:
+        later = datetime(2026, 3, 29, 0, 15, tzinfo=UTC)
+        rows = [trade(), trade(time=later, price=2.0), trade(side="SELL", price=3.0)]
+        batch = batch_of(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
+        assert batch.columns["price_eur_mwh"].tolist() == [10.0, 2.0, 3.0]
 
     def test_names_the_rows_of_unknown_assets(self) -> None:
         other = UUID(int=1)

@@ -55,6 +55,8 @@ class Deviation:
     asset_id: UUID
     time: datetime
     reference: str
+    side: str
+    """Of a trade; it may buy and sell in one period."""
     series: str
     settled: Decimal
     published: Decimal

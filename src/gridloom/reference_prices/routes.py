@@ -151,10 +151,10 @@ async def list_price_deviations(call: Call, query: DeviationQuery) -> Page[Price
         start=query.start,
         end=query.end,
         tolerance=Decimal(str(query.tolerance)),
-        after=query.after(tuple[AssetKey, datetime, str]),
+        after=query.after(tuple[AssetKey, datetime, str, str]),
         limit=query.limit + 1,
     )
-    page = query.page(found, lambda one: [one.asset_key, one.time, one.reference])
+    page = query.page(found, lambda one: [one.asset_key, one.time, one.reference, one.side])
     return Page(
         [
             PriceDeviation(

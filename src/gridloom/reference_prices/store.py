@@ -67,17 +67,17 @@ _BLOCK_START = """
 
 _SETTLED: Final = {
     "wholesale-trades": """
-        select f.asset_key, f.period as time, f.trade_id as reference, f.price_eur_mwh as settled,
+        select f.asset_key, f.period as time, f.trade_id as reference, f.side, f.price_eur_mwh as settled,
           'DAY_AHEAD_DE_LU' as series, true as is_exact
         from wholesale_trade f where f.market = 'DAY_AHEAD' and f.volume_mwh > 0
     """,
     "fcr": f"""
-        select f.asset_key, {_BLOCK_START} as time, f.product as reference, f.price_eur_mw_h as settled,
+        select f.asset_key, {_BLOCK_START} as time, f.product as reference, '' as side, f.price_eur_mw_h as settled,
           'FCR_DE' as series, true as is_exact
         from fcr_award f where f.capacity_mw > 0
     """,  # noqa: S608 — a constant of this file
     "afrr-capacity": f"""
-        select f.asset_key, {_BLOCK_START} as time, f.product as reference, f.price_eur_mw_h as settled,
+        select f.asset_key, {_BLOCK_START} as time, f.product as reference, '' as side, f.price_eur_mw_h as settled,
           'AFRR_CAPACITY_' || split_part(f.product, '_', 1) || '_DE_MARGINAL' as series, false as is_exact
         from afrr_capacity_award f where f.capacity_mw > 0
     """,  # noqa: S608 — a constant of this file
@@ -97,10 +97,11 @@ async def list_deviations(
     limit: int,
 ) -> list[Deviation]:
     """Settled prices apart from the published one; where each is paid its own bid, those above the marginal one."""
-    place = list(after) if after is not None else [None, None, None]
+    place = list(after) if after is not None else [None, None, None, None]
     rows = await db.fetch(
         f"""
-        select f.asset_key, a.id as asset_id, f.time, f.reference, f.series, f.settled, p.price as published
+        select f.asset_key, a.id as asset_id, f.time, f.reference, f.side, f.series, f.settled,
+          p.price as published
         from ({_SETTLED[kind]}) f
         join asset a on a.key = f.asset_key
         join reference_price p on p.series = f.series and p.end_at > f.time
@@ -110,8 +111,8 @@ async def list_deviations(
           and ($3::timestamptz is null or f.time >= $3)
           and ($4::timestamptz is null or f.time < $4)
           and (f.settled - p.price > $5 or f.is_exact and p.price - f.settled > $5)
-          and ($7::int is null or (f.asset_key, f.time, f.reference) > ($7, $8, $9))
-        order by f.asset_key, f.time, f.reference
+          and ($7::int is null or (f.asset_key, f.time, f.reference, f.side) > ($7, $8, $9, $10))
+        order by f.asset_key, f.time, f.reference, f.side
         limit $6
         """,  # noqa: S608 — the kind chooses one of three texts above
         organisation_id, asset_key, start, end, tolerance, limit, *place,

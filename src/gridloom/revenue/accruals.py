@@ -19,22 +19,28 @@ AUCTION_MEASURES = ("vba_revenue_eur", "hurdle_price_weighted", "hurdle_mw_h")
 def tolling_sums(
     tolls: Iterable[Toll], ratings: Mapping[int, Rating], weights: Mapping[int, float], buckets: Buckets
 ) -> dict[str, FloatArray]:
-    """EUR/MW/year × rated MW × hours ÷ hours in that calendar year, in market time.
+    """EUR/MW/year × rated MW × hours ÷ hours in that calendar year, in market time and within the asset's life.
 
-    The price is each asset's mean over time, whatever its power did meanwhile; power weighs the assets.
+    The price is what an asset's tolls cost together, as a mean over the time in which it has one, whatever its power
+    did meanwhile; power weighs the assets.
     """
     sums = {name: np.zeros(len(buckets)) for name in TOLLING_MEASURES}
     for asset_key, own in groupby(sorted(tolls, key=lambda toll: toll.asset_key), key=lambda toll: toll.asset_key):
         rating, weight = ratings[asset_key], weights[asset_key]
         price_s, time_s, asset_mw_h = (np.zeros(len(buckets)) for _ in range(3))
+        spans = []
         for toll in own:
-            for part, year_h in _calendar_years(toll.span, buckets):
+            span = rating.lived_part(toll.span)
+            spans.append(span)
+            for part, year_h in _calendar_years(span, buckets):
                 starts, ends = _within(part, buckets)
                 power_mw_h = weight * (rating.integral_mw_h(ends) - rating.integral_mw_h(starts))
                 sums["tolling_revenue_eur"] += toll.annual_price_eur_mw * power_mw_h / year_h
                 price_s += toll.annual_price_eur_mw * (ends - starts)
-                time_s += ends - starts
-                asset_mw_h += power_mw_h
+        for span in _joined_spans(spans):
+            starts, ends = _within(span, buckets)
+            time_s += ends - starts
+            asset_mw_h += weight * (rating.integral_mw_h(ends) - rating.integral_mw_h(starts))
         sums["tolling_price_weighted"] += np.nan_to_num(quotient(price_s, time_s)) * asset_mw_h
         sums["tolling_mw_h"] += asset_mw_h
     return sums
@@ -57,6 +63,19 @@ def auction_sums(
         sums["hurdle_price_weighted"] += result.hurdle_price_eur * power_mw_h
         sums["hurdle_mw_h"] += power_mw_h
     return sums
+
+
+def _joined_spans(spans: Iterable[Span]) -> Iterator[Span]:
+    """The time that lies in any of them, each moment once."""
+    start_s = end_s = float("-inf")
+    for span in sorted(spans, key=lambda span: span.start_s):
+        if span.start_s > end_s:
+            if start_s < end_s:
+                yield Span(start_s, end_s)
+            start_s = span.start_s
+        end_s = max(end_s, span.end_s)
+    if start_s < end_s:
+        yield Span(start_s, end_s)
 
 
 def _within(span: Span, buckets: Buckets) -> tuple[FloatArray, FloatArray]:

@@ -204,7 +204,7 @@ _TABLE: Final = (
         "EUR/MW/year",
         Kind.LEVEL,
         Ratio("tolling_price_weighted", "tolling_mw_h"),
-        "Annual price of the tolling contract",
+        "Annual price of the tolling contracts, those in parallel added up",
     ),
     _additive("revenue_vba", "EUR", _VBA, "The auction's price, spread evenly over the delivery window"),
     Category(

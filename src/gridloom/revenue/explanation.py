@@ -29,13 +29,19 @@ MEANINGS: Final[Mapping[str, str]] = {
     "afrr_pos_revenue_eur": "Σ MWh × EUR/MWh activated upward",
     "afrr_neg_volume_mwh": "Σ MWh activated downward",
     "afrr_neg_revenue_eur": "Σ MWh × EUR/MWh activated downward; a price below 0 is paid by the provider",
-    "tolling_revenue_eur": "Σ EUR/MW/year × rated MW × hours ÷ hours in that calendar year",
-    "tolling_price_weighted": "Σ over the assets of each one's mean EUR/MW/year over time × its part of tolling_mw_h",
-    "tolling_mw_h": "Σ rated MW × hours for which a contract stands",
+    "tolling_revenue_eur": "Σ EUR/MW/year × rated MW × hours within the asset's life ÷ hours in that calendar year",
+    "tolling_price_weighted": (
+        "Σ over the assets of each one's EUR/MW/year, all its contracts together, as a mean over time"
+        " × its part of tolling_mw_h"
+    ),
+    "tolling_mw_h": "Σ rated MW × hours of the asset's life for which a contract stands",
     "vba_revenue_eur": "Σ auction price × hours ÷ hours in the delivery window",
     "hurdle_price_weighted": "Σ hurdle price × rated MW × hours in the delivery window",
     "hurdle_mw_h": "Σ rated MW × hours in delivery windows with a hurdle price",
-    "rated_power_mw": "Σ over the assets of the mean of rated charge and discharge power",
+    "rated_power_mw": (
+        "Σ over the assets of the mean of rated charge and discharge power; several assets count for the part of the"
+        " bucket in which they live"
+    ),
 }
 
 EXAMPLE: Final[Mapping[str, float]] = {

@@ -47,11 +47,21 @@ class Rating:
         hours = (ends_s - starts_s) / HOUR_S
         return (self.integral_mw_h(ends_s) - self.integral_mw_h(starts_s)) / hours
 
-    def is_alive(self, starts_s: FloatArray, ends_s: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Whether each bucket holds some of the asset's life."""
+    def lived_part(self, span: Span) -> Span:
+        """The part of a span within the asset's life; an empty one starts where it ends."""
         if self.life is None:
-            return np.ones(len(starts_s), dtype=np.bool_)
-        return (starts_s < self.life.end_s) & (ends_s > self.life.start_s)
+            return span
+        start_s = max(span.start_s, self.life.start_s)
+        return Span(start_s, max(start_s, min(span.end_s, self.life.end_s)))
+
+    def lived_mw(self, starts_s: FloatArray, ends_s: FloatArray) -> FloatArray:
+        """The time-weighted mean over each bucket, nothing outside the asset's life."""
+        power_mw = self.mean_mw(starts_s, ends_s)
+        if self.life is None:
+            return power_mw
+        lived_s = np.minimum(ends_s, self.life.end_s) - np.maximum(starts_s, self.life.start_s)
+        lived: FloatArray = np.maximum(lived_s, 0.0) / (ends_s - starts_s)
+        return power_mw * lived
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,9 @@ def raw_sums(
             found[source] = _kept_points(days, window, kept, starts[source], contributions, source)
     tolls, results, ratings, weights = accruing
     if Source.TOLLING in sources:
-        spans = [_one(toll.span, window) for toll in tolls]
-        own = [tolling_sums([toll], ratings, weights, span) for toll, span in zip(tolls, spans, strict=True)]
+        groups = _tolls_by_start(tolls)
+        spans = [_one(Span(group[0].span.start_s, max(toll.span.end_s for toll in group)), window) for group in groups]
+        own = [tolling_sums(group, ratings, weights, span) for group, span in zip(groups, spans, strict=True)]
         found[Source.TOLLING] = _span_points(spans, own, TOLLING_MEASURES)
     if Source.AUCTION in sources:
         spans = [_one(result.span, window) for result in results]
@@ -83,6 +84,14 @@ def _kept_points(
     own = {name: values[there] for name, values in sums.items() if SOURCE_OF[name] is source}
     buckets = grid.buckets
     return Buckets(buckets.labels_s[there], buckets.starts_s[there], buckets.ends_s[there]), own
+
+
+def _tolls_by_start(tolls: Sequence[Toll]) -> list[list[Toll]]:
+    """An asset's tolls that start together are one point, and their prices one price."""
+    groups: dict[tuple[int, int], list[Toll]] = {}
+    for toll in tolls:
+        groups.setdefault((toll.asset_key, int(toll.span.start_s)), []).append(toll)
+    return list(groups.values())
 
 
 def _one(span: Span, window: Span) -> Buckets:

@@ -120,13 +120,16 @@ def _by_period(grid: Grid, sheets: Mapping[Source, Sequence[bytes | None]], want
 
 
 def rated_power_mw(ratings: Sequence[Rating], buckets: Buckets) -> FloatArray:
-    """The rated power that stands in each bucket: that of the assets alive in it, or of all where none is."""
+    """The rated power that stands in each bucket.
+
+    That of one asset is its own. Several count for the time of the bucket in which each of them is alive; where none
+    is, all of them count.
+    """
     if len(ratings) == 1:
         return ratings[0].mean_mw(buckets.starts_s, buckets.ends_s)
     alive = np.zeros(len(buckets))
     ever = np.zeros(len(buckets))
     for rating in ratings:
-        power_mw = rating.mean_mw(buckets.starts_s, buckets.ends_s)
-        ever += power_mw
-        alive += np.where(rating.is_alive(buckets.starts_s, buckets.ends_s), power_mw, 0.0)
+        ever += rating.mean_mw(buckets.starts_s, buckets.ends_s)
+        alive += rating.lived_mw(buckets.starts_s, buckets.ends_s)
     return np.where(alive > 0, alive, ever)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -64,7 +65,7 @@ class Row(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True,
 
 
 class WholesaleTrade(Row, frozen=True):
-    """A trade of one delivery period; key: asset and trade."""
+    """A trade's part in one delivery period; key: asset, trade, period and side."""
 
     trade_id: Identifier
     time: PeriodStart
@@ -131,6 +132,18 @@ class TollingContract(Row, frozen=True):
     ]
 
 
+class Origin(StrEnum):
+    """Who stands behind a fact. What the operator settled gives way to the operator alone."""
+
+    OPERATOR = "OPERATOR"
+    TRADER = "TRADER"
+    """The holder's own record of its trades."""
+    PROVISIONAL = "PROVISIONAL"
+    """Follows from a market's result until it is settled."""
+    COMPUTED = "COMPUTED"
+    """Follows from schedules."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a fact's table and the array that carries it to PostgreSQL.
@@ -184,10 +197,8 @@ WHOLESALE_TRADES: Final = FactKind(
     row=WholesaleTrade,
     table="wholesale_trade",
     source=Source.WHOLESALE,
-    key=(_ASSET, Column("trade_id", "text", "trade_id")),
+    key=(_ASSET, Column("trade_id", "text", "trade_id"), _PERIOD, Column("side", "text", "side")),
     values=(
-        _PERIOD,
-        Column("side", "text", "side"),
         Column("volume_mwh", "decimal", "volume"),
         Column("price_eur_mwh", "decimal", "price"),
         Column("market", "text", "market"),
@@ -196,7 +207,7 @@ WHOLESALE_TRADES: Final = FactKind(
     day=_DAY_OF_PERIOD,
     start="f.period",
     end=_PERIOD_END,
-    order=("period", "trade_id"),
+    order=("period", "trade_id", "side"),
 )
 FCR_AWARDS: Final = FactKind(
     path="fcr",
@@ -290,10 +301,6 @@ class Batch:
     columns: dict[str, Any]
     """By column name: lists or arrays of equal length."""
     received: int
-    repeated: int
-    """Rows whose key comes again later in the batch with the very same values."""
-    superseded: int
-    """Rows whose key comes again later in the batch with other values."""
     asset_keys: tuple[int, ...]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -12,8 +12,10 @@ from uuid import UUID
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.settlements import store
+from gridloom.settlements.asset_store import read_capabilities
 from gridloom.settlements.measures import KEPT_SOURCES, Source
-from gridloom.settlements.model import Counts, FactKind, Row, Touched
+from gridloom.settlements.model import Batch, Counts, FactKind, Origin, Row, Touched
+from gridloom.settlements.plausibility import AssetCapability, refuse_implausible, refuse_others_assets
 from gridloom.settlements.rules import NamedAssets, batch_of, columns_of
 from gridloom.settlements.sheets import FloatArray, day_sums, encode_sheet
 
@@ -27,19 +29,31 @@ class Recorded:
     touched: tuple[Touched, ...]
 
 
-async def record_settlements(db: Database, kind: FactKind, rows: Sequence[Row], *, by: UUID) -> Recorded:
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """Who records, and as what.
+
+    holder_id: the organisation on whose virtual assets alone it may; None for the operator, who settles for everyone.
+    """
+
+    by: UUID
+    origin: Origin = Origin.OPERATOR
+    holder_id: UUID | None = None
+
+
+async def record_settlements(db: Database, kind: FactKind, rows: Sequence[Row], recorder: Recorder) -> Recorded:
     """Record rows in the caller's transaction, all or nothing."""
     columns = await asyncio.to_thread(columns_of, kind, rows)
-    return await record_columns(db, kind, columns, by=by)
+    return await record_columns(db, kind, columns, recorder)
 
 
-async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], *, by: UUID) -> Recorded:
+async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], recorder: Recorder) -> Recorded:
     """The same for rows that are checked already (see `rules.columns_of`)."""
     named: NamedAssets = columns["asset_id"]
-    keys = await store.asset_keys(db, named.ids)
-    batch = await asyncio.to_thread(batch_of, kind, columns, keys)
+    assets = await read_capabilities(db, named.ids)
+    batch = await asyncio.to_thread(_judged_batch, kind, columns, assets, recorder.holder_id)
     await store.lock_assets(db, batch.asset_keys)
-    touched = await store.merge(db, batch, by)
+    touched = await store.merge(db, batch, recorder.by, recorder.origin)
     if kind.source in KEPT_SOURCES:
         await sum_up(db, kind.source, touched)
     await announce(db, touched)
@@ -48,10 +62,21 @@ async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], 
     counts = Counts(
         received=batch.received,
         inserted=inserted,
-        replaced=replaced + batch.superseded,
-        unchanged=batch.received - inserted - replaced - batch.superseded,
+        replaced=replaced,
+        unchanged=batch.received - inserted - replaced,
     )
     return Recorded(counts, tuple(touched))
+
+
+def _judged_batch(
+    kind: FactKind, columns: dict[str, Any], assets: Mapping[UUID, AssetCapability], holder_id: UUID | None
+) -> Batch:
+    named: NamedAssets = columns["asset_id"]
+    if holder_id is not None:
+        refuse_others_assets(named, assets, holder_id)
+    batch = batch_of(kind, columns, {id: asset.key for id, asset in assets.items()})
+    refuse_implausible(kind, columns, assets)
+    return batch
 
 
 async def sum_up(db: Database, source: Source, touched: Sequence[Touched]) -> None:

@@ -25,9 +25,11 @@ from gridloom.settlements.model import (
     WHOLESALE_TRADES,
     Counts,
     FactKind,
+    Origin,
 )
-from gridloom.settlements.recording import record_columns
-from gridloom.settlements.rules import DeliveryBeyondBlock, UnknownSettledAsset, read_columns
+from gridloom.settlements.plausibility import ImplausibleSettlement
+from gridloom.settlements.recording import Recorder, record_columns
+from gridloom.settlements.rules import ContradictingRows, DeliveryBeyondBlock, UnknownSettledAsset, read_columns
 from gridloom.settlements.views import (
     AFRR_CAPACITY_LISTING,
     AFRR_ENERGY_LISTING,
@@ -46,19 +48,23 @@ from gridloom.settlements.views import (
 )
 
 TAG = "Settlements"
+SETTLE = "Create:settlements"
+TRADE = "Create:trades"
 
 H = TypeVar("H", bound=Callable[..., Awaitable[Counts]])
 
 
-def _bulk(kind: FactKind, summary: str, problems: tuple[type[Problem], ...] = ()) -> Callable[[H], H]:
+def _bulk(
+    kind: FactKind, summary: str, problems: tuple[type[Problem], ...] = (), access: str = SETTLE
+) -> Callable[[H], H]:
     """The declaration that the six kinds share: raw bytes, decoded and checked before the transaction starts."""
     return operation(
         "POST",
         f"/settlements/{kind.path}",
         summary=summary,
         tag=TAG,
-        access="Create:settlements",
-        problems=(UnknownSettledAsset, *problems),
+        access=access,
+        problems=(UnknownSettledAsset, ContradictingRows, *problems),
         consumes=BULK_FORMATS,
         body_limit_bytes=BULK_BODY_LIMIT,
         defers_transaction=True,
@@ -75,22 +81,31 @@ def _rows_schema(kind: FactKind) -> dict[str, Any]:
 async def _record(call: Call, kind: FactKind, body: bytes) -> Counts:
     columns = await asyncio.to_thread(read_columns, kind, body, call.content_type)
     db = await call.begin()
-    recorded = await record_columns(db, kind, columns, by=call.caller.id)
+    recorded = await record_columns(db, kind, columns, _recorder_of(call))
     counts = recorded.counts
     call.audit_details.update(msgspec.to_builtins(counts))
     return counts
 
 
-@_bulk(WHOLESALE_TRADES, "Record wholesale trades")
-async def record_wholesale_trades(call: Call, body: bytes) -> Counts:
-    """Known again by asset and trade: the same row changes nothing, another one corrects it, also its period.
+def _recorder_of(call: Call) -> Recorder:
+    """Whoever may settle does so for everyone; a trader records what its organisation traded."""
+    if SETTLE in call.caller.permissions:
+        return Recorder(call.caller.id)
+    return Recorder(call.caller.id, Origin.TRADER, call.caller.organisation_id)
 
-    A trade that did not happen is corrected to volume 0. All rows are recorded or none.
+
+@_bulk(WHOLESALE_TRADES, "Record wholesale trades", (ImplausibleSettlement,), access=TRADE)
+async def record_wholesale_trades(call: Call, body: bytes) -> Counts:
+    """Known again by asset, trade, period and side: the same row changes nothing, another one corrects it.
+
+    A trade over several periods is a row for each. Traders record the trades of their own virtual assets; a row of the
+    operator's prevails, and a trader's after it counts as unchanged. What did not happen is corrected to volume 0. All
+    rows are recorded or none.
     """
     return await _record(call, WHOLESALE_TRADES, body)
 
 
-@_bulk(FCR_AWARDS, "Record FCR awards", (DeliveryBeyondBlock,))
+@_bulk(FCR_AWARDS, "Record FCR awards", (DeliveryBeyondBlock, ImplausibleSettlement))
 async def record_fcr(call: Call, body: bytes) -> Counts:
     """Known again by asset, delivery day and product. Prices are per hour; results are published per block.
 
@@ -99,13 +114,13 @@ async def record_fcr(call: Call, body: bytes) -> Counts:
     return await _record(call, FCR_AWARDS, body)
 
 
-@_bulk(AFRR_CAPACITY_AWARDS, "Record aFRR capacity awards", (DeliveryBeyondBlock,))
+@_bulk(AFRR_CAPACITY_AWARDS, "Record aFRR capacity awards", (DeliveryBeyondBlock, ImplausibleSettlement))
 async def record_afrr_capacity(call: Call, body: bytes) -> Counts:
     """Known again by asset, delivery day and product. All rows are recorded or none."""
     return await _record(call, AFRR_CAPACITY_AWARDS, body)
 
 
-@_bulk(AFRR_ACTIVATIONS, "Record activated aFRR energy")
+@_bulk(AFRR_ACTIVATIONS, "Record activated aFRR energy", (ImplausibleSettlement,))
 async def record_afrr_energy(call: Call, body: bytes) -> Counts:
     """Known again by asset, period and direction. A positive price is paid to the provider, in both directions.
 
@@ -114,7 +129,7 @@ async def record_afrr_energy(call: Call, body: bytes) -> Counts:
     return await _record(call, AFRR_ACTIVATIONS, body)
 
 
-@_bulk(NET_OFFS, "Record netted volumes")
+@_bulk(NET_OFFS, "Record netted volumes", (ImplausibleSettlement,))
 async def record_net_off(call: Call, body: bytes) -> Counts:
     """Known again by asset and period. All rows are recorded or none."""
     return await _record(call, NET_OFFS, body)
@@ -122,7 +137,7 @@ async def record_net_off(call: Call, body: bytes) -> Counts:
 
 @_bulk(TOLLING_CONTRACTS, "Record tolling contracts")
 async def record_tolling_contracts(call: Call, body: bytes) -> Counts:
-    """Known again by asset and contract. Tolls on one asset add up. All rows are recorded or none."""
+    """Known again by asset and contract. Tolls on one asset add up, within its life. All rows are recorded or none."""
     return await _record(call, TOLLING_CONTRACTS, body)
 
 
@@ -168,7 +183,7 @@ async def _asset_keys(call: Call, asset_id: UUID | None) -> Sequence[int] | None
 
 @operation("GET", "/settlements/wholesale-trades", summary="List wholesale trades", tag=TAG, access="Read:revenue")
 async def list_wholesale_trades(call: Call, query: SettlementQuery) -> Page[RecordedWholesaleTrade]:
-    """By asset, period and trade."""
+    """By asset, period, trade and side."""
     return await _list(call, query, WHOLESALE_LISTING)
 
 

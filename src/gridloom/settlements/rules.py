@@ -47,7 +47,7 @@ DECIMALS: Final[Mapping[str, int]] = {
 }
 """The finest step of what a market sets; anything finer is refused, not rounded."""
 
-_BLOCK_OF: Final = {
+BLOCK_OF: Final = {
     f"{direction}_{4 * block:02}_{4 * block + 4:02}": (direction, block)
     for direction in ("NEGPOS", "POS", "NEG")
     for block in range(BLOCKS_A_DAY)
@@ -73,6 +73,14 @@ class DeliveryBeyondBlock(Problem):
 
     status = 422
     title = "The delivery hours exceed the block"
+
+
+class ContradictingRows(Problem):
+    """The same fact stands in the request twice with different values. `errors` points at each later row; send the one
+    that is true. The very same row twice is one fact."""
+
+    status = 422
+    title = "Two rows of the request contradict each other"
 
 
 class Faults:
@@ -133,7 +141,7 @@ def _judged(kind: FactKind, rows: Sequence[Row], faults: Faults) -> dict[str, An
 
 
 def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, int]) -> Batch:
-    """One row per natural key, as if the rows had come one after the other: the last one counts."""
+    """One row per natural key; the very same row twice is one, and two that differ are refused."""
     columns = dict(columns)
     assets: NamedAssets = columns.pop("asset_id")
     known = np.array([asset_keys.get(id, UNKNOWN) for id in assets.ids])
@@ -150,20 +158,28 @@ def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, 
         )
     keys = tuple(sorted(known.tolist()))
     if len(set(_tuples(kind.key, columns))) == rows:
-        return Batch(kind, columns, rows, 0, 0, keys)
-    last = {key: position for position, key in enumerate(_tuples(kind.key, columns))}
-    values = list(_tuples(kind.values, columns))
-    repeated = superseded = 0
+        return Batch(kind, columns, rows, keys)
+    places: dict[tuple[Any, ...], int] = {}
     for position, key in enumerate(_tuples(kind.key, columns)):
-        if last[key] == position:
-            continue
-        if values[position] == values[last[key]]:
-            repeated += 1
-        else:
-            superseded += 1
-    kept = np.array(sorted(last.values()))
+        places.setdefault(key, position)
+    _refuse_contradictions(kind, columns, places)
+    kept = np.array(list(places.values()))
     columns = {name: _taken(cells, kept) for name, cells in columns.items()}
-    return Batch(kind, columns, rows, repeated, superseded, keys)
+    return Batch(kind, columns, rows, keys)
+
+
+def _refuse_contradictions(kind: FactKind, columns: Mapping[str, Any], first: Mapping[tuple[Any, ...], int]) -> None:
+    values = list(_tuples(kind.values, columns))
+    faults = Faults()
+    for position, key in enumerate(_tuples(kind.key, columns)):
+        if values[position] != values[first[key]]:
+            faults.add([position], "assetID", f"is of the same fact as row {first[key]} and says something else")
+    if faults.errors:
+        name = ", ".join(_wire(kind, column) for column in kind.key)
+        raise ContradictingRows(
+            f"Nothing was recorded: {faults.total} rows repeat a fact (the same {name}) with other values.",
+            errors=faults.errors,
+        )
 
 
 def _tuples(which: Sequence[Column], columns: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
@@ -272,7 +288,7 @@ def _check_period_starts(seconds: NDArray[np.float64], faults: Faults) -> None:
 
 def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: Faults) -> None:
     directions = ("NEGPOS",) if kind is FCR_AWARDS else ("POS", "NEG")
-    known = [name for name, (direction, _) in _BLOCK_OF.items() if direction in directions]
+    known = [name for name, (direction, _) in BLOCK_OF.items() if direction in directions]
     wrong = [position for position, product in enumerate(columns["product"]) if product not in known]
     if wrong:
         faults.add(wrong, "product", f"is not one of {', '.join(known)}")
@@ -281,7 +297,7 @@ def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: Faults) 
 def _settle_delivery_hours(columns: dict[str, Any]) -> None:
     """The block's true length where no hours are given; never more than that."""
     numbers = np.clip(columns["delivery_day"], 0, number_of_day(LAST_DAY))
-    blocks = np.array([_BLOCK_OF[product][1] for product in columns["product"]])
+    blocks = np.array([BLOCK_OF[product][1] for product in columns["product"]])
     lengths_h = block_period_counts(numbers)[np.arange(len(numbers)), blocks] * (PERIOD_S / HOUR_S)
     given = columns["delivery_h"]
     beyond = np.flatnonzero(given > lengths_h)

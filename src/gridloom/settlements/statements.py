@@ -41,7 +41,8 @@ def merge_statement(kind: FactKind) -> str:
     """Record a batch: archive the rows that change, write the new and the changed ones, say which days that touches.
 
     One statement, hence one snapshot; no conflict can arise because the batch's assets are locked before, and plain
-    inserts cost half of those that must expect one. Reads what was copied into the staging table. Parameter: who.
+    inserts cost half of those that must expect one. Reads what was copied into the staging table. Parameters: who, and
+    the origin of all rows; what the operator settled is not touched for any other.
     """
     names = ", ".join(column.name for column in kind.columns)
     keys = ", ".join(column.name for column in kind.key)
@@ -55,25 +56,28 @@ def merge_statement(kind: FactKind) -> str:
     news = ", ".join(f"s.{column.name}" for column in kind.values)
     sets = ", ".join(f"{column.name} = s.{column.name}" for column in kind.values)
     same = " and ".join(f"t.{column.name} = s.{column.name}" for column in kind.key)
-    by = "$1::uuid"
+    by, origin = "$1::uuid", "$2::text"
     return f"""
         with moment as materialized (select date_trunc('milliseconds', platform_now()) as now),
         staged as (select {staged} from pg_temp.{staging_table(kind)} u),
         changing as materialized (
           select s.*, t.asset_key is not null as is_known
           from staged s left join {kind.table} t using ({keys})
-          where t.asset_key is null or ({olds}) is distinct from ({news})),
+          where t.asset_key is null
+            or (t.origin <> 'OPERATOR' or {origin} = 'OPERATOR')
+              and ({olds}, t.origin) is distinct from ({news}, {origin})),
         archived as (
-          insert into {kind.table}_superseded as f ({names}, recorded_at, recorded_by, superseded_at, superseded_by)
-          select {kept}, t.recorded_at, t.recorded_by, moment.now, {by}
+          insert into {kind.table}_superseded as f
+            ({names}, recorded_at, recorded_by, origin, superseded_at, superseded_by)
+          select {kept}, t.recorded_at, t.recorded_by, t.origin, moment.now, {by}
           from moment, changing s join {kind.table} t on {same} where s.is_known
           returning f.asset_key, {kind.day} as day, {kind.start} as start_at, {kind.end} as end_at),
         replaced as (
-          update {kind.table} t set {sets}, recorded_at = moment.now, recorded_by = {by}
+          update {kind.table} t set {sets}, recorded_at = moment.now, recorded_by = {by}, origin = {origin}
           from moment, changing s where s.is_known and {same}),
         inserted as (
-          insert into {kind.table} ({names}, recorded_at, recorded_by)
-          select {names}, moment.now, {by} from changing, moment where not is_known order by {keys}),
+          insert into {kind.table} ({names}, recorded_at, recorded_by, origin)
+          select {names}, moment.now, {by}, {origin} from changing, moment where not is_known order by {keys}),
         change as (
           select f.asset_key, {new_day} as day, {kind.start} as start_at, {kind.end} as end_at,
             1 as written, 0 as replaced

@@ -15,7 +15,7 @@ from gridloom.database.pool import Database
 from gridloom.settlements.copying import FLOAT8, INT4, INT8, TEXT, copy_bytes
 from gridloom.settlements.market_days import IntArray, day_edges_s, day_numbers_at, day_of_number, number_of_day
 from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, KEPT_SOURCES, MEASURES, Source
-from gridloom.settlements.model import Batch, FactKind, Touched
+from gridloom.settlements.model import Batch, FactKind, Origin, Touched
 from gridloom.settlements.rules import hundred_millionths
 from gridloom.settlements.sheets import FloatArray, scatter
 from gridloom.settlements.statements import (
@@ -58,7 +58,7 @@ async def lock_assets(db: Database, keys: Sequence[int]) -> None:
     await db.execute(LOCK_ASSETS, list(keys))
 
 
-async def merge(db: Database, batch: Batch, by: UUID) -> list[Touched]:
+async def merge(db: Database, batch: Batch, by: UUID, origin: Origin) -> list[Touched]:
     """Write the batch into its table and answer what that has changed; its assets must be locked."""
     content = await asyncio.to_thread(_staged, batch)
     await db.execute(stage_statement(batch.kind))
@@ -66,7 +66,7 @@ async def merge(db: Database, batch: Batch, by: UUID) -> list[Touched]:
     # A batch fits into memory, and so does most of what is looked up by key; at the usual price PostgreSQL would rather
     # read whole tables.
     await db.execute("set local work_mem = '64MB'; set local random_page_cost = 1.1")
-    rows = await db.fetch(merge_statement(batch.kind), by)
+    rows = await db.fetch(merge_statement(batch.kind), by, origin)
     await db.execute(f"drop table pg_temp.{staging_table(batch.kind)}")
     return [Touched(*row) for row in rows]
 

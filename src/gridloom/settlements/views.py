@@ -20,6 +20,7 @@ from gridloom.settlements.model import (
     TOLLING_CONTRACTS,
     WHOLESALE_TRADES,
     FactKind,
+    Origin,
 )
 
 V = TypeVar("V", bound="RecordedFact")
@@ -31,6 +32,9 @@ class RecordedFact(View):
     asset_id: UUID
     recorded_at: datetime
     recorded_by: UUID
+    origin: Annotated[
+        Origin, Meta(description="Who stands behind it; what the operator settled gives way to the operator alone")
+    ]
     superseded_at: datetime | None
     superseded_by: UUID | None
 
@@ -95,6 +99,7 @@ class Listing(Generic[V]):
             asset_id=row["asset_id"],
             recorded_at=row["recorded_at"],
             recorded_by=row["recorded_by"],
+            origin=Origin(row["origin"]),
             superseded_at=row["superseded_at"],
             superseded_by=row["superseded_by"],
         )
@@ -115,7 +120,9 @@ def _plain(cell: Any) -> Any:
 AssetKey: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 """As in a cursor, which anybody can write."""
 
-WHOLESALE_LISTING: Final = Listing(WHOLESALE_TRADES, RecordedWholesaleTrade, tuple[AssetKey, datetime, str, datetime])
+WHOLESALE_LISTING: Final = Listing(
+    WHOLESALE_TRADES, RecordedWholesaleTrade, tuple[AssetKey, datetime, str, str, datetime]
+)
 FCR_LISTING: Final = Listing(FCR_AWARDS, RecordedFCRAward, tuple[AssetKey, date, str, datetime])
 AFRR_CAPACITY_LISTING: Final = Listing(
     AFRR_CAPACITY_AWARDS, RecordedAFRRCapacityAward, tuple[AssetKey, date, str, datetime]
