@@ -35,6 +35,7 @@ from gridloom.edge.dispatch import Edge
 from gridloom.edge.rate_limit import RateLimiter
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
+from gridloom.exchange_notifications.message import DocumentReceiver
 from gridloom.health import HealthChecks, RoomOnDisk
 from gridloom.identity import api_key_routes, auth_routes, organisation_routes
 from gridloom.identity import residence as identity
@@ -153,6 +154,7 @@ def create_edge(settings: Settings) -> Edge:
             _health_checks(settings),
             listener,
             Activations(read_activated),
+            DocumentReceiver(settings.document_receiver_eic),
         ):
             edge.resources.add(resource)
         edge.audit = record_audit

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from gridloom.database.environment import Environment
+from gridloom.kernel.codes import EicKind, check_eic
 
 
 class SettingsRefused(Exception):
@@ -37,6 +38,7 @@ class Settings:
     gate_closure_fcr: time = time(8)
     gate_closure_afrr_capacity: time = time(9)
     gate_closure_afrr_energy_minutes: int = 25
+    document_receiver_eic: str = "10X1001A1001A450"
     pool_size: int = 10
     rate_limit_per_minute: int = 600_000
     public_rate_limit_per_minute: int = 60_000
@@ -117,6 +119,13 @@ def _time_of_day(text: str) -> time:
     return time.fromisoformat(text)
 
 
+def _party_eic(text: str) -> str:
+    try:
+        return check_eic(text, EicKind.PARTY)
+    except ValueError as fault:
+        raise ValueError(f"must be the EIC of a party. {str(fault).rstrip('.')}") from None
+
+
 def _switch(text: str) -> bool:
     if text.lower() in ("on", "true", "yes", "1"):
         return True
@@ -161,6 +170,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_GATE_CLOSURE_FCR": ("gate_closure_fcr", _time_of_day),
     "GRIDLOOM_GATE_CLOSURE_AFRR_CAPACITY": ("gate_closure_afrr_capacity", _time_of_day),
     "GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES": ("gate_closure_afrr_energy_minutes", _whole(0, 10_000)),
+    "GRIDLOOM_DOCUMENT_RECEIVER_EIC": ("document_receiver_eic", _party_eic),
     "GRIDLOOM_POOL_SIZE": ("pool_size", _whole(4, 1000)),
     "GRIDLOOM_RATE_LIMIT": ("rate_limit_per_minute", _whole(1, 1_000_000_000)),
     "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole(1, 1_000_000_000)),

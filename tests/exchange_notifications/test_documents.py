@@ -45,6 +45,7 @@ MESSAGE = MarketMessage(
     bidding_zone="10Y1001A1001A82H",
     participant_name="Übertragung & Söhne",
     participant_code=ParticipantCode(CodeScheme.ACE, "A0000001X.DE"),
+    participant_eic="11XSOEHNE------7",
     installed_capacity_kw=105_500.5,
     intervals=(
         CapacityInterval(START, START + HOUR, 5_500.5, 100_000.0),
@@ -87,6 +88,7 @@ def messages(draw) -> MarketMessage:
         participant_code=draw(
             st.sampled_from([None, MESSAGE.participant_code, ParticipantCode(CodeScheme.EIC, "11XSOEHNE------7")])
         ),
+        participant_eic=draw(st.sampled_from([None, MESSAGE.participant_eic])),
         installed_capacity_kw=float(installed),
         intervals=tuple(intervals),
         start=start,
@@ -101,7 +103,9 @@ def messages(draw) -> MarketMessage:
 class TestAcerUmm:
     @given(messages())
     def test_reads_back_as_the_same_message(self, message):
-        assert read_acer_umm(acer_umm(message)) == replace(message, reason_code=None, unit_type=None)
+        assert read_acer_umm(acer_umm(message)) == replace(
+            message, reason_code=None, unit_type=None, participant_eic=None
+        )
 
     def test_names_its_elements_as_the_public_schema_does(self):
         root = etree.fromstring(acer_umm(MESSAGE))
@@ -165,6 +169,43 @@ class TestEntsoeDocument:
     def test_speaks_in_the_codes_of_the_public_lists(self, change, path, code):
         root = etree.fromstring(entsoe_unavailability(replace(MESSAGE, **change)))
         assert root.findtext(path, namespaces={"m": OUTAGE_NAMESPACE}) == code
+
+    @pytest.mark.parametrize(
+        ("eic", "parties"),
+        [
+            ("11XSOEHNE------7", ["11XSOEHNE------7", "A39", "10XDE-VE-TRANSMK", "A32"]),
+            (None, ["10XDE-VE-TRANSMK", "A32", "10XDE-VE-TRANSMK", "A33"]),
+        ],
+    )
+    def test_goes_from_the_market_participant_to_the_configured_receiver(self, eic, parties):
+        document = entsoe_unavailability(replace(MESSAGE, participant_eic=eic), "10XDE-VE-TRANSMK")
+        root = etree.fromstring(document)
+        found = [each for each in root if "MarketParticipant" in etree.QName(each).localname]
+        assert [each.text for each in found] == parties
+        assert [each.get("codingScheme") for each in found] == ["A01", None, "A01", None]
+
+    def test_keeps_the_order_of_the_public_schema_within_a_time_series(self):
+        series = etree.fromstring(entsoe_unavailability(MESSAGE)).find(f"{{{OUTAGE_NAMESPACE}}}TimeSeries")
+        assert series is not None
+        resource = "production_RegisteredResource"
+        assert [etree.QName(child).localname for child in series] == [
+            "mRID",
+            "businessType",
+            "biddingZone_Domain.mRID",
+            "start_DateAndOrTime.date",
+            "start_DateAndOrTime.time",
+            "end_DateAndOrTime.date",
+            "end_DateAndOrTime.time",
+            "quantity_Measure_Unit.name",
+            "curveType",
+            f"{resource}.mRID",
+            f"{resource}.name",
+            f"{resource}.pSRType.psrType",
+            f"{resource}.pSRType.powerSystemResources.mRID",
+            f"{resource}.pSRType.powerSystemResources.name",
+            f"{resource}.pSRType.powerSystemResources.nominalP",
+            "Available_Period",
+        ]
 
     def test_keeps_the_order_of_the_public_schema(self):
         root = etree.fromstring(entsoe_unavailability(MESSAGE))

@@ -290,6 +290,32 @@ class TestDocument:
         assert await code(marketParticipantEic=participant) == ("eic", participant)
         assert await code(marketParticipantEic=participant, acerCode="A0000001X.DE") == ("ace", "A0000001X.DE")
 
+    async def test_of_entsoe_goes_out_from_the_participants_eic(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        participant = "11XBATTERIE-UND" + eic_check_character("11XBATTERIE-UND")
+        metadata = {"marketParticipantEic": participant, "acerCode": "A0000001X.DE"}
+        await asset.owner.engineer.put(asset.path("/metadata/market"), json=metadata)
+        path = asset.path(f"/exchange-notifications/{(await publish(asset)).json()['id']}/document")
+        answer = await asset.owner.viewer.get(path, params={"format": "entsoe"})
+        assert read_entsoe_unavailability(answer.content).participant_eic == participant
+        assert b">10X1001A1001A450</receiver_MarketParticipant.mRID>" in answer.content
+
+    async def test_names_a_battery_never_an_area(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        answer = await publish(asset, 422, assetEic="10Y1001A1001A82H")
+        assert answer.status_code == 422
+        assert answer.json()["type"] == "/docs/problems/invalid-code"
+        assert answer.json()["errors"][0]["pointer"] == "/assetEic"
+        answer = await asset.owner.engineer.patch(asset.path(), json={"eicCode": "10Y1001A1001A82H"})
+        assert answer.status_code == 422
+        metadata = {"eicCode": "10Y1001A1001A82H"}
+        answer = await asset.owner.engineer.put(asset.path("/metadata/grid"), json=metadata)
+        assert answer.status_code == 422
+        answer = await asset.owner.engineer.put(
+            asset.path("/metadata/market"), json={"balancingGroup": "10Y1001A1001A82H"}
+        )
+        assert answer.status_code == 422
+
     async def test_of_an_old_version_is_dismissed(self, new_organisation):
         asset = await new_asset(new_organisation)
         notification_id = (await publish(asset)).json()["id"]

@@ -32,8 +32,11 @@ UMM_NAMESPACE: Final = "http://www.acer.europa.eu/REMIT/REMITUMMElectricitySchem
 UMM_COMMON_NAMESPACE: Final = "http://www.acer.europa.eu/REMIT/REMITUMMCommonSchema_V2.xsd"
 OUTAGE_NAMESPACE: Final = "urn:iec62325.351:tc57wg16:451-6:outagedocument:3:0"
 
-# Who publishes on the transparency platform, as sender and receiver of what can be read there.
 ENTSOE_EIC: Final = "10X1001A1001A450"
+"""The transparency platform, to which outages are reported and which is the sender of what can be read there."""
+DATA_PROVIDER: Final = "A39"
+INFORMATION_AGGREGATOR: Final = "A32"
+INFORMATION_RECEIVER: Final = "A33"
 STORAGE_PSR_TYPE: Final = "B25"
 COMPLEMENTARY_INFORMATION: Final = "A95"
 EIC_CODING_SCHEME: Final = "A01"
@@ -140,6 +143,7 @@ def read_acer_umm(document: bytes) -> MarketMessage:
         bidding_zone=_text(umm, "biddingZone"),
         participant_name=_text(_child(umm, "marketParticipant"), "name", UMM_COMMON_NAMESPACE),
         participant_code=_participant_code(_child(umm, "marketParticipant")),
+        participant_eic=None,
         installed_capacity_kw=_kw(_text(capacity, "installedCapacity")),
         intervals=intervals,
         start=_instant(_text(event, "eventStart")),
@@ -158,17 +162,24 @@ def _participant_code(participant: etree._Element) -> ParticipantCode | None:
     return None
 
 
-def entsoe_unavailability(message: MarketMessage) -> bytes:
+def entsoe_unavailability(message: MarketMessage, receiver_eic: str = ENTSOE_EIC) -> bytes:
+    """From the market participant, as a data provider, to the receiver, who gathers what the market tells.
+
+    Without a participant's EIC it is the document as the platform itself gives it out.
+    """
     root = etree.Element(f"{{{OUTAGE_NAMESPACE}}}Unavailability_MarketDocument", nsmap=_prefixes(OUTAGE_NAMESPACE))
     _add(root, "mRID", message.message_id)
     _add(root, "revisionNumber", str(message.version))
     _add(root, "type", DOCUMENT_TYPE_CODES[message.unit_type or UnitType.GENERATION_UNIT])
     _add(root, "process.processType", "A26")
     _add(root, "createdDateTime", _second_text(message.published_at))
-    _add_eic(root, "sender_MarketParticipant.mRID", ENTSOE_EIC)
-    _add(root, "sender_MarketParticipant.marketRole.type", "A32")
-    _add_eic(root, "receiver_MarketParticipant.mRID", ENTSOE_EIC)
-    _add(root, "receiver_MarketParticipant.marketRole.type", "A33")
+    sender_role, receiver_role = DATA_PROVIDER, INFORMATION_AGGREGATOR
+    if message.participant_eic is None:
+        sender_role, receiver_role = INFORMATION_AGGREGATOR, INFORMATION_RECEIVER
+    _add_eic(root, "sender_MarketParticipant.mRID", message.participant_eic or receiver_eic)
+    _add(root, "sender_MarketParticipant.marketRole.type", sender_role)
+    _add_eic(root, "receiver_MarketParticipant.mRID", receiver_eic)
+    _add(root, "receiver_MarketParticipant.marketRole.type", receiver_role)
     _add_interval(root, "unavailability_Time_Period.timeInterval", message.start, message.end)
     _add(_add(root, "docStatus"), "value", DOCUMENT_STATUS_CODES[message.event_status])
     _add_time_series(root, message)
@@ -230,6 +241,7 @@ def read_entsoe_unavailability(document: bytes) -> MarketMessage:
         bidding_zone=_text(series, "biddingZone_Domain.mRID"),
         participant_name=None,
         participant_code=None,
+        participant_eic=_sender_eic(root),
         installed_capacity_kw=installed_kw,
         intervals=_intervals(_child(series, "Available_Period"), start, end, installed_kw),
         start=start,
@@ -239,6 +251,12 @@ def read_entsoe_unavailability(document: bytes) -> MarketMessage:
         remarks=remarks,
         published_at=_instant(_text(root, "createdDateTime")),
     )
+
+
+def _sender_eic(root: etree._Element) -> str | None:
+    if _text(root, "sender_MarketParticipant.marketRole.type") == INFORMATION_AGGREGATOR:
+        return None
+    return _text(root, "sender_MarketParticipant.mRID")
 
 
 def _intervals(

@@ -63,6 +63,13 @@ class ParticipantCode:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentReceiver:
+    """To whom documents for ENTSO-E are addressed."""
+
+    eic: str
+
+
+@dataclass(frozen=True, slots=True)
 class CapacityInterval:
     """A stretch of the event over which the same capacity is available."""
 
@@ -91,6 +98,8 @@ class MarketMessage:
     bidding_zone: str
     participant_name: str | None
     participant_code: ParticipantCode | None
+    participant_eic: str | None
+    """What ENTSO-E knows the publisher by, whatever its code elsewhere."""
     installed_capacity_kw: float
     intervals: tuple[CapacityInterval, ...]
     start: datetime

@@ -36,7 +36,7 @@ async def compose(
     if asset_eic is None:
         detail = "Neither the request nor the asset has an EIC."
         raise AssetEicMissing(detail, errors=[FieldError("/assetEic", detail)])
-    check_eic_code(asset_eic, "/assetEic")
+    check_eic_code(asset_eic, "/assetEic", EicKind.RESOURCE)
     bidding_zone = BIDDING_ZONE_DE_LU_EIC if draft.bidding_zone is UNSET else draft.bidding_zone
     check_eic_code(bidding_zone, "/biddingZone", EicKind.AREA)
     installed_kw = publisher.installed_capacity_kw if draft.installed_capacity is UNSET else draft.installed_capacity
@@ -62,6 +62,7 @@ async def compose(
         bidding_zone=bidding_zone,
         participant_name=publisher.participant_name,
         participant_code=publisher.participant_code,
+        participant_eic=publisher.participant_eic,
         installed_capacity_kw=installed_kw,
         intervals=tuple(intervals),
         start=start,

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from gridloom.edge import XML, Answer, Call, Content, Page, operation
 from gridloom.exchange_notifications import documents, rules, store
-from gridloom.exchange_notifications.message import EventStatus
+from gridloom.exchange_notifications.message import DocumentReceiver, EventStatus
 from gridloom.exchange_notifications.model import (
     DocumentFormat,
     DocumentQuery,
@@ -159,12 +159,19 @@ async def revise_notification(
 async def read_notification_document(
     call: Call, physical_asset_id: UUID, notification_id: UUID, query: DocumentQuery
 ) -> Content:
-    """`format=acer-umm` gives ACER's UMM, `format=entsoe` the unavailability document of ENTSO-E (A77 or A80)."""
+    """`format=acer-umm` gives ACER's UMM, `format=entsoe` the unavailability document of ENTSO-E (A77 or A80).
+
+    The latter's sender is the `marketParticipantEic` of the asset's `market` metadata, as it was when the version was
+    published.
+    """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
     stored = await _known(call, reach.key, notification_id, query.version)
-    write = documents.acer_umm if query.format is DocumentFormat.ACER_UMM else documents.entsoe_unavailability
+    if query.format is DocumentFormat.ACER_UMM:
+        document = documents.acer_umm(stored.message)
+    else:
+        document = documents.entsoe_unavailability(stored.message, call.resources[DocumentReceiver].eic)
     name = f"{stored.message.message_id}_{stored.message.version:03}-{query.format}.xml"
-    return Content(write(stored.message), XML, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+    return Content(document, XML, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 async def _known(

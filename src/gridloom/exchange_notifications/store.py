@@ -54,6 +54,7 @@ class Publisher:
     asset_eic: str | None
     participant_name: str
     participant_code: ParticipantCode | None
+    participant_eic: str | None
     installed_capacity_kw: float
     published_at: datetime
 
@@ -83,6 +84,7 @@ async def read_publisher(db: Database, asset_key: int, at: datetime) -> Publishe
         asset_eic=row["eic_code"],
         participant_name=row["organisation_name"],
         participant_code=codes[0] if codes else None,
+        participant_eic=row["eic"],
         installed_capacity_kw=row["installed_kw"],
         published_at=row["now"],
     )
@@ -120,9 +122,9 @@ async def insert_version(db: Database, asset_key: int, new: StoredNotification, 
           (asset_key, notification_id, version, event_status, unavailability_type, event_type, reason_code, unit_type,
            asset_name, asset_eic, bidding_zone, participant_name, installed_capacity_kw, available_capacity_kw,
            unavailable_capacity_kw, capacity_intervals, starts_at, ends_at, duration_uncertainty, cause, remarks,
-           published_at, published_by, participant_code_scheme, participant_code)
+           published_at, published_by, participant_code_scheme, participant_code, participant_eic)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-                $23, $24, $25)
+                $23, $24, $25, $26)
         """,
         asset_key,
         new.id,
@@ -149,6 +151,7 @@ async def insert_version(db: Database, asset_key: int, new: StoredNotification, 
         published_by,
         message.participant_code and message.participant_code.scheme,
         message.participant_code and message.participant_code.code,
+        message.participant_eic,
     )
     await db.execute(
         "update exchange_notification set latest_version = $3 where asset_key = $1 and id = $2",
@@ -259,6 +262,7 @@ def _message(row: asyncpg.Record) -> MarketMessage:
         bidding_zone=row["bidding_zone"],
         participant_name=row["participant_name"],
         participant_code=None if scheme is None else ParticipantCode(CodeScheme(scheme), row["participant_code"]),
+        participant_eic=row["participant_eic"],
         installed_capacity_kw=row["installed_capacity_kw"],
         intervals=intervals,
         start=row["starts_at"],

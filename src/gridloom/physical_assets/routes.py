@@ -10,6 +10,7 @@ from gridloom.edge import Answer, Call, Page, Paging, operation
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.reach import asset_reach, organisation_reach
 from gridloom.identity.store.grants import insert_asset, put_grant
+from gridloom.kernel.codes import EicKind
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import FieldError, NotFound
@@ -68,7 +69,7 @@ async def register_physical_asset(call: Call, body: NewPhysicalAsset) -> Answer[
     The parameters hold from the day of commissioning; without such a day they have always held.
     """
     owner_id = await organisation_reach(call.db, call.caller, body.organisation_id)
-    check_eic_code(body.eic_code, "/eicCode")
+    check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
     check_parameters(body.parameters, "/parameters")
     await _check_fleet(call, body.fleet_id, owner_id)
     asset_id = uuid7()
@@ -102,7 +103,7 @@ async def update_physical_asset(
     before = await store.read_asset(call.db, reach.key, for_change=True)
     call.check_if_match(_etag(before))
     if body.eic_code is not UNSET:
-        check_eic_code(body.eic_code, "/eicCode")
+        check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
     if body.fleet_id is not UNSET:
         await _check_fleet(call, body.fleet_id, reach.organisation_id)
     changes = {name: value for name, value in structs.asdict(body).items() if value is not UNSET}

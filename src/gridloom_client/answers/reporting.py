@@ -57,6 +57,8 @@ class Recorded(Answered):
     asset_id: UUID
     recorded_at: datetime
     recorded_by: UUID
+    origin: str = "OPERATOR"
+    """Who stands behind it: `OPERATOR`, `TRADER`, `PROVISIONAL` or `COMPUTED`."""
 
 
 class WholesaleTrade(Recorded):

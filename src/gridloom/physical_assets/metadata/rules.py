@@ -17,10 +17,10 @@ class InconsistentMetadata(Problem):
 
 def check_metadata(body: MetadataBody) -> None:
     if isinstance(body, GridMetadata):
-        check_eic_code(body.eic_code, "/eicCode")
+        check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
     if isinstance(body, MarketMetadata):
         check_eic_code(body.bidding_zone, "/biddingZone", EicKind.AREA)
-        check_eic_code(body.balancing_group, "/balancingGroup")
+        check_eic_code(body.balancing_group, "/balancingGroup", EicKind.PARTY)
         check_eic_code(body.market_participant_eic, "/marketParticipantEic", EicKind.PARTY)
     if isinstance(body, ContractMetadata):
         _check_order(body)
