@@ -57,7 +57,7 @@ class Recorded(Answered):
     asset_id: UUID
     recorded_at: datetime
     recorded_by: UUID
-    origin: str = "OPERATOR"
+    origin: str
     """Who stands behind it: `OPERATOR`, `TRADER`, `PROVISIONAL` or `COMPUTED`."""
 
 
