@@ -59,9 +59,9 @@ class Market:
         return identifier
 
     async def terms(self, battery: str | None = None, **changes: Any) -> dict[str, Any]:
-        """An auction that is open for an hour from now on, for delivery tomorrow."""
+        """An auction that is open for an hour from now on, for delivery from a day later on, whatever the hour."""
         now = await self.now()
-        day = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        day = (now + timedelta(days=2)).replace(hour=0, minute=0, second=0, microsecond=0)
         return {
             "start": wire(now),
             "end": wire(now + HOUR),

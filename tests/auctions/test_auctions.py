@@ -204,7 +204,8 @@ class TestAnAuction:
         now = await market.now()
         auction = await market.auction(start=wire(now + timedelta(minutes=10)))
         later = wire(now + timedelta(hours=3))
-        assert (await market.operator.patch(f"/auctions/{auction}", json={"end": later})).status_code == 200
+        answer = await market.operator.patch(f"/auctions/{auction}", json={"end": later})
+        assert answer.status_code == 200, answer.text
         await market.advance("PT2H")
         assert await market.status(auction, market.traders[0]) == "RUNNING"
         await market.advance("PT2H")

@@ -10,6 +10,7 @@ from uuid import UUID
 from gridloom.auctions.bid_store import Offer, Placed, place_bids
 from gridloom.database.pool import Pool
 from gridloom.edge.dispatch import Edge
+from gridloom.edge.idempotency import RetryKey
 from gridloom.settings import Settings
 
 MOST_AT_ONCE = 200
@@ -52,8 +53,7 @@ class BidBatcher:
         task.add_done_callback(self._tasks.discard)
 
     async def _place_queued(self, auction_id: UUID) -> None:
-        queue = self._queues[auction_id]
-        batch, self._queues[auction_id] = queue[:MOST_AT_ONCE], queue[MOST_AT_ONCE:]
+        batch, self._queues[auction_id] = take_batch(self._queues[auction_id])
         try:
             outcomes = await place_bids(self._pool, [offer for offer, _ in batch])
             for (_, answer), placed in zip(batch, outcomes, strict=True):
@@ -67,6 +67,23 @@ class BidBatcher:
                 raise
         finally:
             self._go_on(auction_id)
+
+
+def take_batch(queue: _Waiting) -> tuple[_Waiting, _Waiting]:
+    """Who goes together, and who waits on: a statement sees nothing of what it keeps itself, so of two attempts under
+    one Idempotency-Key the second has to come after the first."""
+    batch: _Waiting = []
+    waiting: _Waiting = []
+    keys: set[RetryKey] = set()
+    for place in queue:
+        key = place[0].key
+        if len(batch) == MOST_AT_ONCE or key in keys:
+            waiting.append(place)
+            continue
+        batch.append(place)
+        if key is not None:
+            keys.add(key)
+    return batch, waiting
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from gridloom.auctions.model import Bid
 from gridloom.audit.model import NewEntry
 from gridloom.audit.store import ENTRY, entry_row
 from gridloom.database.pool import Database
+from gridloom.edge.idempotency import KEPT_FOR, RetryKey
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import check_declared, was_recorded
 from gridloom.events.store import OUTBOX, outbox_row
@@ -21,11 +22,17 @@ from gridloom.events.store import OUTBOX, outbox_row
 
 @dataclass(frozen=True, slots=True)
 class Placed:
+    """What became of a bid. The last four: the answer that is known, where an earlier attempt had the same key."""
+
     verdict: str
     placed_at: datetime | None
     sequence: int | None
     opens_at: datetime | None
     closes_at: datetime | None
+    kept_fingerprint: bytes | None
+    kept_status: int | None
+    kept_headers: str | None
+    kept_body: bytes | None
 
 
 _BID = """
@@ -44,51 +51,78 @@ class Offer:
     price_eur: Decimal
     event: NewEvent
     entry: NewEntry
+    key: RetryKey | None
+    """Its Idempotency-Key: whoever sends it again gets the same answer."""
+    answer: str
+    """The body that is kept under the key, up to the moment, which the database knows."""
 
 
-# Bids, their events and their lines of the audit log in one statement: where it commits by itself, the auction's lock
-# is never held while a message travels. The event comes under the lock, so an organisation reads of its bids in order.
-_PLACE_ONE = f"""
-with placed as materialized (
-  select * from place_auction_bid($1, $2, $3, $4, $5)
-), told as (
-  insert into {OUTBOX}
-  select $6::uuid, $7::text, $8::uuid, $9::text, $10::text, $11::int, $12::text::jsonb, placed.placed_at
-  from placed where verdict = 'PLACED'
-), noted as (
-  insert into {ENTRY}
-  select $13::uuid, $14::uuid, $15::uuid, $16::uuid, $17::text, $18::text, $19::text, $20::text, $21::text, $22::int2,
-    $23::text, $24::text, $25::jsonb
-  from placed where verdict = 'PLACED'
+# Bids, their events, their lines of the audit log and what is kept for a retry in one statement: it commits by itself,
+# so the auction's lock is never held while a message travels. The event comes under the lock, so an organisation reads
+# of its bids in order.
+_COLUMNS = (
+    *(("auction", "uuid"), ("bidder", "uuid"), ("author", "uuid"), ("bid", "uuid"), ("price", "numeric")),
+    *(("event_id", "uuid"), ("type", "text"), ("told_id", "uuid"), ("subject", "text"), ("permission", "text")),
+    *(
+        ("asset_key", "int"),
+        ("data", "text"),
+        ("actor_org_id", "uuid"),
+        ("entry_id", "uuid"),
+        ("subject_org_id", "uuid"),
+    ),
+    *(("actor_id", "uuid"), ("actor_kind", "text"), ("actor_name", "text"), ("action", "text"), ("method", "text")),
+    *(("resource", "text"), ("status", "int2"), ("address", "text"), ("request_id", "text"), ("details", "jsonb")),
+    *(("caller_key", "text"), ("key_digest", "bytea"), ("lock_key", "bigint"), ("fingerprint", "bytea")),
+    ("answer", "text"),
 )
-select * from placed
-"""  # noqa: S608
+"""What a row of `_offer_row` holds, by name."""
 
-_PLACE_MANY = f"""
+_PLACE = """
 with offer as materialized (
-  select * from unnest(
-    $1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::numeric[], $6::uuid[], $7::text[], $8::uuid[], $9::text[],
-    $10::text[], $11::int[], $12::text[], $13::uuid[], $14::uuid[], $15::uuid[], $16::uuid[], $17::text[], $18::text[],
-    $19::text[], $20::text[], $21::text[], $22::int2[], $23::text[], $24::text[], $25::jsonb[]
-  ) with ordinality as o (
-    auction, bidder, author, bid, price, event_id, type, told_id, subject, permission, asset_key, data, actor_org_id,
-    entry_id, subject_org_id, actor_id, actor_kind, actor_name, action, method, resource, status, address, request_id,
-    details, turn)
-  order by turn
+  {offers}
 ), placed as materialized (
-  select offer.turn, p.* from offer, lateral place_auction_bid(auction, bidder, author, bid, price) p
+  select offer.turn, p.*
+  from offer, lateral place_auction_bid_once(
+    auction, bidder, author, bid, price, caller_key, key_digest, lock_key, {kept_for}) p
 ), told as (
-  insert into {OUTBOX}
+  insert into {outbox}
   select event_id, type, told_id, subject, permission, asset_key, data::jsonb, placed_at
   from placed join offer using (turn) where verdict = 'PLACED' order by turn
 ), noted as (
-  insert into {ENTRY}
+  insert into {entry}
   select actor_org_id, entry_id, subject_org_id, actor_id, actor_kind, actor_name, action, method, resource, status,
     address, request_id, details
   from placed join offer using (turn) where verdict = 'PLACED' order by turn
+), kept as (
+  insert into idempotency (caller_key, key_digest, fingerprint, status, headers, body)
+  select caller_key, key_digest, fingerprint, status, '{{"Content-Type": "application/json"}}',
+    convert_to(answer || '"timestamp":"' || moment_on_wire(placed_at) || '","sequence":' || sequence
+      || ',"withdrawn":false}}', 'UTF8')
+  from placed join offer using (turn) where verdict = 'PLACED' and caller_key is not null
+  on conflict (caller_key, key_digest) do update
+    set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
+        body = excluded.body, created_at = excluded.created_at
 )
-select verdict, placed_at, sequence, opens_at, closes_at from placed order by turn
-"""  # noqa: S608
+select verdict, placed_at, sequence, opens_at, closes_at, kept_fingerprint, kept_status, kept_headers, kept_body
+from placed order by turn
+"""
+
+
+def _write_statement(offers: str, kept_for: str) -> str:
+    return _PLACE.format(offers=offers, kept_for=kept_for, outbox=OUTBOX, entry=ENTRY)
+
+
+_PLACE_ONE = _write_statement(
+    "select 1 as turn, "
+    + ", ".join(f"${place}::{type} as {name}" for place, (name, type) in enumerate(_COLUMNS, start=1)),
+    f"${len(_COLUMNS) + 1}::interval",
+)
+_PLACE_MANY = _write_statement(
+    "select * from unnest("  # noqa: S608
+    + ", ".join(f"${place}::{type}[]" for place, (_, type) in enumerate(_COLUMNS, start=1))
+    + f") with ordinality as o ({', '.join(name for name, _ in _COLUMNS)}, turn) order by turn",
+    f"${len(_COLUMNS) + 1}::interval",
+)
 
 
 async def place_bids(db: Database, offers: Sequence[Offer]) -> list[Placed]:
@@ -96,9 +130,9 @@ async def place_bids(db: Database, offers: Sequence[Offer]) -> list[Placed]:
     assert len({offer.auction_id for offer in offers}) == 1, "two locks in no known order"
     rows = [_offer_row(offer) for offer in offers]
     if len(rows) == 1:
-        found = await db.fetch(_PLACE_ONE, *rows[0])
+        found = await db.fetch(_PLACE_ONE, *rows[0], KEPT_FOR)
     else:
-        found = await db.fetch(_PLACE_MANY, *(list(column) for column in zip(*rows, strict=True)))
+        found = await db.fetch(_PLACE_MANY, *(list(column) for column in zip(*rows, strict=True)), KEPT_FOR)
     outcomes = [Placed(**row) for row in found]
     if any(placed.verdict == "PLACED" for placed in outcomes):
         was_recorded(db)
@@ -107,6 +141,7 @@ async def place_bids(db: Database, offers: Sequence[Offer]) -> list[Placed]:
 
 def _offer_row(offer: Offer) -> tuple[object, ...]:
     check_declared(offer.event)
+    key = offer.key
     return (
         offer.auction_id,
         offer.organisation_id,
@@ -115,6 +150,8 @@ def _offer_row(offer: Offer) -> tuple[object, ...]:
         offer.price_eur,
         *outbox_row(offer.event),
         *entry_row(offer.entry),
+        *((key.caller_key, key.digest, key.lock, key.fingerprint) if key is not None else (None,) * 4),
+        offer.answer,
     )
 
 

@@ -43,6 +43,7 @@ from gridloom.auctions.wire import (
 from gridloom.audit.recording import entry_of
 from gridloom.database.pool import Database
 from gridloom.edge import Answer, Call, Caller, Page, Paging, operation
+from gridloom.edge.idempotency import Retry, still_running
 from gridloom.events.model import NewEvent
 from gridloom.identity.permissions import Permission
 from gridloom.kernel.ids import uuid7
@@ -208,12 +209,12 @@ async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
             data={"auctionID": auction_id, "bidID": bid_id, "price": float(body.price)},
         ),
         entry=entry_of(call, 201),
+        key=call.retry.key if call.retry is not None else None,
+        answer=f'{{"id":"{bid_id}","auctionID":"{auction_id}","price":{body.price},',
     )
-    if call.retry is None:
-        placed = await call.resources[BidBatcher].place(offer)
-    else:  # its answer is kept in the same transaction
-        [placed] = await bid_store.place_bids(await call.begin(), [offer])
-    call.audit_is_recorded()
+    placed = await call.resources[BidBatcher].place(offer)
+    if call.retry is not None:
+        _raise_known_answer(call.retry, placed)
     if placed.verdict in ("UNKNOWN", "CANCELLED"):
         raise _unknown(auction_id)
     if placed.verdict == "NOT_INVITED":
@@ -227,6 +228,18 @@ async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
     return BidView(
         id=bid_id, auction_id=auction_id, price=body.price, timestamp=placed.placed_at, sequence=placed.sequence
     )
+
+
+def _raise_known_answer(retry: Retry, placed: bid_store.Placed) -> None:
+    """Where an earlier attempt of this bid is known."""
+    if placed.verdict == "IN_PROGRESS":
+        raise still_running()
+    if placed.verdict == "KNOWN":
+        assert placed.kept_fingerprint is not None
+        assert placed.kept_status is not None
+        assert placed.kept_headers is not None
+        assert placed.kept_body is not None
+        raise retry.known_answer(placed.kept_fingerprint, placed.kept_status, placed.kept_headers, placed.kept_body)
 
 
 @operation("GET", "/auctions/{auctionID}/bids", summary="List your own bids", tag=TAG, access=Permission.READ_AUCTIONS)

@@ -154,10 +154,6 @@ class Call:
             self._is_audited = True
             await self._audit(self.db, self, status)
 
-    def audit_is_recorded(self) -> None:
-        """Say that the handler's own statement wrote this change's line of the audit log."""
-        self._is_audited = True
-
     @property
     def in_transaction(self) -> bool:
         return self._transaction is not None

@@ -31,6 +31,20 @@ class Replay(Exception):
         self.answer = answer
 
 
+@dataclass(frozen=True, slots=True)
+class RetryKey:
+    """An Idempotency-Key as the database knows it."""
+
+    caller_key: str
+    digest: bytes
+    lock: int
+    fingerprint: bytes
+
+
+def still_running() -> IdempotencyInProgress:
+    return IdempotencyInProgress("A request with this Idempotency-Key is still running. Ask again shortly.")
+
+
 class Retry:
     """One request under an Idempotency-Key."""
 
@@ -49,6 +63,12 @@ class Retry:
             Fernet(base64.urlsafe_b64encode(hashlib.sha256(b"seal\0" + key.encode()).digest())) if sealed else None
         )
 
+    @property
+    def key(self) -> RetryKey:
+        """For a statement that looks the key up, and keeps the answer, along with the effect."""
+        assert self._seal is None, "a sealed answer is kept by `finish`"
+        return RetryKey(self._caller_key, self._digest, self._lock, self._fingerprint)
+
     async def begin(self, db: Database) -> None:
         """Go on if this is the first attempt; otherwise raise what is known of the first one."""
         row = await db.fetchrow(
@@ -60,13 +80,15 @@ class Retry:
         )
         assert row is not None
         if not row["is_free"]:
-            raise IdempotencyInProgress("A request with this Idempotency-Key is still running. Ask again shortly.")
-        if row["status"] is None:
-            return
-        if bytes(row["fingerprint"]) != self._fingerprint:
-            raise IdempotencyKeyReused("This Idempotency-Key was used for a request with another body.")
-        body = self._seal.decrypt(row["body"]) if self._seal else row["body"]
-        raise Replay(StoredAnswer(row["status"], orjson.loads(row["headers"]), body))
+            raise still_running()
+        if row["status"] is not None:
+            raise self.known_answer(row["fingerprint"], row["status"], row["headers"], row["body"])
+
+    def known_answer(self, fingerprint: bytes, status: int, headers: str, body: bytes) -> Exception:
+        """What to raise where an earlier attempt has its answer."""
+        if bytes(fingerprint) != self._fingerprint:
+            return IdempotencyKeyReused("This Idempotency-Key was used for a request with another body.")
+        return Replay(StoredAnswer(status, orjson.loads(headers), self._seal.decrypt(body) if self._seal else body))
 
     async def finish(self, db: Database, answer: StoredAnswer) -> None:
         body = self._seal.encrypt(answer.body) if self._seal else answer.body

@@ -1,0 +1,99 @@
+"""Bids under an Idempotency-Key queue with the others, and have one effect however often they are sent."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+from tests.auctions.conftest import Market
+
+from gridloom.auctions.bid_batching import take_batch
+from gridloom.auctions.bid_store import Offer
+from gridloom.edge import to_json
+from gridloom.edge.idempotency import RetryKey
+
+
+async def send(market: Market, auction: str, key: str, price: float = 5, trader: int = 0) -> Any:
+    client = market.traders[trader].trader
+    return await client.post(
+        f"/auctions/{auction}/bids", json={"price": price}, headers={"Idempotency-Key": f"{auction} {key}"}
+    )
+
+
+class TestAKeyedBid:
+    async def test_sent_again_is_answered_byte_for_byte(self, market: Market):
+        auction = await market.auction()
+        first, again = await send(market, auction, "k", 12.5), await send(market, auction, "k", 12.5)
+        assert (first.status_code, "Idempotency-Replayed" in first.headers) == (201, False)
+        assert (again.status_code, again.headers["Idempotency-Replayed"]) == (201, "true")
+        assert again.content == first.content
+        assert again.headers["Content-Type"] == first.headers["Content-Type"]
+
+    async def test_with_another_price_is_refused(self, market: Market):
+        auction = await market.auction()
+        await send(market, auction, "k", 5)
+        assert (await send(market, auction, "k", 6)).status_code == 422
+
+    async def test_of_another_organisation_is_another_bid(self, market: Market):
+        auction = await market.auction()
+        answers = [await send(market, auction, "k", 5, trader) for trader in (0, 1)]
+        assert len({answer.json()["id"] for answer in answers}) == 2
+
+    async def test_that_was_refused_may_be_sent_again(self, market: Market):
+        now = await market.now()
+        auction = await market.auction(start=(now + timedelta(minutes=5)).isoformat())
+        assert (await send(market, auction, "k")).status_code == 409
+        await market.advance("PT10M")
+        assert (await send(market, auction, "k")).status_code == 201
+
+    async def test_sent_many_times_at_once_is_placed_once(self, market: Market):
+        auction = await market.auction()
+        others = [send(market, auction, f"other {number}", 1, 1) for number in range(20)]
+        same = [send(market, auction, "same", 7) for _ in range(20)]
+        answers = await asyncio.gather(*(each for pair in zip(others, same, strict=True) for each in pair))
+        assert {answer.status_code for answer in answers[0::2]} == {201}
+        assert {answer.status_code for answer in answers[1::2]} <= {201, 409}
+        bids = (await market.traders[0].trader.get(f"/auctions/{auction}/bids")).json()
+        assert [bid["price"] for bid in bids] == [7]
+
+    async def test_is_told_and_noted_like_any_other(self, market: Market):
+        auction = await market.auction()
+        placed = (await send(market, auction, "k")).json()
+        noted = await market.traders[0].admin.get("/audit-log", params={"action": "placeBid"})
+        assert [entry["resource"] for entry in noted.json()].count(f"/auctions/{auction}/bids") == 1
+        assert placed["sequence"] == 1
+
+
+def offer(key: RetryKey | None) -> Offer:
+    event: Any = None
+    entry: Any = None
+    return Offer(UUID(int=1), UUID(int=2), UUID(int=3), uuid4(), Decimal(1), event, entry, key, "")
+
+
+class TestABatch:
+    @pytest.mark.parametrize("keys", ["", "aab", "abab", "..a.a", "abcde"])
+    async def test_holds_each_key_once_and_keeps_the_order(self, keys: str):
+        loop = asyncio.get_running_loop()
+        named = [None if key == "." else RetryKey(key, key.encode(), 1, b"") for key in keys]
+        queue = [(offer(key), loop.create_future()) for key in named]
+        batch, waiting = take_batch(queue)
+        taken = [place[0].key for place in batch if place[0].key is not None]
+        assert len(taken) == len(set(taken))
+        assert sorted(map(id, [*batch, *waiting])) == sorted(map(id, queue))
+        for part in (batch, waiting):
+            assert part == [place for place in queue if any(place is each for each in part)]
+
+
+class TestAMoment:
+    @pytest.mark.parametrize("milliseconds", [0, 1, 10, 100, 120, 999])
+    async def test_is_written_by_the_database_as_by_the_service(self, database_url: str, milliseconds: int):
+        moment = datetime(2026, 10, 25, 0, 59, 59, milliseconds * 1000, tzinfo=UTC)
+        connection = await asyncpg.connect(database_url)
+        written = await connection.fetchval("select moment_on_wire($1)", moment)
+        await connection.close()
+        assert to_json(moment) == f'"{written}"'.encode()
