@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -11,8 +11,9 @@ import asyncpg
 import httpx2
 import pytest
 from tests.client.conftest import Terminal
-from tests.client.test_published import DATA, FCR_COLUMNS, FCR_ROWS, write_xlsx
+from tests.client.test_published import FCR_COLUMNS, FCR_ROWS, write_xlsx
 from tests.people import OPERATOR_USERNAME, PASSWORD
+from tests.published_prices import write_energy_charts
 
 from gridloom.kernel.ids import uuid7
 from gridloom_client.commands.imports import LINES_AT_ONCE
@@ -38,8 +39,21 @@ async def asset(database_url: str, operator: httpx2.AsyncClient) -> UUID:
 
 
 class TestImport:
-    async def test_loads_published_prices_once(self, signed_in: Terminal, operator: httpx2.AsyncClient) -> None:
-        files = [str(path) for path in sorted(DATA.glob("*.json"))]
+    async def test_loads_published_prices_once(
+        self, signed_in: Terminal, operator: httpx2.AsyncClient, tmp_path: Path
+    ) -> None:
+        days = {
+            "2024-03-31": 60,
+            "2024-10-27": 60,
+            "2025-03-30": 60,
+            "2025-10-01": 15,
+            "2025-10-26": 15,
+            "2026-03-29": 15,
+        }
+        files = [
+            str(write_energy_charts(tmp_path / f"{day}.json", date.fromisoformat(day), minutes))
+            for day, minutes in days.items()
+        ]
         first = await signed_in("import", "day-ahead", *files, "--json")
         assert first.code == 0, first.err
         total = 23 + 25 + 23 + 96 + 100 + 92
