@@ -1,10 +1,103 @@
+import { usePhysicalAssets, useVirtualAssets } from '../../shared/api/resources'
+import { useIsOperator, useMay } from '../../shared/api/session'
+import { useNow } from '../../shared/clock'
+import { megawatts, plural } from '../../shared/format'
+import { QUARTER_MS } from '../../shared/time/marketDay'
+import { countdown, time } from '../../shared/time/words'
 import { Page } from '../../shared/ui/Page'
-import { Empty } from '../../shared/ui/states'
+import { useZone } from '../../shared/zone'
+import { useAuctions } from '../auctions/data'
+import { ComingCard } from './ComingCard'
+import { useCuts, useHealth, useUnavailabilities } from './data'
+import { nextGate } from './next'
+import './overview.css'
+import { PhysicalTable } from './PhysicalTable'
+import { QueueCard } from './QueueCard'
+import { needsOf } from './queue'
+import { RevenueCard } from './RevenueCard'
+import { VirtualTable } from './VirtualTable'
 
+/** What needs me now? */
 export default function Overview() {
+  const now = useNow()
+  const zone = useZone()
+  const mayBid = useMay('Create:bids')
+  const mayReadAuctions = useMay('Read:auctions')
+  const mayReadRevenue = useMay('Read:revenue')
+  const isOperator = useIsOperator()
+  const virtual = useVirtualAssets()
+  const physical = usePhysicalAssets()
+  const auctions = useAuctions()
+  const living = (virtual.data ?? []).filter((one) => Date.parse(one.end) > now)
+  const batteries = physical.data ?? []
+  const cuts = useCuts(living, now)
+  const health = useHealth(batteries)
+  const unavailabilities = useUnavailabilities(batteries)
+  const isLoading = virtual.isLoading || physical.isLoading || (mayReadAuctions && auctions.isLoading)
+  const needs = needsOf(
+    {
+      auctions: auctions.data ?? [],
+      virtual: living,
+      cuts,
+      physical: batteries,
+      health,
+      mayBid: mayBid && !isOperator,
+    },
+    now,
+    (ms) => time(ms, zone),
+  )
+  const gateSeconds = living[0]?.dispatchGateClosureSeconds ?? 480
+  const gate = nextGate(now, gateSeconds)
+  const error = virtual.error ?? physical.error ?? auctions.error
+
   return (
-    <Page title="Overview">
-      <Empty title="This screen is being built" />
+    <Page
+      title="What needs me now"
+      facts={factsOf(living.length ? living : [], batteries.length)}
+      aside={
+        living.length > 0 && (
+          <span>
+            Next gate <strong className="gate-left">{countdown(gate.gate - now)}</strong> for {time(gate.start, zone)}–
+            {time(gate.start + QUARTER_MS, zone)}
+          </span>
+        )
+      }
+    >
+      <div className="overview">
+        <div className="overview-main">
+          <QueueCard needs={needs} now={now} isLoading={isLoading} error={error} />
+          {living.length > 0 && <VirtualTable assets={living} now={now} />}
+          {batteries.length > 0 && <PhysicalTable assets={batteries} health={health} />}
+        </div>
+        <div className="overview-side">
+          {mayReadRevenue && <RevenueCard virtual={virtual.data ?? []} physical={batteries} now={now} />}
+          <ComingCard
+            auctions={auctions.data ?? []}
+            unavailabilities={unavailabilities}
+            hasBatteries={living.length > 0}
+            gateSeconds={gateSeconds}
+            now={now}
+          />
+        </div>
+      </div>
     </Page>
   )
+}
+
+function factsOf(
+  living: { ratedDischargePower: number; energyCapacity: number; deliveryZone: string }[],
+  physical: number,
+) {
+  const facts: string[] = []
+  if (living.length > 0) {
+    const power = living.reduce((sum, one) => sum + one.ratedDischargePower, 0)
+    const energy = living.reduce((sum, one) => sum + one.energyCapacity, 0)
+    facts.push(
+      plural(living.length, 'virtual battery', 'virtual batteries'),
+      `${megawatts(power)} MW · ${megawatts(energy)} MWh`,
+    )
+    facts.push(plural(new Set(living.map((one) => one.deliveryZone)).size, 'zone'))
+  }
+  if (physical > 0) facts.push(plural(physical, 'physical battery', 'physical batteries'))
+  return facts
 }

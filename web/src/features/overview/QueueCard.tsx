@@ -1,0 +1,62 @@
+import { Fragment } from 'react'
+import { age, countdown } from '../../shared/time/words'
+import { Icon } from '../../shared/ui/Icon'
+import { Empty, ProblemNote, SkeletonRows } from '../../shared/ui/states'
+import { Link } from '../../shell/router'
+import type { Need } from './queue'
+
+const MOST = 8
+
+interface Props {
+  needs: Need[]
+  now: number
+  isLoading: boolean
+  error: unknown
+}
+
+export function QueueCard({ needs, now, isLoading, error }: Props) {
+  return (
+    <section className="card queue" aria-label="Queue by deadline">
+      {needs.length === 0 && isLoading && <SkeletonRows rows={4} height={66} />}
+      {needs.length === 0 && !isLoading && (error ? <ProblemNote error={error} /> : <Calm />)}
+      <ol>
+        {needs.slice(0, MOST).map((need, index) => (
+          <li key={need.key} className="need">
+            <span className="need-when">
+              <strong className={need.tone === 'danger' ? 'tone-danger' : ''}>
+                {need.deadline !== null ? countdown(need.deadline - now) : need.since ? age(now - need.since) : 'now'}
+              </strong>
+              <span className="note">{need.what}</span>
+            </span>
+            <span className={`need-icon need-${need.tone}`}>
+              <Icon name={need.icon} />
+            </span>
+            <span className="need-what">
+              <span className="need-title">
+                <Marked text={need.title} />
+              </span>
+              <span className="note">{need.note}</span>
+            </span>
+            <Link to={need.to} className={`button ${index === 0 && need.deadline !== null ? 'button-primary' : ''}`}>
+              {need.action}
+              <span className="visually-hidden">: {need.title.replaceAll('**', '')}</span>
+            </Link>
+          </li>
+        ))}
+      </ol>
+      {needs.length > MOST && <p className="note queue-more">and {needs.length - MOST} more with later deadlines</p>}
+    </section>
+  )
+}
+
+function Calm() {
+  return <Empty title="Nothing needs you now">What closes, drifts or breaks appears here by its deadline.</Empty>
+}
+
+/** Text in which `**` marks what is bold. */
+function Marked({ text }: { text: string }) {
+  return text.split('**').map((piece, index) =>
+    // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of one sentence
+    index % 2 ? <strong key={index}>{piece}</strong> : <Fragment key={index}>{piece}</Fragment>,
+  )
+}

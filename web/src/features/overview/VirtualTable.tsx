@@ -1,0 +1,197 @@
+import type { VirtualAsset } from '../../shared/api/resources'
+import { linear, linePath } from '../../shared/charts/scale'
+import { decimal, signed, size } from '../../shared/format'
+import { dayOf, spanOf } from '../../shared/time/marketDay'
+import { weekday } from '../../shared/time/words'
+import { Card, Legend } from '../../shared/ui/Card'
+import { Skeleton } from '../../shared/ui/states'
+import { useZone } from '../../shared/zone'
+import { Link } from '../../shell/router'
+import { useToday } from './data'
+
+const MOST = 24
+const SPARK = { width: 132, height: 30 }
+
+export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: number }) {
+  const shown = assets.slice(0, MOST)
+  const today = useToday(shown, now)
+  const charges = shown.map((_, index) => chargeAt(today[index]?.data?.charge, now))
+  const stored = shown.reduce((sum, asset, index) => sum + ((charges[index] ?? 0) / 100) * asset.energyCapacity, 0)
+  const capacity = shown.reduce((sum, asset) => sum + asset.energyCapacity, 0)
+  const net = today.reduce((sum, one) => sum + (one.data?.power ?? 0), 0)
+  return (
+    <Card
+      title="Batteries"
+      note={
+        <>
+          <strong>{decimal(stored / 1000, 1)}</strong> of {decimal(capacity / 1000)} MWh stored · net{' '}
+          <strong>{signed(net / 1000)} MW</strong>
+        </>
+      }
+      actions={
+        <Legend
+          items={[
+            { label: 'past', color: 'var(--soc)', kind: 'line' },
+            { label: 'plan', color: 'var(--soc)', kind: 'dashed' },
+          ]}
+        />
+      }
+    >
+      <div className="table-scroll">
+        <table className="table batteries">
+          <thead>
+            <tr>
+              <th scope="col">Virtual battery</th>
+              <th scope="col" colSpan={2}>
+                State of charge, %
+              </th>
+              <th scope="col" colSpan={2}>
+                Power now, MW
+              </th>
+              <th scope="col" className="wide-only-cell">
+                Today, 00–24 h
+              </th>
+              <th scope="col">End of delivery</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((asset, index) => (
+              <Row
+                key={asset.id}
+                asset={asset}
+                charge={charges[index] ?? null}
+                points={today[index]?.data?.charge}
+                power={today[index]?.data?.power ?? null}
+                now={now}
+              />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  )
+}
+
+type Points = { time: string; stateOfChargePercentage: number }[]
+
+function chargeAt(points: Points | undefined, now: number): number | null {
+  if (!points) return null
+  let found: number | null = null
+  for (const point of points) {
+    if (Date.parse(point.time) > now) break
+    found = point.stateOfChargePercentage
+  }
+  return found
+}
+
+interface RowProps {
+  asset: VirtualAsset
+  charge: number | null
+  points: Points | undefined
+  power: number | null
+  now: number
+}
+
+function Row({ asset, charge, points, power, now }: RowProps) {
+  const zone = useZone()
+  const isComing = Date.parse(asset.start) > now
+  return (
+    <tr>
+      <th scope="row">
+        <Link to={`/virtual-batteries/${asset.id}`} className="battery-name">
+          {asset.name}
+        </Link>
+        <span className="note">{size(asset.ratedDischargePower, asset.energyCapacity)}</span>
+      </th>
+      {isComing ? (
+        <td colSpan={5} className="note">
+          delivers from {weekday(Date.parse(asset.start), zone)}
+        </td>
+      ) : (
+        <>
+          <td className="bar-cell">
+            <ChargeBar value={charge} />
+          </td>
+          <td className="number">
+            <strong>{charge === null ? <Skeleton width={34} height={12} /> : decimal(charge, 1)}</strong>
+          </td>
+          <td className="bar-cell power-cell">
+            <PowerBar power={power ?? 0} charge={asset.ratedChargePower} discharge={asset.ratedDischargePower} />
+          </td>
+          <td className="number">
+            <Power power={power} />
+          </td>
+          <td className="wide-only-cell">
+            <Spark points={points ?? []} now={now} />
+          </td>
+        </>
+      )}
+      <td>
+        <End asset={asset} />
+      </td>
+    </tr>
+  )
+}
+
+export function ChargeBar({ value, isProjected = false }: { value: number | null; isProjected?: boolean }) {
+  return (
+    <span className={`charge-bar ${isProjected ? 'is-projected' : ''}`} aria-hidden="true">
+      <span className="charge-fill" style={{ width: `${Math.min(100, Math.max(0, value ?? 0))}%` }} />
+      <span className="charge-target" />
+    </span>
+  )
+}
+
+export function PowerBar({ power, charge, discharge }: { power: number; charge: number; discharge: number }) {
+  const share = power >= 0 ? power / discharge : power / charge
+  const width = Math.min(50, Math.abs(share) * 50)
+  return (
+    <span className="power-bar" aria-hidden="true">
+      <span
+        className={power >= 0 ? 'power-out' : 'power-in'}
+        style={{ width: `${width}%`, left: power >= 0 ? '50%' : `${50 - width}%` }}
+      />
+    </span>
+  )
+}
+
+export function Power({ power }: { power: number | null }) {
+  if (power === null) return <span className="note">–</span>
+  const tone = power > 0 ? 'tone-discharge' : power < 0 ? 'tone-charge' : 'note'
+  return <strong className={tone}>{signed(power / 1000)}</strong>
+}
+
+function Spark({ points, now }: { points: Points; now: number }) {
+  if (points.length === 0) return null
+  const { start, end } = spanOf(dayOf(now))
+  const x = linear(start, end, 0, SPARK.width - 4)
+  const y = linear(0, 100, SPARK.height - 3, 3)
+  const placed = points.map((one) => [Date.parse(one.time), one.stateOfChargePercentage] as const)
+  const past = placed.filter(([at]) => at <= now).map(([at, value]) => [x(at), y(value)] as const)
+  const plan = placed.filter(([at]) => at >= now - 15 * 60_000).map(([at, value]) => [x(at), y(value)] as const)
+  const last = placed.at(-1)
+  return (
+    <svg width={SPARK.width} height={SPARK.height} className="spark" aria-hidden="true">
+      <rect width={Math.max(0, x(now))} height={SPARK.height} className="spark-past" />
+      <line x1={0} x2={SPARK.width} y1={y(50)} y2={y(50)} className="spark-target" />
+      <path d={linePath(past)} className="spark-line" />
+      <path d={linePath(plan)} className="spark-line spark-plan" />
+      {last && <circle cx={x(last[0])} cy={y(last[1])} r={2.5} className="spark-end" />}
+    </svg>
+  )
+}
+
+function End({ asset }: { asset: VirtualAsset }) {
+  const off = Math.max(asset.imbalanceCharge, asset.imbalanceDischarge)
+  if (off <= asset.finalSoCTolerance * asset.energyCapacity)
+    return (
+      <span className="end-state tone-good">
+        <span className="dot" /> balanced
+      </span>
+    )
+  return (
+    <span className="end-state tone-warning">
+      <span className="dot" /> {decimal(off / 1000, 2)} MWh {asset.imbalanceCharge > 0 ? 'short' : 'too much'}
+    </span>
+  )
+}

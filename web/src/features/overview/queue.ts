@@ -1,0 +1,159 @@
+/** What needs the reader, by deadline: computed from what the service answers, and from nothing else. */
+import type { Health, PhysicalAsset, VirtualAsset } from '../../shared/api/resources'
+import { decimal, euro, size } from '../../shared/format'
+import type { IconName } from '../../shared/ui/Icon'
+import type { Auction } from '../auctions/data'
+
+export interface Need {
+  key: string
+  /** When it is too late; null for what has no deadline and comes last. */
+  deadline: number | null
+  /** Since when, for what has no deadline. */
+  since?: number | null
+  /** What the deadline is. */
+  what: string
+  icon: IconName
+  tone: 'danger' | 'warning' | 'quiet'
+  /** `**` marks what is bold. */
+  title: string
+  note: string
+  action: string
+  to: string
+}
+
+export interface Cut {
+  asset: VirtualAsset
+  time: number
+  from: number
+  to: number
+  reason: string
+}
+
+export interface Known {
+  auctions: Auction[]
+  virtual: VirtualAsset[]
+  cuts: Cut[]
+  physical: PhysicalAsset[]
+  health: Map<string, Health>
+  mayBid: boolean
+}
+
+const URGENT_MS = 15 * 60_000
+
+export function needsOf(known: Known, now: number, tellTime: (ms: number) => string): Need[] {
+  const needs = [
+    ...auctionNeeds(known, now, tellTime),
+    ...balanceNeeds(known, now, tellTime),
+    ...cutNeeds(known, now, tellTime),
+    ...healthNeeds(known, tellTime),
+  ]
+  return needs.sort((a, b) => (a.deadline ?? Number.POSITIVE_INFINITY) - (b.deadline ?? Number.POSITIVE_INFINITY))
+}
+
+function auctionNeeds({ auctions, mayBid }: Known, now: number, tellTime: (ms: number) => string): Need[] {
+  if (!mayBid) return []
+  return auctions
+    .filter((one) => Date.parse(one.start) <= now && now < Date.parse(one.end))
+    .map((one) => {
+      const end = Date.parse(one.end)
+      const bid = one.currentBid
+      return {
+        key: one.id,
+        deadline: end,
+        what: `closes ${tellTime(end)}`,
+        icon: 'auction' as const,
+        tone: end - now < URGENT_MS ? ('danger' as const) : ('warning' as const),
+        title: `Auction **${size(one.item.ratedDischargePower, one.item.energyCapacity)} ${one.item.deliveryZone}** closes`,
+        note: bid ? `Your bid ${euro(bid.price)} stands` : 'No bid of yours stands',
+        action: bid ? 'Raise bid' : 'Bid',
+        to: `/auctions/${one.id}`,
+      }
+    })
+}
+
+function balanceNeeds({ virtual }: Known, now: number, tellTime: (ms: number) => string): Need[] {
+  return virtual.flatMap((one) => {
+    const gate = Date.parse(one.end) - 15 * 60_000 - one.dispatchGateClosureSeconds * 1000
+    const off = Math.max(one.imbalanceCharge, one.imbalanceDischarge)
+    if (gate <= now || off <= one.finalSoCTolerance * one.energyCapacity) return []
+    const word = one.imbalanceCharge > 0 ? 'short of' : 'above'
+    return [
+      {
+        key: `balance-${one.id}`,
+        deadline: gate,
+        what: `gate ${tellTime(gate)}`,
+        icon: 'scales' as const,
+        tone: 'warning' as const,
+        title: `**${one.name}** ends ${decimal(off / 1000, 2)} MWh ${word} 50 %`,
+        note: one.feedback,
+        action: 'Balance',
+        to: `/virtual-batteries/${one.id}`,
+      },
+    ]
+  })
+}
+
+function cutNeeds({ cuts }: Known, now: number, tellTime: (ms: number) => string): Need[] {
+  const firsts = new Map<string, Cut>()
+  for (const cut of cuts) {
+    const known = firsts.get(cut.asset.id)
+    if (!known || cut.time < known.time) firsts.set(cut.asset.id, cut)
+  }
+  return [...firsts.values()].flatMap((cut) => {
+    const gate = cut.time - cut.asset.dispatchGateClosureSeconds * 1000
+    if (gate <= now) return []
+    const lost = cuts
+      .filter((one) => one.asset.id === cut.asset.id)
+      .reduce((sum, one) => sum + Math.abs(one.from - one.to) / 4, 0)
+    return [
+      {
+        key: `cut-${cut.asset.id}`,
+        deadline: gate,
+        what: `gate ${tellTime(gate)}`,
+        icon: 'cut' as const,
+        tone: 'warning' as const,
+        title: `Expected cut on **${cut.asset.name}** from ${tellTime(cut.time)}`,
+        note: `${reasonInWords(cut.reason)}: ${decimal(cut.from / 1000, 1)} → ${decimal(cut.to / 1000, 1)} MW, ${decimal(lost / 1000, 1)} MWh less`,
+        action: 'Repair plan',
+        to: `/virtual-batteries/${cut.asset.id}`,
+      },
+    ]
+  })
+}
+
+function reasonInWords(reason: string): string {
+  const words: Record<string, string> = {
+    AVAILABILITY: 'A backing battery has less to give',
+    CYCLE_LIMIT: 'The daily cycles are used up',
+    STATE_OF_ENERGY_BOUNDARIES: 'The store would be empty or full',
+  }
+  return words[reason] ?? reason
+}
+
+function healthNeeds({ physical, health }: Known, tellTime: (ms: number) => string): Need[] {
+  return physical.flatMap((one) => {
+    const found = health.get(one.id)
+    const isSilent = (check: Health['checks'][number]) =>
+      check.name === 'TELEMETRY' && check.status === 'UNKNOWN' && Boolean(found?.lastTelemetryAt)
+    const fault = found?.checks.find((check) => ['DOWN', 'DEGRADED'].includes(check.status) || isSilent(check))
+    if (!found || !fault) return []
+    const isTelemetry = fault.name === 'TELEMETRY'
+    const since = found.lastTelemetryAt ? Date.parse(found.lastTelemetryAt) : null
+    return [
+      {
+        key: `health-${one.id}`,
+        deadline: null,
+        since: isTelemetry ? since : null,
+        what: isTelemetry && since ? `since ${tellTime(since)}` : found.status.toLowerCase(),
+        icon: isTelemetry ? ('stale' as const) : ('outage' as const),
+        tone: fault.status === 'DOWN' && !isTelemetry ? ('danger' as const) : ('quiet' as const),
+        title: isTelemetry
+          ? `Telemetry of **${one.name}** is stale`
+          : `**${one.name}** is ${found.status.toLowerCase()}`,
+        note: fault.detail,
+        action: 'Details',
+        to: `/physical-assets/${one.id}`,
+      },
+    ]
+  })
+}
