@@ -1,0 +1,181 @@
+"""Batteries as a linear programme: per period charge, discharge and stored energy, and the rows that tie them.
+
+Everything inside is per unit: power over the largest power there is, energy over an hour of it. Solvers judge by
+absolute tolerances, and a watt is as good as a gigawatt then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridloom.optimiser.linear import INFINITE, Deadline, Found, Model, Rows
+from gridloom.optimiser.programme import Bools, Floats, Ints, Programme, ShadowPrices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedLimit:
+    """What several batteries together may import and export in each period."""
+
+    import_kw: Floats
+    export_kw: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Where a battery's quantities stand among the columns, and its rows among the rows."""
+
+    charge: Ints
+    discharge: Ints
+    energy: Ints
+    balance: Ints
+    cycles: tuple[Ints, ...]
+
+
+class BatteryModel:
+    """The programme of some batteries; prices, bounds and directions may change between runs.
+
+    `exclusive` marks, for each battery, the periods in which a binary keeps it from doing both at once; `cut` those in
+    which `c/C + d/D ≤ 1` does so in part.
+    """
+
+    def __init__(
+        self,
+        programmes: Sequence[Programme],
+        *,
+        exclusive: Sequence[Bools] = (),
+        cut: Sequence[Bools] = (),
+        shared: SharedLimit | None = None,
+    ) -> None:
+        self.programmes = programmes
+        self.unit_kw = max(
+            (float(max(np.abs(p.low_kw).max(), np.abs(p.high_kw).max())) for p in programmes if len(p)), default=1.0
+        )
+        self.unit_kw = self.unit_kw or 1.0
+        rows, width, self.columns = Rows(), 0, []
+        lower, upper, cost = [], [], []
+        for programme in programmes:
+            columns, bounds = self._lay(programme, rows, width)
+            self.columns.append(columns)
+            lower.append(bounds[0])
+            upper.append(bounds[1])
+            cost.append(self._cost(programme.price_eur_mwh, programme.step_h))
+            width += 3 * len(programme)
+        if shared is not None:
+            self._share(shared, rows)
+        for columns, programme, marked in zip(self.columns, programmes, cut, strict=False):
+            self._cut(programme, columns, np.flatnonzero(marked), rows)
+        binaries = []
+        for columns, programme, marked in zip(self.columns, programmes, exclusive, strict=False):
+            places = np.flatnonzero(marked)
+            binaries.append(np.arange(width, width + len(places)))
+            width += len(places)
+            self._exclude(programme, columns, places, binaries[-1], rows)
+        whole = np.concatenate(binaries) if binaries else np.zeros(0, dtype=np.int64)
+        self.model = Model(
+            np.concatenate([*cost, np.zeros(len(whole))]),
+            np.concatenate([*lower, np.zeros(len(whole))]),
+            np.concatenate([*upper, np.ones(len(whole))]),
+            rows,
+        )
+        if len(whole):
+            self.model.set_whole(whole)
+
+    def _lay(self, programme: Programme, rows: Rows, width: int) -> tuple[Columns, tuple[Floats, Floats]]:
+        count, unit = len(programme), self.unit_kw
+        charge = np.arange(width, width + count)
+        discharge, energy = charge + count, charge + 2 * count
+        start = np.zeros(count)
+        start[0] = programme.initial_kwh / unit
+        balance = rows.add(count, start, start)
+        rows.put(balance, energy, 1.0)
+        rows.put(balance[1:], energy[:-1], -1.0)
+        rows.put(balance, charge, -programme.step_h * programme.charge_efficiency)
+        rows.put(balance, discharge, programme.step_h / programme.discharge_efficiency)
+        cycles = []
+        for limit in programme.cycles:
+            numbers = rows.add(len(limit.left_kwh), -INFINITE, limit.left_kwh / unit)
+            rows.put(numbers[limit.groups], discharge, programme.step_h)
+            cycles.append(numbers)
+        return Columns(charge, discharge, energy, balance, tuple(cycles)), self._bounds(programme)
+
+    def _bounds(self, programme: Programme) -> tuple[Floats, Floats]:
+        unit, low, high = self.unit_kw, programme.low_kw, programme.high_kw
+        lower = np.concatenate([np.maximum(-high, 0.0), np.maximum(low, 0.0), programme.lowest_kwh]) / unit
+        upper = np.concatenate([np.maximum(-low, 0.0), np.maximum(high, 0.0), programme.highest_kwh]) / unit
+        return lower, upper
+
+    def _cost(self, price_eur_mwh: Floats, step_h: float) -> Floats:
+        earned = price_eur_mwh * step_h
+        return np.concatenate([-earned, earned, np.zeros(len(earned))])
+
+    def _share(self, shared: SharedLimit, rows: Rows) -> None:
+        numbers = rows.add(len(shared.import_kw), -shared.import_kw / self.unit_kw, shared.export_kw / self.unit_kw)
+        for columns in self.columns:
+            rows.put(numbers, columns.discharge, 1.0)
+            rows.put(numbers, columns.charge, -1.0)
+
+    def _cut(self, programme: Programme, columns: Columns, places: Ints, rows: Rows) -> None:
+        numbers = rows.add(len(places), -INFINITE, 1.0)
+        rows.put(numbers, columns.charge[places], self.unit_kw / programme.charge_kw[places])
+        rows.put(numbers, columns.discharge[places], self.unit_kw / programme.discharge_kw[places])
+
+    def _exclude(self, programme: Programme, columns: Columns, places: Ints, binaries: Ints, rows: Rows) -> None:
+        charge, discharge = programme.charge_kw[places] / self.unit_kw, programme.discharge_kw[places] / self.unit_kw
+        charging = rows.add(len(places), -INFINITE, 0.0)
+        rows.put(charging, columns.charge[places], 1.0)
+        rows.put(charging, binaries, -charge)
+        discharging = rows.add(len(places), -INFINITE, discharge)
+        rows.put(discharging, columns.discharge[places], 1.0)
+        rows.put(discharging, binaries, discharge)
+
+    def run(self, deadline: Deadline) -> Found:
+        return self.model.run(deadline)
+
+    def set_prices(self, battery: int, price_eur_mwh: Floats) -> None:
+        columns, step_h = self.columns[battery], self.programmes[battery].step_h
+        cost = self._cost(price_eur_mwh, step_h)[: 2 * len(price_eur_mwh)]
+        self.model.set_costs(np.concatenate([columns.charge, columns.discharge]), cost)
+
+    def set_initial(self, battery: int, initial_kwh: float) -> None:
+        """Start from another energy."""
+        start = np.array([initial_kwh / self.unit_kw])
+        self.model.set_row_bounds(self.columns[battery].balance[:1], start, start)
+
+    def fix_directions(self, battery: int, places: Ints, power_kw: Floats) -> None:
+        """In these periods only charge or only discharge, as this power does; idle ones keep still."""
+        programme, columns = self.programmes[battery], self.columns[battery]
+        lower, upper = (part.reshape(3, -1) for part in self._bounds(programme))
+        charging = power_kw[places] < 0
+        self.model.set_bounds(
+            columns.charge[places], lower[0, places], np.where(charging, upper[0, places], lower[0, places])
+        )
+        self.model.set_bounds(
+            columns.discharge[places], lower[1, places], np.where(charging, lower[1, places], upper[1, places])
+        )
+
+    def powers_kw(self, battery: int, found: Found) -> tuple[Floats, Floats]:
+        """Charge and discharge of a battery."""
+        columns = self.columns[battery]
+        return found.columns[columns.charge] * self.unit_kw, found.columns[columns.discharge] * self.unit_kw
+
+    def value_eur(self, objective: float) -> float:
+        return objective * self.unit_kw / 1000
+
+    def shadow_prices(self, battery: int, found: Found) -> ShadowPrices:
+        """From the duals: EUR/MWh of a per-unit quantity become EUR per kW or kWh."""
+        columns, programme = self.columns[battery], self.programmes[battery]
+        upper = np.maximum(found.column_duals, 0.0)
+        free = programme.low_kw < programme.high_kw
+        energy = found.column_duals[columns.energy] / 1000
+        end = float(energy[-1])
+        return ShadowPrices(
+            float(upper[columns.charge][free].sum()) / 1000,
+            float(upper[columns.discharge][free].sum()) / 1000,
+            float(np.maximum(energy[:-1], 0.0).sum()),
+            found.row_duals[columns.balance],
+            tuple(found.row_duals[numbers] / 1000 for numbers in columns.cycles),
+            end,
+        )

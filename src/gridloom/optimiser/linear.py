@@ -1,0 +1,164 @@
+"""Linear and mixed programmes in HiGHS: arrays in, arrays out, with a time limit and a way to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+INFINITE: Final = float(highspy.kHighsInf)
+_PRESOLVE_FROM_COLUMNS: Final = 20_000
+"""Presolving a day or a month costs more than it saves; a year gains by it."""
+
+
+class Ended(Enum):
+    OPTIMAL = auto()
+    LIMIT = auto()
+    INFEASIBLE = auto()
+    STOPPED = auto()
+
+
+class Deadline:
+    """How long solving may still take, and whether somebody has called it off."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        self._stopped = threading.Event()
+
+    def left_s(self) -> float:
+        return max(0.0, self._end - time.monotonic())
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped.is_set()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What came of one run: the columns, the duals of rows and columns, the objective and its proven bound."""
+
+    ended: Ended
+    columns: Floats
+    row_duals: Floats
+    column_duals: Floats
+    objective: float
+    bound: float
+
+
+class Rows:
+    """Rows of a programme, gathered as triplets and handed over in one piece."""
+
+    def __init__(self) -> None:
+        self._rows: list[Ints] = []
+        self._columns: list[Ints] = []
+        self._values: list[Floats] = []
+        self.lower: list[Floats] = []
+        self.upper: list[Floats] = []
+        self.count = 0
+
+    def add(self, count: int, lower: Floats | float, upper: Floats | float) -> Ints:
+        """So many rows with these bounds; answers their numbers."""
+        numbers = np.arange(self.count, self.count + count)
+        self.lower.append(np.broadcast_to(np.asarray(lower, dtype=np.float64), count))
+        self.upper.append(np.broadcast_to(np.asarray(upper, dtype=np.float64), count))
+        self.count += count
+        return numbers
+
+    def put(self, rows: Ints, columns: Ints, values: Floats | float) -> None:
+        self._rows.append(rows)
+        self._columns.append(columns)
+        self._values.append(np.broadcast_to(np.asarray(values, dtype=np.float64), len(rows)))
+
+    def compressed(self) -> tuple[Ints, Ints, Floats]:
+        """The matrix row by row: where each starts, its columns, its values."""
+        rows, columns, values = (np.concatenate(part) for part in (self._rows, self._columns, self._values))
+        order = np.argsort(rows, kind="stable")
+        starts = np.zeros(self.count + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=self.count), out=starts[1:])
+        return starts, columns[order], values[order]
+
+
+class Model:
+    """A programme that is maximised; costs and bounds may change between runs, and the last basis is kept."""
+
+    def __init__(self, cost: Floats, lower: Floats, upper: Floats, rows: Rows) -> None:
+        self._highs: Any = highspy.Highs()
+        for option, value in (("output_flag", False), ("threads", 1), ("parallel", "off"), ("mip_rel_gap", 1e-7)):
+            self._highs.setOptionValue(option, value)
+        self._highs.setOptionValue("presolve", "on" if len(cost) > _PRESOLVE_FROM_COLUMNS else "off")
+        program = highspy.HighsLp()
+        program.num_col_, program.num_row_ = len(cost), rows.count
+        program.sense_ = highspy.ObjSense.kMaximize
+        program.col_cost_, program.col_lower_, program.col_upper_ = cost, lower, upper
+        program.row_lower_ = np.concatenate(rows.lower) if rows.lower else np.zeros(0)
+        program.row_upper_ = np.concatenate(rows.upper) if rows.upper else np.zeros(0)
+        starts, columns, values = rows.compressed()
+        program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = starts, columns, values
+        self._highs.passModel(program)
+        self._is_mixed = False
+
+    def set_costs(self, columns: Ints, cost: Floats) -> None:
+        self._highs.changeColsCost(len(columns), columns.astype(np.int32), cost)
+
+    def set_bounds(self, columns: Ints, lower: Floats, upper: Floats) -> None:
+        self._highs.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
+
+    def set_row_bounds(self, rows: Ints, lower: Floats, upper: Floats) -> None:
+        self._highs.changeRowsBounds(len(rows), rows.astype(np.int32), lower, upper)
+
+    def set_whole(self, columns: Ints) -> None:
+        """Columns that take whole numbers only."""
+        kinds = np.full(len(columns), int(highspy.HighsVarType.kInteger), dtype=np.uint8)
+        self._highs.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
+        self._is_mixed = True
+
+    def run(self, deadline: Deadline) -> Found:
+        highs = self._highs
+        # The limit counts all runs of this model together.
+        highs.setOptionValue("time_limit", highs.getRunTime() + max(deadline.left_s(), 1e-3))
+        if self._is_mixed:
+            self._stop_with(deadline)
+        highs.run()
+        if deadline.stopped:
+            ended = Ended.STOPPED
+        else:
+            ended = _ENDED.get(highs.getModelStatus(), Ended.LIMIT)
+        info, solution = highs.getInfo(), highs.getSolution()
+        known = bool(solution.value_valid)
+        objective = float(info.objective_function_value) if known else -np.inf
+        bound = float(info.mip_dual_bound) if self._is_mixed else objective
+        return Found(
+            ended,
+            np.array(solution.col_value) if known else np.zeros(0),
+            np.array(solution.row_dual),
+            np.array(solution.col_dual),
+            objective,
+            bound,
+        )
+
+    def _stop_with(self, deadline: Deadline) -> None:
+        def look(event: Any) -> None:
+            event.data_in.user_interrupt = deadline.stopped
+
+        self._highs.cbMipInterrupt.clear()
+        self._highs.cbMipInterrupt.subscribe(look)
+
+
+_ENDED: Final = {
+    highspy.HighsModelStatus.kOptimal: Ended.OPTIMAL,
+    highspy.HighsModelStatus.kInfeasible: Ended.INFEASIBLE,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: Ended.INFEASIBLE,
+}

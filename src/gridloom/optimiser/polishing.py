@@ -1,0 +1,43 @@
+"""A solver's powers made to hold exactly: bounds of power first, then of energy, period after period."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gridloom.optimiser.programme import Floats, Programme
+
+_NOISE = 1e-9  # of the largest power: less is the solver's way to write zero
+
+
+def polish(programme: Programme, power_kw: Floats) -> Floats:
+    """The same schedule without what a solver's tolerances leave outside the bounds."""
+    if not len(programme):
+        return power_kw
+    unit_kw = float(max(np.abs(programme.low_kw).max(), np.abs(programme.high_kw).max()))
+    shown_kw = np.where(np.abs(power_kw) <= _NOISE * unit_kw, 0.0, power_kw)
+    shown_kw = np.clip(shown_kw, programme.low_kw, programme.high_kw)
+    energy_kwh = programme.energy_kwh(shown_kw)
+    inside = (energy_kwh <= programme.highest_kwh) & (energy_kwh >= programme.lowest_kwh)
+    if inside.all():
+        return shown_kw + 0.0
+    first = int(np.argmin(inside))
+    before_kwh = float(energy_kwh[first - 1]) if first else programme.initial_kwh
+    return _walk(programme, shown_kw, first, before_kwh) + 0.0
+
+
+def _walk(programme: Programme, power_kw: Floats, first: int, energy_kwh: float) -> Floats:
+    charged, drawn = programme.charge_efficiency * programme.step_h, programme.step_h / programme.discharge_efficiency
+    low_kw, high_kw = programme.low_kw.tolist(), programme.high_kw.tolist()
+    lowest_kwh, highest_kwh = programme.lowest_kwh.tolist(), programme.highest_kwh.tolist()
+    walked = power_kw.tolist()
+    for place in range(first, len(walked)):
+        power = walked[place]
+        after_kwh = energy_kwh - power * (charged if power < 0 else drawn)
+        if not lowest_kwh[place] <= after_kwh <= highest_kwh[place]:
+            wanted_kwh = min(max(after_kwh, lowest_kwh[place]), highest_kwh[place]) - energy_kwh
+            power = -wanted_kwh / charged if wanted_kwh > 0 else -wanted_kwh / drawn
+            power = min(max(power, low_kw[place]), high_kw[place])
+            walked[place] = power
+            after_kwh = energy_kwh - power * (charged if power < 0 else drawn)
+        energy_kwh = after_kwh
+    return np.array(walked)

@@ -1,0 +1,130 @@
+"""What is decided about one battery, as arrays: prices, bounds of power and energy, cycles, and where it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+QUARTER_H = 0.25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CycleLimit:
+    """What may still be discharged within each group of periods (a market day, a year).
+
+    `groups` gives each period's group, counted from 0; `left_kwh` what each group has left, grid-side.
+    """
+
+    groups: Ints
+    left_kwh: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Programme:
+    """One battery over a run of periods of `step_h` hours each.
+
+    The power is the battery's net power, positive when it discharges, within `[low_kw, high_kw]`; where both are equal
+    it is fixed. The energy at the end of each period stays within `[lowest_kwh, highest_kwh]`; what must hold at the
+    very end is part of the last pair.
+    """
+
+    price_eur_mwh: Floats
+    low_kw: Floats
+    high_kw: Floats
+    lowest_kwh: Floats
+    highest_kwh: Floats
+    initial_kwh: float
+    charge_efficiency: float
+    discharge_efficiency: float
+    cycles: tuple[CycleLimit, ...] = ()
+    step_h: float = QUARTER_H
+
+    def __len__(self) -> int:
+        return len(self.price_eur_mwh)
+
+    @property
+    def charge_kw(self) -> Floats:
+        """The most that can be charged."""
+        return np.maximum(-self.low_kw, 0.0)
+
+    @property
+    def discharge_kw(self) -> Floats:
+        return np.maximum(self.high_kw, 0.0)
+
+    def value_eur(self, power_kw: Floats) -> float:
+        return float(self.price_eur_mwh @ power_kw) * self.step_h / 1000
+
+    def energy_kwh(self, power_kw: Floats) -> Floats:
+        """The stored energy at the end of each period."""
+        factor = np.where(power_kw < 0, self.charge_efficiency, 1 / self.discharge_efficiency)
+        return np.asarray(self.initial_kwh - np.cumsum(power_kw * factor) * self.step_h)
+
+
+class Status(StrEnum):
+    OPTIMAL = "OPTIMAL"
+    TIME_LIMIT = "TIME_LIMIT"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShadowPrices:
+    """What one more unit of each limit would earn over the whole window, in EUR per kW or kWh.
+
+    `stored_eur_mwh` is by period: what one more MWh in store at its end is worth.
+    """
+
+    charge_eur_kw: float
+    discharge_eur_kw: float
+    energy_eur_kwh: float
+    stored_eur_mwh: Floats
+    cycles_eur_kwh: tuple[Floats, ...] = ()
+    end_eur_kwh: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """`bound_eur` is proven: no schedule earns more; `value_eur` is what this one earns."""
+
+    status: Status
+    power_kw: Floats
+    value_eur: float
+    bound_eur: float
+    shadow: ShadowPrices | None = field(default=None)
+
+    @property
+    def gap(self) -> float:
+        """How far from the bound, relative to it; 0 where optimality is proven."""
+        if self.status is Status.OPTIMAL:
+            return 0.0
+        return max(0.0, self.bound_eur - self.value_eur) / max(abs(self.bound_eur), 1e-9)
+
+
+class Rule(StrEnum):
+    """What leaves no way for a schedule."""
+
+    ENERGY_ABOVE = "ENERGY_ABOVE"
+    ENERGY_BELOW = "ENERGY_BELOW"
+    CYCLE_LIMIT = "CYCLE_LIMIT"
+    END_STATE_OF_CHARGE = "END_STATE_OF_CHARGE"
+    POWER = "POWER"
+    SHARED_LIMIT = "SHARED_LIMIT"
+
+
+class InfeasibleError(Exception):
+    """No power satisfies all bounds: the rule and the first period that bind."""
+
+    def __init__(self, rule: Rule, position: int, missing_kwh: float) -> None:
+        super().__init__(f"{rule} at {position}")
+        self.rule = rule
+        self.position = position
+        self.missing_kwh = missing_kwh
+
+
+class CancelledError(Exception):
+    """The solving was given up because nobody waits for it."""

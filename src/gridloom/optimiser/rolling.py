@@ -1,0 +1,92 @@
+"""Past days played again: each planned on what was known the day before, and paid at the prices that came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+
+import numpy as np
+
+from gridloom.optimiser.day_table import DayTable, unfold
+from gridloom.optimiser.forecast import forecast_days
+from gridloom.optimiser.planner import Battery, Planner
+from gridloom.optimiser.programme import Floats
+
+LEAST_DAYS_BEFORE = 7
+"""So many days every policy has to look back on."""
+
+
+class Policy(StrEnum):
+    FORECAST = "FORECAST"
+    YESTERDAY = "YESTERDAY"
+    MEAN_7_DAYS = "MEAN_7_DAYS"
+    FORESIGHT = "FORESIGHT"
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedDay:
+    day: date
+    earned_eur: float
+    charged_kwh: float
+    discharged_kwh: float
+    end_kwh: float
+
+
+Expectation = Callable[[DayTable, int], tuple[Floats, Floats]]
+"""From the table and a day's place in it, what is expected of that day and the next: 96 quarter-hours each, or none."""
+
+
+def _expect_forecast(table: DayTable, place: int) -> tuple[Floats, Floats]:
+    today, tomorrow = forecast_days(table.until(table.first + timedelta(days=place)), 2)
+    return today, tomorrow
+
+
+def _expect_yesterday(table: DayTable, place: int) -> tuple[Floats, Floats]:
+    return table.quarters[place - 1], table.quarters[place - 1]
+
+
+def _expect_mean(table: DayTable, place: int) -> tuple[Floats, Floats]:
+    mean = table.quarters[place - LEAST_DAYS_BEFORE : place].mean(axis=0)
+    return mean, mean
+
+
+def _expect_the_truth(table: DayTable, place: int) -> tuple[Floats, Floats]:
+    tomorrow = table.quarters[place + 1] if place + 1 < len(table) else np.zeros(0)
+    return table.quarters[place], tomorrow
+
+
+EXPECTATIONS: dict[Policy, Expectation] = {
+    Policy.FORECAST: _expect_forecast,
+    Policy.YESTERDAY: _expect_yesterday,
+    Policy.MEAN_7_DAYS: _expect_mean,
+    Policy.FORESIGHT: _expect_the_truth,
+}
+
+
+def play(
+    table: DayTable, first: date, end: date, battery: Battery, expect: Expectation, initial_soc: float = 0.5
+) -> Iterator[PlayedDay]:
+    """The days from `first` up to but not `end`, one after the other, with the stored energy carried over."""
+    planner, energy_kwh = Planner(battery), initial_soc * battery.energy_kwh
+    for place in range(table.place_of(first), table.place_of(end)):
+        day = table.first + timedelta(days=place)
+        today, tomorrow = expect(table, place)
+        prices, today = table.true_day(place), unfold(today, day)
+        tomorrow = unfold(tomorrow, day + timedelta(days=1)) if len(tomorrow) else tomorrow
+        step_h = 0.25
+        if table.is_hourly[place : place + 2].all():
+            # Within an hour of one price nothing is gained by quarters; the programme is a quarter of the size.
+            prices, today, tomorrow, step_h = prices[::4], _hourly(today), _hourly(tomorrow), 1.0
+        power_kw = planner.plan(today, tomorrow, energy_kwh, step_h)
+        charged_kwh = float(-np.minimum(power_kw, 0.0).sum()) * step_h
+        discharged_kwh = float(np.maximum(power_kw, 0.0).sum()) * step_h
+        energy_kwh += charged_kwh * battery.charge_efficiency - discharged_kwh / battery.discharge_efficiency
+        energy_kwh = min(max(energy_kwh, 0.0), battery.energy_kwh)
+        earned_eur = float(prices @ power_kw) * step_h / 1000
+        yield PlayedDay(day, earned_eur, charged_kwh, discharged_kwh, energy_kwh)
+
+
+def _hourly(quarters: Floats) -> Floats:
+    return np.asarray(quarters.reshape(-1, 4).mean(axis=1))
