@@ -46,6 +46,30 @@ class Forecast:
     p90: Floats
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """Regressions as they were fitted to the days before `until`."""
+
+    until: date
+    middle: float
+    spread: float
+    weights: tuple[Floats, ...]
+
+
+class WeeklyForecaster:
+    """Forecasts for one day after the other that are fitted anew once a week: a fraction of the work."""
+
+    def __init__(self) -> None:
+        self._fit: Fit | None = None
+        self._shape: _QuarterShape | None = None
+
+    def forecast(self, history: DayTable, days: int) -> list[Floats]:
+        if self._fit is None or self._shape is None or not 0 <= (history.end - self._fit.until).days < 7:
+            self._fit, self._shape = _View(history).fit, _QuarterShape(history)
+        view = _View(history.last(_DAYS_OF_A_TYPE_FOR), self._fit)
+        return [self._shape.quarters(hours) for hours in view.combined(days)]
+
+
 def forecast_days(history: DayTable, days: int) -> list[Floats]:
     """The expected prices of the days after the history, 96 quarter-hours each."""
     view = _View(history)
@@ -77,30 +101,36 @@ def forecast_day(history: DayTable, day: date) -> Forecast:
 class _View:
     """What one history says of the days after it: the regressions fitted, the means by type of day."""
 
-    def __init__(self, history: DayTable) -> None:
+    def __init__(self, history: DayTable, fit: Fit | None = None) -> None:
         history = history.last(HISTORY_DAYS)
         self._hours = history.hours
         self._count = len(history)
         self._types, self._weekdays = day_kinds(history.first, self._count + MOST_DAYS_AHEAD)
-        self._weights: list[Floats] = []
-        if self._count - max(_LAGS) >= LEAST_DAYS_FITTED:
-            self._fit()
+        self._fitted: list[tuple[Floats, Floats]] = []
+        self.fit = fit or self._fit_to(history.end)
+        if self.fit.weights:
+            self._scaled = np.arcsinh((self._hours - self.fit.middle) / self.fit.spread)
 
-    def _fit(self) -> None:
-        self._middle = float(np.median(self._hours))
-        self._spread = max(1.4826 * float(np.median(np.abs(self._hours - self._middle))), 1e-6)
-        self._scaled = np.arcsinh((self._hours - self._middle) / self._spread)
+    def _fit_to(self, until: date) -> Fit:
+        if self._count - max(_LAGS) < LEAST_DAYS_FITTED:
+            return Fit(until, 0.0, 1.0, ())
+        middle = float(np.median(self._hours))
+        spread = max(1.4826 * float(np.median(np.abs(self._hours - middle))), 1e-6)
+        scaled = np.arcsinh((self._hours - middle) / spread)
         rows = np.arange(max(_LAGS), self._count)
-        design, target = self._design(self._scaled, rows), self._scaled[rows]
+        design, target = self._design(scaled, rows), scaled[rows]
         recent = max(0, len(rows) - SHORT_WINDOW)
         older, newer = design[:recent], design[recent:]
         square, mixed = newer.T @ newer, newer.T @ target[recent:]
-        self._fitted = [(square, mixed, newer)]
+        sums = [(square, mixed, newer)]
         if recent:
-            self._fitted.append((square + older.T @ older, mixed + older.T @ target[:recent], design))
-        for square_sum, mixed_sum, _ in self._fitted:
+            sums.append((square + older.T @ older, mixed + older.T @ target[:recent], design))
+        weights = []
+        for square_sum, mixed_sum, rows_fitted in sums:
             square_sum[np.diag_indices_from(square_sum)] += _RIDGE
-            self._weights.append(np.linalg.solve(square_sum, mixed_sum))
+            weights.append(np.linalg.solve(square_sum, mixed_sum))
+            self._fitted.append((square_sum, rows_fitted))
+        return Fit(until, middle, spread, tuple(weights))
 
     def _design(self, scaled: Floats, rows: Ints) -> Floats:
         lagged = [scaled[rows - lag] for lag in _LAGS]
@@ -111,7 +141,7 @@ class _View:
 
     def combined(self, days: int) -> list[Floats]:
         """24 hours for each of the days after the history."""
-        regressed = [self._continue(weights, days) for weights in self._weights]
+        regressed = [self._continue(weights, days) for weights in self.fit.weights]
         answered = []
         for ahead in range(days):
             views = [hours[ahead] for hours in regressed] or []
@@ -130,7 +160,7 @@ class _View:
             weekday = np.zeros(8)
             weekday[[self._weekdays[self._count + ahead], 7]] = 1.0
             scaled[place] = np.concatenate([*lagged, weekday]) @ weights
-            shown.append(np.sinh(np.clip(scaled[place], -12, 12)) * self._spread + self._middle)
+            shown.append(np.sinh(np.clip(scaled[place], -12, 12)) * self.fit.spread + self.fit.middle)
         return shown
 
     def _mean_of_type(self, place: int, until: int) -> Floats:
@@ -153,21 +183,24 @@ class _View:
             spread = 0.3 * np.abs(self._hours).mean(axis=0)
             return -spread, spread
         views = [np.array([self._mean_of_type(day, day) for day in days.tolist()])]
-        if self._weights:
-            left_out = [self._left_out(weights, fitted, len(days)) for weights, fitted in zip(self._weights, self._fitted, strict=True)]
+        if self._fitted:
+            left_out = [
+                self._left_out(weights, fitted, len(days))
+                for weights, fitted in zip(self.fit.weights, self._fitted, strict=True)
+            ]
             views += left_out * (2 if len(left_out) == 1 else 1)
         error = self._hours[days] - np.mean(views, axis=0)
         around = np.concatenate([np.roll(error, 1, axis=1), error, np.roll(error, -1, axis=1)])
         low, high = np.quantile(around, quantiles, axis=0)
         return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
-    def _left_out(self, weights: Floats, fitted: tuple[Floats, Floats, Floats], days: int) -> Floats:
-        square, _, design = fitted
+    def _left_out(self, weights: Floats, fitted: tuple[Floats, Floats], days: int) -> Floats:
+        square, design = fitted
         rows = design[-days:]
         leverage = np.einsum("ij,ij->i", rows, np.linalg.solve(square, rows.T).T)
         target = self._scaled[-days:]
         error = (target - rows @ weights) / (1 - np.minimum(leverage, 0.9))[:, None]
-        return np.asarray(np.sinh(np.clip(target - error, -12, 12)) * self._spread + self._middle)
+        return np.asarray(np.sinh(np.clip(target - error, -12, 12)) * self.fit.spread + self.fit.middle)
 
 
 class _QuarterShape:

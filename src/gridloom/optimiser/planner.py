@@ -31,11 +31,21 @@ class Planner:
 
     def __init__(self, battery: Battery) -> None:
         self.battery = battery
-        self._models: dict[tuple[int, int, float], BatteryModel] = {}
+        self._models: dict[tuple[int, int, float, tuple[float, float] | None], BatteryModel] = {}
 
-    def plan(self, today: Floats, tomorrow: Floats, initial_kwh: float, step_h: float) -> Floats:
-        """The power of today's periods that is best for the prices of both days; tomorrow ends as it likes."""
-        key = len(today), len(tomorrow), step_h
+    def plan(
+        self,
+        today: Floats,
+        tomorrow: Floats,
+        initial_kwh: float,
+        step_h: float,
+        end_kwh: tuple[float, float] | None = None,
+    ) -> Floats:
+        """The power of today's periods that is best for the prices of both days.
+
+        The last of them ends as it likes or, with `end_kwh`, between these two energies, which must be within reach.
+        """
+        key = len(today), len(tomorrow), step_h, end_kwh
         model = self._models.get(key)
         if model is None:
             model = self._models[key] = BatteryModel([self._programme(*key)])
@@ -43,14 +53,19 @@ class Planner:
         model.set_prices(0, prices)
         model.set_initial(0, initial_kwh)
         found = model.run(Deadline(_SOLVING_S))
-        assert found.ended is Ended.OPTIMAL, found.ended  # keeping still is always possible
+        assert found.ended is Ended.OPTIMAL, found.ended
         power_kw, burns = _net_kw(model, found)
         if burns:
             power_kw = self._without_burning(model.programmes[0], prices, initial_kwh)
         return _today_of(model.programmes[0], power_kw, initial_kwh, len(today))
 
-    def _programme(self, today: int, tomorrow: int, step_h: float) -> Programme:
+    def _programme(
+        self, today: int, tomorrow: int, step_h: float, end_kwh: tuple[float, float] | None = None
+    ) -> Programme:
         battery, count = self.battery, today + tomorrow
+        lowest_kwh, highest_kwh = np.zeros(count), np.full(count, battery.energy_kwh)
+        if end_kwh is not None:
+            lowest_kwh[-1], highest_kwh[-1] = end_kwh
         limits: tuple[CycleLimit, ...] = ()
         if battery.daily_cycle_limit is not None:
             groups = np.repeat(np.arange(2), [today, tomorrow])
@@ -60,8 +75,8 @@ class Planner:
             np.zeros(count),
             np.full(count, -battery.charge_kw),
             np.full(count, battery.discharge_kw),
-            np.zeros(count),
-            np.full(count, battery.energy_kwh),
+            lowest_kwh,
+            highest_kwh,
             0.0,
             battery.charge_efficiency,
             battery.discharge_efficiency,

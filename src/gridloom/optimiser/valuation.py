@@ -1,0 +1,246 @@
+"""What a virtual battery is worth over a delivery window that is still to come, and how sure that is.
+
+Past days have values: what the battery would have earned on each. A window to come is worth a centre, made of recent
+days, times what past windows of its length were worth against their own centre.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from gridloom.optimiser.day_table import DayTable, quarters_of, unfold
+from gridloom.optimiser.forecast import WeeklyForecaster
+from gridloom.optimiser.planner import Battery, Planner
+from gridloom.optimiser.programme import Floats
+from gridloom.optimiser.rolling import EXPECTATIONS, LEAST_DAYS_BEFORE, Expectation, Policy, play
+
+LEAST_DAYS: Final = 14
+"""Fewer past days than this say nothing about the next ones."""
+DAYS_VALUED: Final = {"FORESIGHT": 500, "POLICY": 365}
+"""How far back; a forecast for each day makes the policy's days the dearer ones."""
+WINDOWS_COMPARED: Final = 365
+_HALF_LIFE_DAYS: Final = 7.0
+_SETTLING_DAYS: Final = 7
+_LEAST_WINDOWS: Final = 8
+_CALIBRATED_FROM: Final = 90
+_MOST_ORIGINS: Final = 80
+_LONGEST_LEAD_DAYS: Final = 60
+_BOUNDARY_DAYS: Final = 28
+
+
+class Basis(StrEnum):
+    FORESIGHT = "FORESIGHT"
+    POLICY = "POLICY"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A virtual battery from `start_quarter` of `first`, a market day, to `end_quarter` of `last`.
+
+    Quarters are counted from the day's midnight, and `end_quarter` is exclusive. It starts and ends at given states of
+    charge (ratios).
+    """
+
+    battery: Battery
+    first: date
+    last: date
+    start_quarter: int
+    end_quarter: int
+    initial_soc: float = 0.5
+    target_soc: float = 0.5
+    tolerance: float = 0.01
+
+    @property
+    def days(self) -> int:
+        return (self.last - self.first).days + 1
+
+    @property
+    def quarters(self) -> int:
+        whole = sum(quarters_of(self.first + timedelta(days=number)) for number in range(self.days - 1))
+        return whole + self.end_quarter - self.start_quarter
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What its past day values depend on: everything but the calendar, where it is longer than a day."""
+        if self.days > 1:
+            return (self.battery, self.initial_soc, self.target_soc, self.tolerance)
+        hours = (self.start_quarter, self.end_quarter)
+        return (self.battery, self.initial_soc, self.target_soc, self.tolerance, *hours)
+
+    @property
+    def end_kwh(self) -> tuple[float, float]:
+        energy = self.battery.energy_kwh
+        target, slack = self.target_soc * energy, self.tolerance * energy
+        return max(0.0, target - slack), min(energy, target + slack)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DayValues:
+    """EUR of each past day up to the day before `until`, and what starting and ending as agreed costs a window."""
+
+    until: date
+    values: Floats
+    boundary_eur: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Of past windows valued as if they lay ahead: how many, and which part came between P10 and P90."""
+
+    windows: int
+    coverage: float | None
+    below: float | None = None
+    above: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Valuation:
+    p10_eur: float
+    p50_eur: float
+    p90_eur: float
+    mean_eur: float
+    per_mw_year_eur: float
+    calibration: Calibration
+    as_of: date
+    """The first day whose prices it does not know."""
+
+
+def value_past_days(table: DayTable, offer: Offer, basis: Basis) -> DayValues:
+    """What the battery would have earned on each of the last days of the table."""
+    days = min(DAYS_VALUED[basis], len(table) - LEAST_DAYS_BEFORE)
+    first = table.end - timedelta(days=days)
+    if offer.days == 1:
+        return DayValues(table.end, _closed_days(table, first, offer, basis), 0.0)
+    expect = EXPECTATIONS[Policy.FORESIGHT] if basis is Basis.FORESIGHT else _expect_weekly()
+    played = play(table, first, table.end, offer.battery, expect, offer.initial_soc)
+    values = np.array([day.earned_eur for day in played])
+    return DayValues(table.end, values, _boundary_days(table, offer) * max(0.0, float(values[-_BOUNDARY_DAYS:].mean())))
+
+
+def _expect_weekly() -> Expectation:
+    forecaster = WeeklyForecaster()
+
+    def expect(table: DayTable, place: int) -> tuple[Floats, Floats]:
+        today, tomorrow = forecaster.forecast(table.until(table.first + timedelta(days=place)), 2)
+        return today, tomorrow
+
+    return expect
+
+
+def _closed_days(table: DayTable, first: date, offer: Offer, basis: Basis) -> Floats:
+    """For a window within one day: the same hours of each past day, from its start to its end as agreed."""
+    planner, forecaster, values = Planner(offer.battery), WeeklyForecaster(), []
+    for place in range(table.place_of(first), len(table)):
+        day = table.first + timedelta(days=place)
+        prices = table.true_day(place)
+        expected = prices
+        if basis is Basis.POLICY:
+            expected = unfold(forecaster.forecast(table.until(day), 1)[0], day)
+        values.append(_closed_value(planner, offer, prices, expected))
+    return np.array(values)
+
+
+def _closed_value(planner: Planner, offer: Offer, prices: Floats, expected: Floats) -> float:
+    end = len(prices) if offer.end_quarter >= quarters_of(offer.last) else min(offer.end_quarter, len(prices))
+    hours = slice(min(offer.start_quarter, end - 1), end)
+    return _plan_closed(planner, offer, prices[hours], expected[hours])
+
+
+def _plan_closed(planner: Planner, offer: Offer, prices: Floats, expected: Floats) -> float:
+    step_h = 0.25
+    if len(prices) % 4 == 0 and offer.start_quarter % 4 == 0:
+        by_hour = prices.reshape(-1, 4)
+        if (by_hour == by_hour[:, :1]).all():
+            prices, expected, step_h = by_hour[:, 0], expected.reshape(-1, 4).mean(axis=1), 1.0
+    initial_kwh = offer.initial_soc * offer.battery.energy_kwh
+    power_kw = planner.plan(expected, np.zeros(0), initial_kwh, step_h, offer.end_kwh)
+    return float(prices @ power_kw) * step_h / 1000
+
+
+def _boundary_days(table: DayTable, offer: Offer) -> float:
+    """How many days' worth a window loses by starting and ending as agreed, against an endless run with foresight."""
+    planner = Planner(offer.battery)
+    whole = Offer(offer.battery, offer.first, offer.last, 0, 96, offer.initial_soc, offer.target_soc, offer.tolerance)
+    days = min(_BOUNDARY_DAYS, len(table)) // 2 * 2
+    first = table.end - timedelta(days=days)
+    played = play(table, first, table.end, offer.battery, EXPECTATIONS[Policy.FORESIGHT], offer.initial_soc)
+    endless_eur = sum(day.earned_eur for day in played)
+    closed_eur = 0.0
+    for place in range(len(table) - days, len(table), 2):
+        prices = np.concatenate([table.true_day(place), table.true_day(place + 1)])
+        closed_eur += _plan_closed(planner, whole, prices, prices)
+    if endless_eur <= 0:
+        return 0.0
+    return 2 * max(0.0, endless_eur - closed_eur) / endless_eur
+
+
+def value_window(past: DayValues, offer: Offer) -> Valuation:
+    """The window's value from past day values alone."""
+    lead = min(max((offer.first - past.until).days, 0), _LONGEST_LEAD_DAYS)
+    days = min(offer.days, max(1, (len(past.values) - _SETTLING_DAYS) // 3))
+    centres = _centres(past.values)
+    ratios = _ratios(past.values, centres, days, lead)
+    low, middle, high, mean = _spread(ratios[-WINDOWS_COMPARED:], days)
+    whole_days = offer.days if offer.days == 1 else offer.quarters / 96
+    centre_eur = float(centres[-1]) * whole_days
+    p10, p50, p90, expected = (centre_eur * ratio - past.boundary_eur for ratio in (low, middle, high, mean))
+    power_mw = (offer.battery.charge_kw + offer.battery.discharge_kw) / 2000
+    years = offer.quarters / (4 * 24 * 365)
+    return Valuation(p10, p50, p90, expected, expected / power_mw / years, _calibrate(ratios, days, lead), past.until)
+
+
+def _centres(values: Floats) -> Floats:
+    """After each day, the mean of the days so far, whose weights fade."""
+    keep = 0.5 ** (1 / _HALF_LIFE_DAYS)
+    centres, total, weight = [], 0.0, 0.0
+    for value in values.tolist():
+        total, weight = keep * total + value, keep * weight + 1.0
+        centres.append(total / weight)
+    return np.array(centres)
+
+
+def _ratios(values: Floats, centres: Floats, days: int, lead: int) -> Floats:
+    """For each past origin whose window is over: its window's mean day against the centre at the origin."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    origins = np.arange(_SETTLING_DAYS - 1, len(values) - lead - days)
+    if not len(origins):  # a long lead and a short past: windows that follow at once say at least something
+        origins, lead = np.arange(_SETTLING_DAYS - 1, len(values) - days), 0
+    means = (sums[origins + 1 + lead + days] - sums[origins + 1 + lead]) / days
+    floor = 1e-9 + 1e-3 * float(np.abs(values).mean())
+    return np.asarray(means / np.maximum(centres[origins], floor))
+
+
+def _spread(ratios: Floats, days: int) -> tuple[float, float, float, float]:
+    """Quantiles and mean; the outer ones further out the fewer independent windows there were."""
+    if len(ratios) < 1:
+        return 0.5, 1.0, 1.5, 1.0
+    independent = max(1.0, len(ratios) / days)
+    level = max(0.0, (0.1 * (independent + 1) - 0.5) / independent)
+    low, middle, high = np.quantile(ratios, [level, 0.5, 1 - level])
+    if len(ratios) < _LEAST_WINDOWS:
+        low, high = min(float(low), 0.5), max(float(high), 1.5)
+    return float(low), float(middle), float(high), float(ratios.mean())
+
+
+def _calibrate(ratios: Floats, days: int, lead: int) -> Calibration:
+    """Past windows valued with what was known at their origin, held against what they turned out to be worth."""
+    first = max(_CALIBRATED_FROM, 3 * days) + days + lead
+    origins = np.arange(first, len(ratios))
+    if not len(origins):
+        return Calibration(0, None)
+    stride = max(1, -(-len(origins) // _MOST_ORIGINS))
+    below = above = 0
+    chosen: Sequence[int] = origins[::stride].tolist()
+    for origin in chosen:
+        known = ratios[max(0, origin - days - lead - WINDOWS_COMPARED + 1) : origin - days - lead + 1]
+        low, _, high, _ = _spread(known, days)
+        below += bool(ratios[origin] < low)
+        above += bool(ratios[origin] > high)
+    count = len(chosen)
+    return Calibration(count, 1 - (below + above) / count, below / count, above / count)
