@@ -43,6 +43,9 @@ from gridloom.identity.reach import check_replay
 from gridloom.logbook import routes as logbook
 from gridloom.monitoring import residence as monitoring
 from gridloom.monitoring import routes as monitoring_routes
+from gridloom.optimiser import residence as optimiser
+from gridloom.optimiser.forecasts import routes as forecasts
+from gridloom.optimiser.valuations import routes as valuations
 from gridloom.physical_assets import routes as physical_assets
 from gridloom.physical_assets.availability import routes as availability
 from gridloom.physical_assets.fleets import routes as fleets
@@ -98,6 +101,8 @@ ROOMS: tuple[ModuleType, ...] = (
     settlements,
     revenue,
     reference_prices,
+    forecasts,
+    valuations,
     events,
     webhooks,
     audit_routes,
@@ -119,6 +124,7 @@ RESIDENTS: tuple[Resident, ...] = (
     deliver_webhooks,
     monitoring.reside,
     bid_batching.reside,
+    optimiser.reside,
     run_jobs,
 )
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""

@@ -62,6 +62,7 @@ class Call:
         "path",
         "path_values",
         "pool",
+        "receive",
         "request_id",
         "resources",
         "retry",
@@ -101,6 +102,8 @@ class Call:
         self.audit_details: dict[str, Any] = {}
         """What the audit log should keep of this change besides who, what and when."""
         self.retry: Retry | None = None
+        self.receive: Callable[[], Awaitable[Any]] | None = None
+        """What the server still has to say of this request once its body is read: that the caller has left."""
         self._audit = audit
         self._is_audited = False
         self._condition_is_judged = False
@@ -127,6 +130,12 @@ class Call:
         assert self._verify is not None, "a public operation has no caller"
         self._caller = await self._verify()
         return self._caller
+
+    async def left(self) -> None:
+        """Returns when the caller has closed the connection: for work that is worth nothing to nobody."""
+        assert self.receive is not None, "the body is still being read"
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
 
     @property
     def db(self) -> Database:

@@ -217,6 +217,7 @@ class Edge:
             arguments["query"] = operation.read_query(_pairs(query_string))
         elif query_string:
             _refuse_query(query_string)
+        call.receive = receive
         if operation.body is None:
             return await self._run(call, arguments, b"")
         call.content_type = _content_type(call, operation)

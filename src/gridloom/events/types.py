@@ -83,6 +83,12 @@ class DataPointsUpdated(View):
     end: Until
 
 
+class ForecastPublished(View):
+    delivery_day: date
+    series: Annotated[str, Meta(examples=["DAY_AHEAD_DE_LU"])]
+    known_until: Annotated[date, Meta(description="The first day whose prices it does not know")]
+
+
 class WebhookDisabled(View):
     webhook_id: UUID
     url: str
@@ -156,6 +162,11 @@ _TYPES = (
         "data-points.updated",
         DataPointsUpdated,
         "Figures changed that reports are made of: settlements came in or were corrected.",
+    ),
+    EventType(
+        "forecast.published",
+        ForecastPublished,
+        "The forecast of the next day's prices is there, an hour before the day-ahead auction closes.",
     ),
     EventType(
         "webhook.disabled",

@@ -1,1 +1,1 @@
-"""Decisions: the best schedule, its repair, the forecast of prices, what an auction is worth, and how one would have done."""
+"""Decisions: the best schedule, its repair, the forecast of prices, the value of an auction, and past days replayed."""

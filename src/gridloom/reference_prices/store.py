@@ -60,6 +60,24 @@ async def list_prices(
     return [PublishedPrice(*row) for row in rows]
 
 
+async def read_price_arrays(
+    db: Database, series: str, start: datetime | None, end: datetime
+) -> tuple[list[int], list[int], list[float]]:
+    """All prices that begin in the window, by start: starts and ends in seconds since 1970, and the prices."""
+    row = await db.fetchrow(
+        """
+        select coalesce(array_agg(extract(epoch from start_at)::int8 order by start_at), '{}') as starts,
+          coalesce(array_agg(extract(epoch from end_at)::int8 order by start_at), '{}') as ends,
+          coalesce(array_agg(price::float8 order by start_at), '{}') as prices
+        from reference_price
+        where series = $1 and ($2::timestamptz is null or start_at >= $2) and start_at < $3
+        """,
+        series, start, end,
+    )  # fmt: skip
+    assert row is not None
+    return row["starts"], row["ends"], row["prices"]
+
+
 _BLOCK_START = """
     (f.delivery_day + make_interval(hours => substring(f.product from '_([0-9]{2})_')::int))
       at time zone 'Europe/Berlin'

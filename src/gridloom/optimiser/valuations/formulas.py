@@ -6,19 +6,22 @@ days, times what past windows of its length were worth against their own centre.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
-from gridloom.optimiser.day_table import DayTable, quarters_of, unfold
-from gridloom.optimiser.forecast import WeeklyForecaster
-from gridloom.optimiser.planner import Battery, Planner
-from gridloom.optimiser.programme import Floats
-from gridloom.optimiser.rolling import EXPECTATIONS, LEAST_DAYS_BEFORE, Expectation, Policy, play
+from gridloom.optimiser.backtests.planner import Battery, Planner
+from gridloom.optimiser.backtests.rolling import EXPECTATIONS, LEAST_DAYS_BEFORE, Expectation, Policy, play
+from gridloom.optimiser.forecasts.day_table import DayTable, quarters_of, unfold
+from gridloom.optimiser.forecasts.formulas import WeeklyForecaster
+from gridloom.optimiser.solving.linear import Deadline
+from gridloom.optimiser.solving.programme import CancelledError, Floats
+
+T = TypeVar("T")
 
 LEAST_DAYS: Final = 14
 """Fewer past days than this say nothing about the next ones."""
@@ -73,11 +76,18 @@ class Offer:
         hours = (self.start_quarter, self.end_quarter)
         return (self.battery, self.initial_soc, self.target_soc, self.tolerance, *hours)
 
-    @property
-    def end_kwh(self) -> tuple[float, float]:
-        energy = self.battery.energy_kwh
-        target, slack = self.target_soc * energy, self.tolerance * energy
-        return max(0.0, target - slack), min(energy, target + slack)
+    def end_kwh(self, hours: float) -> tuple[float, float]:
+        """Between which energies it ends after so many hours: about its target, or as near as it gets in that time."""
+        battery, energy = self.battery, self.battery.energy_kwh
+        initial, slack = self.initial_soc * energy, self.tolerance * energy
+        given = battery.discharge_kw * hours
+        if battery.daily_cycle_limit is not None:
+            given = min(given, battery.daily_cycle_limit * energy)
+        most = min(energy, initial + battery.charge_kw * battery.charge_efficiency * hours)
+        least = max(0.0, initial - given / battery.discharge_efficiency)
+        low, high = self.target_soc * energy - slack, self.target_soc * energy + slack
+        noise = 1e-9 * energy
+        return max(0.0, min(low, most - noise)), min(energy, max(high, least + noise))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,16 +121,24 @@ class Valuation:
     """The first day whose prices it does not know."""
 
 
-def value_past_days(table: DayTable, offer: Offer, basis: Basis) -> DayValues:
+def value_past_days(table: DayTable, offer: Offer, basis: Basis, deadline: Deadline | None = None) -> DayValues:
     """What the battery would have earned on each of the last days of the table."""
     days = min(DAYS_VALUED[basis], len(table) - LEAST_DAYS_BEFORE)
     first = table.end - timedelta(days=days)
     if offer.days == 1:
-        return DayValues(table.end, _closed_days(table, first, offer, basis), 0.0)
+        closed = _closed_days(table, first, offer, basis)
+        return DayValues(table.end, np.array(list(_until_stopped(closed, deadline))), 0.0)
     expect = EXPECTATIONS[Policy.FORESIGHT] if basis is Basis.FORESIGHT else _expect_weekly()
     played = play(table, first, table.end, offer.battery, expect, offer.initial_soc)
-    values = np.array([day.earned_eur for day in played])
+    values = np.array([day.earned_eur for day in _until_stopped(played, deadline)])
     return DayValues(table.end, values, _boundary_days(table, offer) * max(0.0, float(values[-_BOUNDARY_DAYS:].mean())))
+
+
+def _until_stopped(items: Iterator[T], deadline: Deadline | None) -> Iterator[T]:
+    for item in items:
+        if deadline is not None and deadline.stopped:
+            raise CancelledError
+        yield item
 
 
 def _expect_weekly() -> Expectation:
@@ -133,17 +151,16 @@ def _expect_weekly() -> Expectation:
     return expect
 
 
-def _closed_days(table: DayTable, first: date, offer: Offer, basis: Basis) -> Floats:
+def _closed_days(table: DayTable, first: date, offer: Offer, basis: Basis) -> Iterator[float]:
     """For a window within one day: the same hours of each past day, from its start to its end as agreed."""
-    planner, forecaster, values = Planner(offer.battery), WeeklyForecaster(), []
+    planner, forecaster = Planner(offer.battery), WeeklyForecaster()
     for place in range(table.place_of(first), len(table)):
         day = table.first + timedelta(days=place)
         prices = table.true_day(place)
         expected = prices
         if basis is Basis.POLICY:
             expected = unfold(forecaster.forecast(table.until(day), 1)[0], day)
-        values.append(_closed_value(planner, offer, prices, expected))
-    return np.array(values)
+        yield _closed_value(planner, offer, prices, expected)
 
 
 def _closed_value(planner: Planner, offer: Offer, prices: Floats, expected: Floats) -> float:
@@ -159,7 +176,7 @@ def _plan_closed(planner: Planner, offer: Offer, prices: Floats, expected: Float
         if (by_hour == by_hour[:, :1]).all():
             prices, expected, step_h = by_hour[:, 0], expected.reshape(-1, 4).mean(axis=1), 1.0
     initial_kwh = offer.initial_soc * offer.battery.energy_kwh
-    power_kw = planner.plan(expected, np.zeros(0), initial_kwh, step_h, offer.end_kwh)
+    power_kw = planner.plan(expected, np.zeros(0), initial_kwh, step_h, offer.end_kwh(len(prices) * step_h))
     return float(prices @ power_kw) * step_h / 1000
 
 
@@ -190,6 +207,8 @@ def value_window(past: DayValues, offer: Offer) -> Valuation:
     whole_days = offer.days if offer.days == 1 else offer.quarters / 96
     centre_eur = float(centres[-1]) * whole_days
     p10, p50, p90, expected = (centre_eur * ratio - past.boundary_eur for ratio in (low, middle, high, mean))
+    if abs(offer.initial_soc - offer.target_soc) <= offer.tolerance:
+        p10, p50, p90, expected = (max(0.0, value) for value in (p10, p50, p90, expected))  # one may keep still
     power_mw = (offer.battery.charge_kw + offer.battery.discharge_kw) / 2000
     years = offer.quarters / (4 * 24 * 365)
     return Valuation(p10, p50, p90, expected, expected / power_mw / years, _calibrate(ratios, days, lead), past.until)

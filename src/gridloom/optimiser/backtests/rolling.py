@@ -9,10 +9,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from gridloom.optimiser.day_table import DayTable, unfold
-from gridloom.optimiser.forecast import forecast_days
-from gridloom.optimiser.planner import Battery, Planner
-from gridloom.optimiser.programme import Floats
+from gridloom.optimiser.backtests.planner import Battery, Planner
+from gridloom.optimiser.forecasts.day_table import DayTable, unfold
+from gridloom.optimiser.forecasts.formulas import forecast_days
+from gridloom.optimiser.solving.programme import Floats
 
 LEAST_DAYS_BEFORE = 7
 """So many days every policy has to look back on."""

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from gridloom.optimiser.battery_model import BatteryModel, SharedLimit
-from gridloom.optimiser.linear import Deadline, Ended
-from gridloom.optimiser.programme import CycleLimit, InfeasibleError, Programme, Rule
+from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
+from gridloom.optimiser.solving.linear import Deadline, Ended
+from gridloom.optimiser.solving.programme import CycleLimit, InfeasibleError, Programme, Rule
 
 _SEARCH_S = 2.0
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gridloom.optimiser.linear import INFINITE, Deadline, Found, Model, Rows
-from gridloom.optimiser.programme import Bools, Floats, Ints, Programme, ShadowPrices
+from gridloom.optimiser.solving.linear import INFINITE, Deadline, Found, Model, Rows
+from gridloom.optimiser.solving.programme import Bools, Floats, Ints, Programme, ShadowPrices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

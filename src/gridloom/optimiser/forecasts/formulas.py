@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.optimiser.day_table import DayTable, unfold
-from gridloom.optimiser.holidays import day_kinds
-from gridloom.optimiser.programme import Bools, Floats, Ints
+from gridloom.optimiser.forecasts.day_table import DayTable, unfold
+from gridloom.optimiser.forecasts.holidays import day_kinds
+from gridloom.optimiser.solving.programme import Bools, Floats, Ints
 
 LONG_WINDOW, SHORT_WINDOW = 728, 364
 LEAST_DAYS_FITTED: Final = 56
@@ -125,10 +125,10 @@ class _View:
         sums = [(square, mixed, newer)]
         if recent:
             sums.append((square + older.T @ older, mixed + older.T @ target[:recent], design))
-        weights = []
+        weights: list[Floats] = []
         for square_sum, mixed_sum, rows_fitted in sums:
             square_sum[np.diag_indices_from(square_sum)] += _RIDGE
-            weights.append(np.linalg.solve(square_sum, mixed_sum))
+            weights.append(np.asarray(np.linalg.solve(square_sum, mixed_sum), dtype=np.float64))
             self._fitted.append((square_sum, rows_fitted))
         return Fit(until, middle, spread, tuple(weights))
 
@@ -223,7 +223,7 @@ class _QuarterShape:
     def quarters(self, hours: Floats) -> Floats:
         if not self._quartered.any():
             return np.repeat(hours, 4)
-        return (hours[:, None] + self._predicted(hours[None])[0]).ravel()
+        return np.asarray(hours[:, None] + self._predicted(hours[None])[0]).ravel()
 
     def _predicted(self, hours: Floats) -> Floats:
         shape = np.einsum("dhi,hiq->dhq", _slopes(hours), self._weights)
@@ -241,4 +241,4 @@ class _QuarterShape:
 def _slopes(hours: Floats) -> Floats:
     """The steps from the hour before and to the hour after, per day and hour."""
     padded = np.concatenate([hours[:, :1], hours, hours[:, -1:]], axis=1)
-    return np.stack([padded[:, 1:-1] - padded[:, :-2], padded[:, 2:] - padded[:, 1:-1]], axis=2)
+    return np.asarray(np.stack([padded[:, 1:-1] - padded[:, :-2], padded[:, 2:] - padded[:, 1:-1]], axis=2))

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.optimiser.battery_model import BatteryModel
-from gridloom.optimiser.linear import Deadline, Ended, Found
-from gridloom.optimiser.polishing import polish
-from gridloom.optimiser.programme import CycleLimit, Floats, Programme
+from gridloom.optimiser.solving.battery_model import BatteryModel
+from gridloom.optimiser.solving.linear import Deadline, Ended, Found
+from gridloom.optimiser.solving.polishing import polish
+from gridloom.optimiser.solving.programme import CycleLimit, Floats, Programme
 
 _SOLVING_S: Final = 5.0
 _BOTH: Final = 1e-6

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from gridloom.kernel.market_time import period_count
-from gridloom.optimiser.programme import Floats
+from gridloom.optimiser.solving.programme import Floats
 
 QUARTERS: Final = 96
 _CLOCK_CHANGES_AFTER: Final = 8  # quarter-hours: at two in the morning

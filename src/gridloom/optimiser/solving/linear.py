@@ -6,18 +6,26 @@ import threading
 import time
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cache
 from typing import Any, Final
 
-import highspy
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-INFINITE: Final = float(highspy.kHighsInf)
+INFINITE: Final = float("inf")
 _PRESOLVE_FROM_COLUMNS: Final = 20_000
 """Presolving a day or a month costs more than it saves; a year gains by it."""
+
+
+@cache
+def solver_library() -> Any:
+    """HiGHS, loaded when the first programme is made: most workers start without one."""
+    import highspy
+
+    return highspy
 
 
 class Ended(Enum):
@@ -31,8 +39,13 @@ class Deadline:
     """How long solving may still take, and whether somebody has called it off."""
 
     def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
+        self._seconds = seconds
         self._stopped = threading.Event()
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now on: for work that had to wait for its turn."""
+        self._end = time.monotonic() + self._seconds
 
     def left_s(self) -> float:
         return max(0.0, self._end - time.monotonic())
@@ -83,7 +96,7 @@ class Rows:
 
     def compressed(self) -> tuple[Ints, Ints, Floats]:
         """The matrix row by row: where each starts, its columns, its values."""
-        rows, columns, values = (np.concatenate(part) for part in (self._rows, self._columns, self._values))
+        rows, columns, values = np.concatenate(self._rows), np.concatenate(self._columns), np.concatenate(self._values)
         order = np.argsort(rows, kind="stable")
         starts = np.zeros(self.count + 1, dtype=np.int64)
         np.cumsum(np.bincount(rows, minlength=self.count), out=starts[1:])
@@ -94,6 +107,8 @@ class Model:
     """A programme that is maximised; costs and bounds may change between runs, and the last basis is kept."""
 
     def __init__(self, cost: Floats, lower: Floats, upper: Floats, rows: Rows) -> None:
+        highspy = solver_library()
+        self._library = highspy
         self._highs: Any = highspy.Highs()
         for option, value in (("output_flag", False), ("threads", 1), ("parallel", "off"), ("mip_rel_gap", 1e-7)):
             self._highs.setOptionValue(option, value)
@@ -121,7 +136,7 @@ class Model:
 
     def set_whole(self, columns: Ints) -> None:
         """Columns that take whole numbers only."""
-        kinds = np.full(len(columns), int(highspy.HighsVarType.kInteger), dtype=np.uint8)
+        kinds = np.full(len(columns), int(self._library.HighsVarType.kInteger), dtype=np.uint8)
         self._highs.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
         self._is_mixed = True
 
@@ -132,10 +147,7 @@ class Model:
         if self._is_mixed:
             self._stop_with(deadline)
         highs.run()
-        if deadline.stopped:
-            ended = Ended.STOPPED
-        else:
-            ended = _ENDED.get(highs.getModelStatus(), Ended.LIMIT)
+        ended = Ended.STOPPED if deadline.stopped else self._ended()
         info, solution = highs.getInfo(), highs.getSolution()
         known = bool(solution.value_valid)
         objective = float(info.objective_function_value) if known else -np.inf
@@ -156,9 +168,10 @@ class Model:
         self._highs.cbMipInterrupt.clear()
         self._highs.cbMipInterrupt.subscribe(look)
 
-
-_ENDED: Final = {
-    highspy.HighsModelStatus.kOptimal: Ended.OPTIMAL,
-    highspy.HighsModelStatus.kInfeasible: Ended.INFEASIBLE,
-    highspy.HighsModelStatus.kUnboundedOrInfeasible: Ended.INFEASIBLE,
-}
+    def _ended(self) -> Ended:
+        status, known = self._highs.getModelStatus(), self._library.HighsModelStatus
+        if status == known.kOptimal:
+            return Ended.OPTIMAL
+        if status in (known.kInfeasible, known.kUnboundedOrInfeasible):
+            return Ended.INFEASIBLE
+        return Ended.LIMIT

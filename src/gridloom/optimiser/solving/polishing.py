@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridloom.optimiser.programme import Floats, Programme
+from gridloom.optimiser.solving.programme import Floats, Programme
 
 _NOISE = 1e-9  # of the largest power: less is the solver's way to write zero
 

@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.optimiser.battery_model import BatteryModel, SharedLimit
-from gridloom.optimiser.feasibility import diagnose
-from gridloom.optimiser.linear import Deadline, Ended, Found
-from gridloom.optimiser.polishing import polish
-from gridloom.optimiser.programme import Bools, CancelledError, Floats, Programme, Solution, Status
+from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
+from gridloom.optimiser.solving.feasibility import diagnose
+from gridloom.optimiser.solving.linear import Deadline, Ended, Found
+from gridloom.optimiser.solving.polishing import polish
+from gridloom.optimiser.solving.programme import Bools, CancelledError, Floats, Programme, Solution, Status
 
 EXACT_PERIODS: Final = 200
 """Two days, the long ones of autumn too: what is solved with binaries unasked."""

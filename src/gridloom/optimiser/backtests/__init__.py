@@ -1,0 +1,1 @@
+"""Past days played again."""

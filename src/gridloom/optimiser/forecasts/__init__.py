@@ -1,0 +1,1 @@
+"""Day-ahead prices of the days to come."""

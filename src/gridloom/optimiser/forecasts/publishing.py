@@ -1,0 +1,58 @@
+"""Publishing the forecast of the next market day, an hour before the day-ahead auction closes."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Final
+
+from gridloom.events.model import NewEvent
+from gridloom.events.outbox import record_events
+from gridloom.identity.permissions import Permission
+from gridloom.jobs import JobRun, job
+from gridloom.kernel.market_time import block_window, market_day_of
+from gridloom.optimiser.forecasts import store
+from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, forecast_day
+from gridloom.optimiser.prices import DAY_AHEAD, load_day_table
+
+PUBLISHED_FROM_HOUR: Final = 11
+GATE_HOUR: Final = 12
+EVERY: Final = timedelta(minutes=30)
+"""Twice within the hour before the gate: a run that failed, or came before today's prices, has a second chance."""
+
+
+def is_time_to_publish(now: datetime) -> bool:
+    """Between eleven and twelve on the market's clock."""
+    return now in block_window(market_day_of(now), PUBLISHED_FROM_HOUR, GATE_HOUR)
+
+
+@job("forecast.publish", every=EVERY, clock="platform", limit=timedelta(minutes=2))
+async def publish_forecast(run: JobRun) -> None:
+    """Made of the prices before its day only. Where today's prices are missing there is nothing to publish yet."""
+    now = await store.platform_now(run.db)
+    if not is_time_to_publish(now):
+        return
+    day = market_day_of(now) + timedelta(days=1)
+    if await store.is_published(run.db, DAY_AHEAD, day):
+        return
+    history = await load_day_table(run.db, DAY_AHEAD, day, HISTORY_DAYS)
+    if not len(history) or history.end < day:
+        return
+    forecast = await asyncio.to_thread(forecast_day, history, day)
+    if not await store.put_forecast(run.db, DAY_AHEAD, forecast, now):
+        return
+    data = {"deliveryDay": day, "series": DAY_AHEAD, "knownUntil": forecast.known_until}
+    await record_events(
+        run.db,
+        [
+            NewEvent(
+                type="forecast.published",
+                organisation_id=organisation_id,
+                subject="forecasts/day-ahead",
+                permission=Permission.READ_VIRTUAL_ASSETS,
+                asset_key=None,
+                data=data,
+            )
+            for organisation_id in await store.organisation_ids(run.db)
+        ],
+    )

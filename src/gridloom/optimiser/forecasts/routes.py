@@ -1,0 +1,91 @@
+"""The forecast of day-ahead prices over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date, datetime, timedelta
+from typing import Annotated
+
+from msgspec import Meta
+
+from gridloom.edge import SIGNED_IN, Call, QueryParameters, View, operation
+from gridloom.edge.wire import parameter_refused
+from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
+from gridloom.optimiser.forecasts import publishing as _publishing  # noqa: F401 — declares a job
+from gridloom.optimiser.forecasts import store
+from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MOST_DAYS_AHEAD, Forecast, forecast_day
+from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
+from gridloom.virtual_assets.grid import period_number
+
+TAG = "Decisions"
+
+
+class ForecastQuery(QueryParameters):
+    delivery_day: Annotated[
+        date | None, Meta(description="The market day; tomorrow when left out", examples=["2026-11-16"])
+    ] = None
+
+
+Price = Annotated[float, Meta(description="EUR/MWh")]
+
+
+class ForecastPoint(View):
+    time: datetime
+    p10: Price
+    p50: Price
+    p90: Price
+
+
+class DayAheadForecast(View):
+    """What the day-ahead prices of one market day were to be expected to be before its auction closed."""
+
+    delivery_day: date
+    series: str
+    known_until: Annotated[datetime, Meta(description="Prices from this moment on were not looked at, or not there")]
+    published_at: Annotated[datetime | None, Meta(description="null: it was made for this answer")]
+    forecast: Annotated[list[ForecastPoint], Meta(description="One for each quarter-hour: 92, 96 or 100")]
+
+
+@operation(
+    "GET",
+    "/forecasts/day-ahead",
+    summary="Forecast day-ahead prices",
+    tag=TAG,
+    access=SIGNED_IN,
+    problems=(PricesMissing,),
+)
+async def forecast_day_ahead(call: Call, query: ForecastQuery) -> DayAheadForecast:
+    """P10, P50 and P90 for each quarter-hour, from the prices of the days before, never from later ones.
+
+    What was published before the gate is answered as it was published. Other days are forecast for this answer; a day
+    ahead of the known prices, up to two weeks, from the last ones known.
+    """
+    day = query.delivery_day or market_day_of(await store.platform_now(call.db)) + timedelta(days=1)
+    if not date(1990, 1, 1) <= day <= date(2190, 1, 1):
+        raise parameter_refused("query", "delivery-day", "is not between 1990 and 2190")
+    published = await store.read_forecast(call.db, DAY_AHEAD, day)
+    if published is not None:
+        return _view(*published)
+    history = await load_day_table(call.db, DAY_AHEAD, day, HISTORY_DAYS)
+    if not len(history) or (day - history.end).days >= MOST_DAYS_AHEAD:
+        raise prices_missing(DAY_AHEAD, period_number(market_day_window(_first_needed(history.end, day)).start))
+    return _view(await asyncio.to_thread(forecast_day, history, day), None)
+
+
+def _first_needed(known_until: date, day: date) -> date:
+    return known_until if known_until > day - timedelta(days=HISTORY_DAYS) else day - timedelta(days=1)
+
+
+def _view(forecast: Forecast, published_at: datetime | None) -> DayAheadForecast:
+    start = market_day_window(forecast.day).start
+    rows = zip(forecast.p10.tolist(), forecast.p50.tolist(), forecast.p90.tolist(), strict=True)
+    return DayAheadForecast(
+        delivery_day=forecast.day,
+        series=DAY_AHEAD,
+        known_until=market_day_window(forecast.known_until).start,
+        published_at=published_at,
+        forecast=[
+            ForecastPoint(time=start + number * PERIOD, p10=round(p10, 2), p50=round(p50, 2), p90=round(p90, 2))
+            for number, (p10, p50, p90) in enumerate(rows)
+        ],
+    )

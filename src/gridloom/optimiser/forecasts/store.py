@@ -1,0 +1,65 @@
+"""Published forecasts in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from uuid import UUID
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.optimiser.forecasts.formulas import Forecast
+
+
+async def platform_now(db: Database) -> datetime:
+    moment: datetime = await db.fetchval("select platform_now()")
+    return moment
+
+
+async def put_forecast(db: Database, series: str, forecast: Forecast, now: datetime) -> bool:
+    """Publish it; False if the day's forecast was published before, which then stands."""
+    written = await db.fetchval(
+        """
+        insert into price_forecast (
+          series, delivery_day, published_at, known_until, p10_eur_mwh, p50_eur_mwh, p90_eur_mwh)
+        values ($1, $2, $3, $4, $5, $6, $7)
+        on conflict (series, delivery_day) do nothing
+        returning true
+        """,
+        series,
+        forecast.day,
+        now,
+        forecast.known_until,
+        forecast.p10.tolist(),
+        forecast.p50.tolist(),
+        forecast.p90.tolist(),
+    )
+    return written is not None
+
+
+async def read_forecast(db: Database, series: str, day: date) -> tuple[Forecast, datetime] | None:
+    """The published forecast, and when it was published."""
+    row = await db.fetchrow(
+        """
+        select published_at, known_until, p10_eur_mwh, p50_eur_mwh, p90_eur_mwh
+        from price_forecast where series = $1 and delivery_day = $2
+        """,
+        series, day,
+    )  # fmt: skip
+    if row is None:
+        return None
+    p10, p50, p90 = (np.array(row[name]) for name in ("p10_eur_mwh", "p50_eur_mwh", "p90_eur_mwh"))
+    return Forecast(day, row["known_until"], p10, p50, p90), row["published_at"]
+
+
+async def is_published(db: Database, series: str, day: date) -> bool:
+    return bool(
+        await db.fetchval(
+            "select exists (select from price_forecast where series = $1 and delivery_day = $2)", series, day
+        )
+    )
+
+
+async def organisation_ids(db: Database) -> Sequence[UUID]:
+    return [row["id"] for row in await db.fetch("select id from organisation order by id")]

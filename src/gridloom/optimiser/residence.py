@@ -1,0 +1,22 @@
+"""What the optimiser keeps in each worker: its solver's queue, and past day values."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from gridloom.edge.dispatch import Edge
+from gridloom.optimiser.solver_queue import SolverQueue
+from gridloom.optimiser.valuations.kept_values import KeptValues
+from gridloom.settings import Settings
+
+
+@asynccontextmanager
+async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    queue = SolverQueue()
+    edge.resources.add(queue)
+    edge.resources.add(KeptValues())
+    try:
+        yield
+    finally:
+        queue.close()

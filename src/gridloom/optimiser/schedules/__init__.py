@@ -1,0 +1,1 @@
+"""Schedules proposed for virtual assets: the best one, and the nearest that works."""

@@ -1,0 +1,1 @@
+"""The best schedule of batteries: the programme, its solution, and what leaves no way for one."""

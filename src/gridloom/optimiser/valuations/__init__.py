@@ -1,0 +1,1 @@
+"""What an auction is worth before bidding."""

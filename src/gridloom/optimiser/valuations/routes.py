@@ -1,0 +1,149 @@
+"""What an auction is worth, over HTTP: asked by who may bid, and known to nobody else."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import Meta, field
+
+from gridloom.auctions.model import Item
+from gridloom.auctions.routes import reach_auction
+from gridloom.edge import Call, RequestBody, View, operation
+from gridloom.identity.permissions import Permission
+from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.problem import Forbidden
+from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.rolling import LEAST_DAYS_BEFORE
+from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS
+from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
+from gridloom.optimiser.solver_queue import SolverBusy, SolverQueue
+from gridloom.optimiser.solving.linear import Deadline
+from gridloom.optimiser.valuations.formulas import (
+    DAYS_VALUED,
+    LEAST_DAYS,
+    Basis,
+    Calibration,
+    Offer,
+    Valuation,
+    value_window,
+)
+from gridloom.optimiser.valuations.kept_values import KeptValues
+from gridloom.virtual_assets.grid import period_number
+
+TAG = "Decisions"
+VALUING_S = 20.0
+
+
+class NewValuation(RequestBody):
+    """FORESIGHT: what the battery would earn if all prices were known; POLICY: planned on forecasts, day after day."""
+
+    basis: Basis
+
+
+Euros = Annotated[float, Meta(description="EUR for the whole delivery window")]
+Share = Annotated[float | None, Meta(ge=0, le=1)]
+
+
+class CalibrationView(View):
+    """How the method did on past windows, each valued with what was known before it."""
+
+    windows: Annotated[int, Meta(description="How many past windows were valued")]
+    coverage: Annotated[Share, Meta(description="Which part of them came between P10 and P90; null without windows")]
+    below: Annotated[Share, Meta(description="Which part came below P10")]
+    above: Annotated[Share, Meta(description="Which part came above P90")]
+
+
+class ValuationView(View):
+    p10: Euros
+    p50: Euros
+    p90: Euros
+    mean: Euros
+    per_mw_per_year: Annotated[float, Meta(description="The mean in EUR per MW and 365 days")] = field(
+        name="perMWPerYear"
+    )
+    calibration: CalibrationView
+    as_of: Annotated[datetime, Meta(description="Prices from this moment on were not known")]
+
+
+@operation(
+    "POST",
+    "/auctions/{auctionID}/valuations",
+    summary="Value an auction before bidding",
+    tag=TAG,
+    access=Permission.CREATE_OPTIMISATIONS,
+    audited=False,
+    defers_transaction=True,
+    problems=(PricesMissing, SolverBusy),
+)
+async def value_auction(call: Call, auction_id: UUID, body: NewValuation) -> ValuationView:
+    """What the auctioned battery may earn on the day-ahead market over its delivery window, and how sure that is.
+
+    For organisations that are invited. Nothing is kept of it, in no log that others can read.
+    """
+    seen = await reach_auction(call.pool, call.caller, auction_id)
+    if not seen.is_invited:
+        raise Forbidden(f"Your organisation is not invited to the auction {auction_id}.")
+    offer = offer_of(seen.auction.item)
+    today = market_day_of(seen.now)
+    until = min(today + timedelta(days=2), offer.first)
+    days = min(HISTORY_DAYS, DAYS_VALUED[body.basis] + LEAST_DAYS_BEFORE)
+    table = await load_day_table(call.pool, DAY_AHEAD, until, days)
+    if len(table) < LEAST_DAYS:
+        missing = table.end if (until - table.end).days < days else until - timedelta(days=1)
+        raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
+    kept = call.resources[KeptValues]
+
+    def value(deadline: Deadline) -> Valuation:
+        return value_window(kept.values(table, offer, body.basis, deadline), offer)
+
+    valuation = await call.resources[SolverQueue].run(value, call, VALUING_S)
+    if call.retry is not None:
+        await call.begin()
+    return _view(valuation)
+
+
+def offer_of(item: Item) -> Offer:
+    battery = Battery(
+        item.rated_charge_power_kw,
+        item.rated_discharge_power_kw,
+        item.energy_capacity_kwh,
+        item.charge_efficiency,
+        item.discharge_efficiency,
+        item.daily_cycle_limit,
+    )
+    first, last = market_day_of(item.delivery.start), market_day_of(item.delivery.end - timedelta(milliseconds=1))
+    start_quarter = period_number(item.delivery.start) - period_number(market_day_window(first).start)
+    end_quarter = period_number(item.delivery.end) - period_number(market_day_window(last).start)
+    return Offer(
+        battery,
+        first,
+        last,
+        start_quarter,
+        end_quarter,
+        item.initial_soc,
+        item.last_soc_target,
+        item.final_soc_tolerance,
+    )
+
+
+def _view(valuation: Valuation) -> ValuationView:
+    return ValuationView(
+        p10=round(valuation.p10_eur, 2),
+        p50=round(valuation.p50_eur, 2),
+        p90=round(valuation.p90_eur, 2),
+        mean=round(valuation.mean_eur, 2),
+        per_mw_per_year=round(valuation.per_mw_year_eur, 2),
+        calibration=_calibration_view(valuation.calibration),
+        as_of=market_day_window(valuation.as_of).start,
+    )
+
+
+def _calibration_view(calibration: Calibration) -> CalibrationView:
+    return CalibrationView(
+        windows=calibration.windows,
+        coverage=calibration.coverage,
+        below=calibration.below,
+        above=calibration.above,
+    )
