@@ -15,6 +15,7 @@ from gridloom_client.surfaces.auctions import Auctions
 from gridloom_client.surfaces.auth import Auth
 from gridloom_client.surfaces.events import Events
 from gridloom_client.surfaces.fleets import Fleets
+from gridloom_client.surfaces.forecasts import Forecasts
 from gridloom_client.surfaces.monitoring import Monitoring
 from gridloom_client.surfaces.organisations import Organisations
 from gridloom_client.surfaces.physical_assets import PhysicalAssets
@@ -58,6 +59,7 @@ class Surfaces(Generic[M]):
         self.virtual_assets: VirtualAssets[M] = VirtualAssets(exchange, runner)
         self.auctions: Auctions[M] = Auctions(exchange, runner)
         self.reference_prices: ReferencePrices[M] = ReferencePrices(exchange, runner)
+        self.forecasts: Forecasts[M] = Forecasts(exchange, runner)
         self.revenue: Revenue[M] = Revenue(exchange, runner)
         self.monitoring: Monitoring[M] = Monitoring(exchange, runner)
         self.events: Events[M] = Events(exchange, runner)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from gridloom_client.answers.auctions import Auction, AuctionResults, Bid
+from gridloom_client.answers.decisions import Valuation
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID, KEEP, Keep
 
@@ -33,6 +34,10 @@ class Auctions(Surface[M]):
 
     @operation("DELETE", "/auctions/{auctionID}/bids/{bidID}")
     def withdraw(self, auction_id: ID, bid_id: ID, *, if_match: str | None = None) -> None: ...
+
+    @operation("POST", "/auctions/{auctionID}/valuations")
+    def value(self, auction_id: ID, *, basis: str, idempotency_key: str | None = None) -> Valuation:
+        """What the battery may earn; `basis` is FORESIGHT or POLICY. Nobody learns that it was asked."""
 
     # --- for the operator ---
 

@@ -178,7 +178,8 @@ class _View:
         A regression's own residual, divided by one less its leverage, is the error that it would have made without
         that day; each hour takes its neighbours' errors in, and both sides have the middle's own error taken out.
         """
-        days = np.arange(max(1, self._count - _ERROR_DAYS), self._count)
+        first = max(_LAGS) if self._fitted else 1
+        days = np.arange(max(first, self._count - _ERROR_DAYS), self._count)
         if not len(days):
             spread = 0.3 * np.abs(self._hours).mean(axis=0)
             return -spread, spread

@@ -1,7 +1,7 @@
 """What a virtual battery is worth over a delivery window that is still to come, and how sure that is.
 
 Past days have values: what the battery would have earned on each. A window to come is worth a centre, made of recent
-days, times what past windows of its length were worth against their own centre.
+days, and what past windows of its length were worth against their own centre.
 """
 
 from __future__ import annotations
@@ -201,65 +201,69 @@ def value_window(past: DayValues, offer: Offer) -> Valuation:
     """The window's value from past day values alone."""
     lead = min(max((offer.first - past.until).days, 0), _LONGEST_LEAD_DAYS)
     days = min(offer.days, max(1, (len(past.values) - _SETTLING_DAYS) // 3))
-    centres = _centres(past.values)
-    ratios = _ratios(past.values, centres, days, lead)
-    low, middle, high, mean = _spread(ratios[-WINDOWS_COMPARED:], days)
+    centres, scales = _fading_means(past.values), _fading_means(np.abs(past.values))
+    apart = _deviations(past.values, centres, scales, days, lead)
     whole_days = offer.days if offer.days == 1 else offer.quarters / 96
-    centre_eur = float(centres[-1]) * whole_days
-    p10, p50, p90, expected = (centre_eur * ratio - past.boundary_eur for ratio in (low, middle, high, mean))
+    p10, p50, p90, expected = (
+        (float(centres[-1]) + float(scales[-1]) * deviation) * whole_days - past.boundary_eur
+        for deviation in _spread(apart[-WINDOWS_COMPARED:], days)
+    )
     if abs(offer.initial_soc - offer.target_soc) <= offer.tolerance:
         p10, p50, p90, expected = (max(0.0, value) for value in (p10, p50, p90, expected))  # one may keep still
     power_mw = (offer.battery.charge_kw + offer.battery.discharge_kw) / 2000
     years = offer.quarters / (4 * 24 * 365)
-    return Valuation(p10, p50, p90, expected, expected / power_mw / years, _calibrate(ratios, days, lead), past.until)
+    return Valuation(p10, p50, p90, expected, expected / power_mw / years, _calibrate(apart, days, lead), past.until)
 
 
-def _centres(values: Floats) -> Floats:
+def _fading_means(values: Floats) -> Floats:
     """After each day, the mean of the days so far, whose weights fade."""
     keep = 0.5 ** (1 / _HALF_LIFE_DAYS)
-    centres, total, weight = [], 0.0, 0.0
+    means, total, weight = [], 0.0, 0.0
     for value in values.tolist():
         total, weight = keep * total + value, keep * weight + 1.0
-        centres.append(total / weight)
-    return np.array(centres)
+        means.append(total / weight)
+    return np.array(means)
 
 
-def _ratios(values: Floats, centres: Floats, days: int, lead: int) -> Floats:
-    """For each past origin whose window is over: its window's mean day against the centre at the origin."""
+def _deviations(values: Floats, centres: Floats, scales: Floats, days: int, lead: int) -> Floats:
+    """For each past origin whose window is over: its window's mean day, less the centre at the origin, over the scale.
+
+    Where all days earn something, scale and centre are the same, and this is the ratio of the two less one.
+    """
     sums = np.concatenate([[0.0], np.cumsum(values)])
     origins = np.arange(_SETTLING_DAYS - 1, len(values) - lead - days)
     if not len(origins):  # a long lead and a short past: windows that follow at once say at least something
         origins, lead = np.arange(_SETTLING_DAYS - 1, len(values) - days), 0
     means = (sums[origins + 1 + lead + days] - sums[origins + 1 + lead]) / days
     floor = 1e-9 + 1e-3 * float(np.abs(values).mean())
-    return np.asarray(means / np.maximum(centres[origins], floor))
+    return np.asarray((means - centres[origins]) / np.maximum(scales[origins], floor))
 
 
-def _spread(ratios: Floats, days: int) -> tuple[float, float, float, float]:
+def _spread(apart: Floats, days: int) -> tuple[float, float, float, float]:
     """Quantiles and mean; the outer ones further out the fewer independent windows there were."""
-    if len(ratios) < 1:
-        return 0.5, 1.0, 1.5, 1.0
-    independent = max(1.0, len(ratios) / days)
+    if len(apart) < 1:
+        return -0.5, 0.0, 0.5, 0.0
+    independent = max(1.0, len(apart) / days)
     level = max(0.0, (0.1 * (independent + 1) - 0.5) / independent)
-    low, middle, high = np.quantile(ratios, [level, 0.5, 1 - level])
-    if len(ratios) < _LEAST_WINDOWS:
-        low, high = min(float(low), 0.5), max(float(high), 1.5)
-    return float(low), float(middle), float(high), float(ratios.mean())
+    low, middle, high = np.quantile(apart, [level, 0.5, 1 - level])
+    if len(apart) < _LEAST_WINDOWS:
+        low, high = min(float(low), -0.5), max(float(high), 0.5)
+    return float(low), float(middle), float(high), float(apart.mean())
 
 
-def _calibrate(ratios: Floats, days: int, lead: int) -> Calibration:
+def _calibrate(apart: Floats, days: int, lead: int) -> Calibration:
     """Past windows valued with what was known at their origin, held against what they turned out to be worth."""
     first = max(_CALIBRATED_FROM, 3 * days) + days + lead
-    origins = np.arange(first, len(ratios))
+    origins = np.arange(first, len(apart))
     if not len(origins):
         return Calibration(0, None)
     stride = max(1, -(-len(origins) // _MOST_ORIGINS))
     below = above = 0
     chosen: Sequence[int] = origins[::stride].tolist()
     for origin in chosen:
-        known = ratios[max(0, origin - days - lead - WINDOWS_COMPARED + 1) : origin - days - lead + 1]
+        known = apart[max(0, origin - days - lead - WINDOWS_COMPARED + 1) : origin - days - lead + 1]
         low, _, high, _ = _spread(known, days)
-        below += bool(ratios[origin] < low)
-        above += bool(ratios[origin] > high)
+        below += bool(apart[origin] < low)
+        above += bool(apart[origin] > high)
     count = len(chosen)
     return Calibration(count, 1 - (below + above) / count, below / count, above / count)

@@ -43,16 +43,18 @@ class NewValuation(RequestBody):
 
 
 Euros = Annotated[float, Meta(description="EUR for the whole delivery window")]
-Share = Annotated[float | None, Meta(ge=0, le=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class CalibrationView(View):
     """How the method did on past windows, each valued with what was known before it."""
 
     windows: Annotated[int, Meta(description="How many past windows were valued")]
-    coverage: Annotated[Share, Meta(description="Which part of them came between P10 and P90; null without windows")]
-    below: Annotated[Share, Meta(description="Which part came below P10")]
-    above: Annotated[Share, Meta(description="Which part came above P90")]
+    coverage: Annotated[
+        Share | None, Meta(description="Which part of them came between P10 and P90; null without windows")
+    ]
+    below: Annotated[Share | None, Meta(description="Which part came below P10")]
+    above: Annotated[Share | None, Meta(description="Which part came above P90")]
 
 
 class ValuationView(View):

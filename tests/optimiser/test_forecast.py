@@ -1,0 +1,104 @@
+"""Forecasts: made of the past alone, right across clock changes, and worth something on real prices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.optimiser.real_prices import needs_real_prices, real_table
+from tests.optimiser.synthetic_prices import shaped_table
+
+from gridloom.optimiser.forecasts.day_table import fold, quarters_of, unfold
+from gridloom.optimiser.forecasts.formulas import WeeklyForecaster, forecast_day, forecast_days
+from gridloom.optimiser.forecasts.holidays import day_kinds, day_type, easter_of
+
+FIRST = date(2024, 1, 1)
+
+
+class TestADayTable:
+    @pytest.mark.parametrize(("day", "count"), [("2025-03-30", 92), ("2025-03-31", 96), ("2025-10-26", 100)])
+    def test_gives_every_day_its_true_length_back(self, day: str, count: int) -> None:
+        quarters = np.arange(quarters_of(date.fromisoformat(day)), dtype=float)
+        assert len(quarters) == count
+        assert len(fold(quarters)) == 96
+        again = unfold(fold(quarters), date.fromisoformat(day))
+        assert len(again) == count
+        assert again[:8].tolist() == quarters[:8].tolist()
+        assert again[-80:].tolist() == quarters[-80:].tolist()
+
+
+class TestAKindOfDay:
+    def test_knows_easter_and_what_follows_from_it(self) -> None:
+        assert [easter_of(year) for year in (2024, 2025, 2026)] == [
+            date(2024, 3, 31),
+            date(2025, 4, 20),
+            date(2026, 4, 5),
+        ]
+        assert day_type(date(2026, 4, 3)) == day_type(date(2026, 5, 25)) == day_type(date(2026, 10, 3)) == 2
+        assert [day_type(date(2026, 11, day)) for day in (13, 14, 15)] == [0, 1, 2]
+
+    def test_is_the_same_alone_and_in_a_row(self) -> None:
+        types, weekdays = day_kinds(date(2023, 12, 20), 800)
+        days = [date(2023, 12, 20) + timedelta(days=number) for number in range(800)]
+        assert types.tolist() == [day_type(day) for day in days]
+        assert weekdays.tolist() == [6 if day_type(day) == 2 else day.weekday() for day in days]
+
+
+class TestAForecast:
+    @settings(max_examples=30)
+    @given(st.integers(1, 799), st.floats(-1e6, 1e6))
+    def test_does_not_change_with_anything_from_its_day_on(self, place: int, garbage: float) -> None:
+        table = shaped_table(FIRST, 800)
+        day = FIRST + timedelta(days=place)
+        spoilt = replace(table, quarters=table.quarters.copy())
+        spoilt.quarters[place:] = garbage
+        clean, dirty = forecast_day(table, day), forecast_day(spoilt, day)
+        for name in ("p10", "p50", "p90"):
+            assert np.array_equal(getattr(clean, name), getattr(dirty, name))
+
+    @pytest.mark.parametrize("days", [1, 3, 20, 70, 400, 800])
+    def test_is_made_of_as_much_past_as_there_is(self, days: int) -> None:
+        forecast = forecast_day(shaped_table(FIRST, days), FIRST + timedelta(days=days))
+        assert len(forecast.p50) == quarters_of(forecast.day)
+        assert (forecast.p10 <= forecast.p50).all()
+        assert (forecast.p50 <= forecast.p90).all()
+
+    @pytest.mark.parametrize(("day", "count"), [("2025-03-30", 92), ("2025-10-26", 100)])
+    def test_has_the_quarter_hours_of_its_day(self, day: str, count: int) -> None:
+        assert len(forecast_day(shaped_table(FIRST, 720), date.fromisoformat(day)).p90) == count
+
+    def test_reaches_days_ahead_with_a_wider_spread(self) -> None:
+        table = shaped_table(FIRST, 400)
+        near, far = (forecast_day(table, table.end + timedelta(days=ahead)) for ahead in (0, 7))
+        assert (far.p90 - far.p10).mean() > 1.5 * (near.p90 - near.p10).mean()
+        with pytest.raises(ValueError, match="days before"):
+            forecast_day(table, table.end + timedelta(days=14))
+
+    def test_of_a_week_fitted_once_stays_close_to_one_fitted_daily(self) -> None:
+        table, forecaster = shaped_table(FIRST, 420), WeeklyForecaster()
+        apart = []
+        for place in range(400, 420):
+            history = table.until(FIRST + timedelta(days=place))
+            apart.append(np.abs(forecaster.forecast(history, 1)[0] - forecast_days(history, 1)[0]).mean())
+        assert max(apart) < 5
+
+    def test_of_hourly_prices_has_equal_quarters(self) -> None:
+        table = shaped_table(FIRST, 100)
+        hourly = replace(table, quarters=np.repeat(table.hours, 4, axis=1), is_hourly=np.ones(100, dtype=bool))
+        forecast = forecast_day(hourly, hourly.end)
+        assert (forecast.p50.reshape(24, 4) == forecast.p50.reshape(24, 4)[:, :1]).all()
+
+    @needs_real_prices
+    def test_of_real_days_covers_four_of_five_prices(self) -> None:
+        table, below, above = real_table(), [], []
+        for place in range(len(table) - 120, len(table), 3):
+            forecast = forecast_day(table, table.first + timedelta(days=place))
+            below.append((table.true_day(place) < forecast.p10).mean())
+            above.append((table.true_day(place) > forecast.p90).mean())
+        assert np.mean(below) < 0.14
+        assert np.mean(above) < 0.14
+        assert 0.7 < 1 - np.mean(below) - np.mean(above) < 0.92

@@ -1,0 +1,148 @@
+"""The value of a window to come: calibrated on real days, bounded, and private to who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+from tests.assets import register_asset
+from tests.optimiser.real_prices import needs_real_prices, real_table
+from tests.optimiser.synthetic_prices import load_days, shaped_table
+from tests.people import OrganisationUnderTest, People
+
+from gridloom.edge.dispatch import Edge
+from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, play
+from gridloom.optimiser.valuations.formulas import Basis, DayValues, Offer, value_past_days, value_window
+
+BATTERY = Battery(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.5)
+
+
+def offer(first: date, days: int, **changes: Any) -> Offer:
+    return replace(Offer(BATTERY, first, first + timedelta(days=days - 1), 0, 96), **changes)
+
+
+class TestAValue:
+    @pytest.mark.parametrize("basis", list(Basis))
+    @pytest.mark.parametrize("days", [1, 7])
+    def test_lies_in_order_and_scales_with_the_battery(self, days: int, basis: Basis) -> None:
+        table = shaped_table(date(2025, 1, 1), 60)
+        asked = offer(table.end, days)
+        value = value_window(value_past_days(table, asked, basis), asked)
+        assert 0 < value.p10_eur <= value.p50_eur <= value.p90_eur
+        twice = replace(asked, battery=Battery(2000.0, 2000.0, 4000.0, 0.943, 0.943, 1.5))
+        double = value_window(value_past_days(table, twice, basis), twice)
+        assert double.p50_eur == pytest.approx(2 * value.p50_eur, rel=1e-3)
+        assert double.per_mw_year_eur == pytest.approx(value.per_mw_year_eur, rel=1e-3)
+
+    def test_of_a_policy_is_not_above_that_of_foresight(self) -> None:
+        table = shaped_table(date(2025, 1, 1), 60)
+        asked = offer(table.end, 3)
+        means = [value_past_days(table, asked, basis).values.mean() for basis in (Basis.POLICY, Basis.FORESIGHT)]
+        assert means[0] <= means[1]
+
+    def test_of_part_of_a_day_is_less_than_of_the_whole(self) -> None:
+        table = shaped_table(date(2025, 1, 1), 40)
+        whole, part = offer(table.end, 1), offer(table.end, 1, start_quarter=16, end_quarter=32)
+        values = [value_window(value_past_days(table, one, Basis.FORESIGHT), one).p50_eur for one in (whole, part)]
+        assert 0 <= values[1] < values[0]
+
+    def test_is_there_for_an_end_out_of_reach(self) -> None:
+        table = shaped_table(date(2025, 1, 1), 30)
+        asked = offer(table.end, 1, start_quarter=0, end_quarter=2, initial_soc=0.0, target_soc=1.0)
+        value = value_window(value_past_days(table, asked, Basis.FORESIGHT), asked)
+        assert value.p50_eur < 0  # it can only buy
+
+    def test_with_few_windows_is_spread_wide_and_says_that_nothing_was_calibrated(self) -> None:
+        past = DayValues(date(2025, 2, 1), np.full(14, 100.0), 0.0)
+        value = value_window(past, offer(date(2025, 2, 1), 28))
+        assert value.p10_eur <= 0.5 * 2800 < 1.5 * 2800 <= value.p90_eur
+        assert (value.calibration.windows, value.calibration.coverage) == (0, None)
+
+    @needs_real_prices
+    @pytest.mark.parametrize("days", [1, 7, 28])
+    def test_covers_past_real_windows_as_often_as_promised(self, days: int) -> None:
+        table = real_table().last(800)
+        first = table.first + timedelta(days=7)
+        played = play(table, first, table.end, BATTERY, EXPECTATIONS[Policy.FORESIGHT])
+        past = DayValues(table.end, np.array([day.earned_eur for day in played]), 0.0)
+        calibration = value_window(past, offer(table.end, days)).calibration
+        assert calibration.windows >= 50
+        assert calibration.coverage is not None
+        assert 0.7 <= calibration.coverage <= 0.95
+
+
+class TestAValuation:
+    async def test_is_for_those_invited_and_leaves_no_trace(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+        async with People(await fresh_app()) as people:
+            operator = (await people.operator()).client
+            owner, invited, other = [await people.new_organisation() for _ in range(3)]
+            path = f"/auctions/{await _auction(operator, owner, invited)}/valuations"
+            missing = await invited.trader.post(path, json={"basis": "POLICY"})
+            assert missing.status_code == 422
+            assert missing.json()["type"].endswith("/prices-missing")
+            await _load_past(operator)
+            before = (await invited.admin.get("/audit-log")).json()
+            answer = await invited.trader.post(path, json={"basis": "POLICY"}, headers={"Idempotency-Key": "a"})
+            assert answer.status_code == 200, answer.text
+            value = answer.json()
+            assert 0 < value["p10"] <= value["p50"] <= value["p90"]
+            assert value["perMWPerYear"] > 0
+            assert value["calibration"]["windows"] >= 0
+            again = await invited.trader.post(path, json={"basis": "POLICY"}, headers={"Idempotency-Key": "a"})
+            assert again.headers["Idempotency-Replayed"] == "true"
+            assert again.json() == value
+            assert (await other.trader.post(path, json={"basis": "POLICY"})).status_code == 403
+            assert (await operator.post(path, json={"basis": "POLICY"})).status_code == 403
+            assert (await invited.admin.get("/audit-log")).json() == before
+            assert "valuation" not in (await operator.get("/audit-log")).text.lower()
+
+    async def test_wants_one_of_its_bases(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+        async with People(await fresh_app()) as people:
+            operator = (await people.operator()).client
+            owner, invited = [await people.new_organisation() for _ in range(2)]
+            path = f"/auctions/{await _auction(operator, owner, invited)}/valuations"
+            answer = await invited.trader.post(path, json={"basis": "LUCK"})
+            assert answer.status_code == 400
+            assert answer.json()["errors"][0]["pointer"] == "/basis"
+
+
+async def _load_past(operator: httpx2.AsyncClient) -> None:
+    now = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
+    await load_days(operator, market_day_of(now) - timedelta(days=29), 30)
+
+
+async def _auction(operator: httpx2.AsyncClient, owner: OrganisationUnderTest, invited: OrganisationUnderTest) -> str:
+    now = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
+    first = market_day_window(market_day_of(now) + timedelta(days=3)).start
+    item = {
+        "start": first.isoformat(),
+        "end": (first + timedelta(days=7)).isoformat(),
+        "deliveryZone": "TenneT",
+        "ratedChargePower": 1000,
+        "ratedDischargePower": 1000,
+        "energyCapacity": 2000,
+        "chargeEfficiency": 0.9,
+        "dischargeEfficiency": 0.9,
+        "dailyCycleLimit": 1.5,
+    }
+    physical = await register_asset(owner)
+    answer = await operator.post(
+        "/auctions",
+        json={
+            "start": (now + timedelta(hours=1)).isoformat(),
+            "end": (now + timedelta(hours=2)).isoformat(),
+            "item": item,
+            "backing": [{"physicalAssetID": str(physical.id), "share": 1}],
+            "participants": [str(invited.id)],
+        },
+    )
+    assert answer.status_code == 201, answer.text
+    identifier: str = answer.json()["id"]
+    return identifier
