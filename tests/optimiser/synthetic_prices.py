@@ -20,7 +20,7 @@ def shaped_day(day: date, seed: int = 0) -> np.ndarray:
     level = 80 + 15 * np.sin(day.toordinal() / 20) - (20 if day.weekday() >= 5 else 0)
     shape = 45 * np.exp(-((hours - 8) ** 2) / 6) + 70 * np.exp(-((hours - 19) ** 2) / 6)
     shape -= 70 * np.exp(-((hours - 13) ** 2) / 8)
-    return np.round(level + shape + rng.normal(0, 6, len(hours)), 2)
+    return np.asarray(np.round(level + shape + rng.normal(0, 6, len(hours)), 2))
 
 
 @cache
