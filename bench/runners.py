@@ -20,9 +20,9 @@ from typing import NoReturn
 
 import psutil
 
-from gridloom.auctions import clearing as _clearing  # noqa: F401  # declares the jobs of auctions
 from gridloom.database.pool import create_pool
 from gridloom.jobs import JobRunner
+from gridloom.wiring import wire
 
 
 class Runners:
@@ -80,6 +80,7 @@ def _fork(database_url: str) -> int:
 
 
 def main(database_url: str, count: int) -> NoReturn:
+    wire()
     living = {_fork(database_url) for _ in range(count)}
     while not select.select([sys.stdin], [], [], 0.005)[0]:
         gone, _ = os.waitpid(-1, os.WNOHANG)

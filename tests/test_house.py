@@ -4,7 +4,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import gridloom
+from gridloom.kernel.need import Need
+from gridloom.wiring import JOB_ROOMS, wire
 
 SOURCE = Path(next(iter(gridloom.__path__)))
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -30,3 +34,31 @@ class TestALockedType:
         makers = {path for path in MODULES if LOCKED_TYPES & set(called_names(path))}
         assert makers
         assert not [path for path in makers if not speaks_to_postgresql(path)]
+
+
+def declares_jobs(path: Path) -> bool:
+    return any(
+        isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "job"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.AsyncFunctionDef)
+        for call in node.decorator_list
+    )
+
+
+class TestTheWiring:
+    def test_knows_every_module_that_declares_a_job(self):
+        listed = {Path(str(module.__file__)) for module in JOB_ROOMS}
+        assert {path for path in MODULES if declares_jobs(path)} == listed
+
+    def test_gives_every_room_what_it_needs(self):
+        wire()
+        assert Need.declared
+        assert all(need.is_met for need in Need.declared)
+
+    def test_is_missed_aloud(self):
+        need: Need[int] = Need("an answer")
+        Need.declared.remove(need)  # type: ignore[arg-type]
+        with pytest.raises(AssertionError, match="an answer: nobody has wired it"):
+            need.get()
+        need.give(42)
+        assert need.get() == 42

@@ -60,19 +60,17 @@ from gridloom.sandbox import simulator_routes as sandbox_simulator
 from gridloom.sandbox import walking as sandbox_walking
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
-from gridloom.settlements.activations import read_activated
 from gridloom.unavailability import routes as unavailability
 from gridloom.virtual_assets import routes as virtual_assets
 from gridloom.virtual_assets.backing import reweighing as _reweighing  # noqa: F401 — weighs promises when parameters change
 from gridloom.virtual_assets.blocks import routes as virtual_asset_blocks
 from gridloom.virtual_assets.energy import routes as virtual_asset_energy
-from gridloom.virtual_assets.energy.activations import Activations
 from gridloom.virtual_assets.gate_closure import conflicts as _conflicts  # noqa: F401 — finds what no longer fits
-from gridloom.virtual_assets.gate_closure import revalidation as _revalidation  # noqa: F401 — declares jobs
 from gridloom.virtual_assets.history import routes as virtual_asset_history
 from gridloom.virtual_assets.portfolios import routes as portfolios
 from gridloom.virtual_assets.schedule import routes as virtual_asset_schedule
 from gridloom.webhooks import routes as webhooks
+from gridloom.wiring import wire
 
 ROOMS: tuple[ModuleType, ...] = (
     auth_routes,
@@ -147,6 +145,7 @@ def _health_checks(settings: Settings) -> HealthChecks:
 
 def create_edge(settings: Settings) -> Edge:
     """The service without anything around it."""
+    wire()
 
     @asynccontextmanager
     async def lifespan(edge: Edge) -> AsyncIterator[None]:
@@ -159,7 +158,6 @@ def create_edge(settings: Settings) -> Edge:
             Interface(edge, settings),
             _health_checks(settings),
             listener,
-            Activations(read_activated),
             DocumentReceiver(settings.document_receiver_eic),
         ):
             edge.resources.add(resource)

@@ -10,10 +10,8 @@ from datetime import timedelta
 
 import asyncpg
 
-from gridloom import edge_retention as _edge_retention  # noqa: F401  # declares a job
 from gridloom.database.listen import Listener
 from gridloom.edge.dispatch import Edge
-from gridloom.events import retention as _retention  # noqa: F401  # declares a job
 from gridloom.events.hub import EventHub
 from gridloom.events.sequencer import Sequencer
 from gridloom.health import Check, HealthChecks
@@ -22,7 +20,6 @@ from gridloom.jobs import JobRunner
 from gridloom.jobs import store as job_store
 from gridloom.settings import Settings
 from gridloom.signals import END_STREAMS
-from gridloom.webhooks import retention as _webhook_retention  # noqa: F401  # declares a job
 from gridloom.webhooks import store as webhook_store
 from gridloom.webhooks.addresses import AddressRules
 from gridloom.webhooks.calling import Caller

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import http.client
+import importlib
 import os
 import signal
 import socket
@@ -154,7 +155,7 @@ class Supervisor(MPServer):
 
     def run(self) -> None:
         # Loaded here once and shared by all workers through fork: they start at once and share their memory.
-        import gridloom.app  # noqa: F401
+        importlib.import_module("gridloom.app")
 
         gc.collect()
         gc.freeze()

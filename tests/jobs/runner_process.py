@@ -8,12 +8,14 @@ import random
 import signal
 import sys
 
+from tests.jobs.known import known_job
+
 from gridloom.database.listen import Listener
 from gridloom.database.pool import create_pool
-from gridloom.jobs import JobRun, JobRunner, job
+from gridloom.jobs import JobRun, JobRunner
 
 
-@job("count")
+@known_job("count")
 async def count(run: JobRun) -> None:
     await run.db.execute("insert into done (key, attempt) values ($1, $2)", run.key, run.attempt)
     await asyncio.sleep(random.uniform(0, 0.03))
@@ -21,7 +23,7 @@ async def count(run: JobRun) -> None:
         raise ValueError("bad luck")
 
 
-@job("deadly")
+@known_job("deadly")
 async def kill_the_process(run: JobRun) -> None:
     """As a segmentation fault or the kernel's hunt for memory would."""
     await run.db.execute("insert into done (key, attempt) values ($1, $2)", run.key, run.attempt)

@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.jobs.known import known_job
 
 from gridloom.database.listen import Listener
 from gridloom.database.pool import create_pool
-from gridloom.jobs import JobRun, JobRunner, cancel, enqueue, job, run_due_platform_jobs, store
+from gridloom.jobs import JobRun, JobRunner, cancel, enqueue, run_due_platform_jobs, store
 from gridloom.jobs.rules import STUCK_AFTER
 
 pytestmark = pytest.mark.usefixtures("kinds")
@@ -53,7 +54,7 @@ async def until(check: Callable[[], Awaitable[object]], seconds: float = 5) -> N
 
 class TestAJob:
     async def test_runs_within_a_second_of_its_due_time_and_is_gone(self, pool, dsn) -> None:
-        job("note")(note)
+        known_job("note")(note)
         async with running(pool, dsn):
             due = now() + timedelta(seconds=0.7)
             await enqueue(pool, "note", key="a", due=due)
@@ -63,7 +64,7 @@ class TestAJob:
             await until(lambda: pool.fetchval("select count(*) = 0 from job"))
 
     async def test_does_not_exist_when_its_transaction_rolls_back(self, pool, dsn) -> None:
-        job("note")(note)
+        known_job("note")(note)
         async with pool.acquire() as db:
             transaction = db.transaction()
             await transaction.start()
@@ -79,7 +80,7 @@ class TestAJob:
         assert [tuple(row) for row in rows] == [(later, {"n": 2})]
 
     async def test_that_was_cancelled_does_not_run(self, pool, dsn) -> None:
-        job("note")(note)
+        known_job("note")(note)
         await enqueue(pool, "note", key="a", due=now())
         assert await cancel(pool, "note", "a")
         assert not await cancel(pool, "note", "a")
@@ -90,7 +91,7 @@ class TestAJob:
     async def test_cancelled_while_it_runs_is_undone(self, pool, dsn) -> None:
         began, go_on = asyncio.Event(), asyncio.Event()
 
-        @job("slow")
+        @known_job("slow")
         async def slow(run: JobRun) -> None:
             await note(run)
             began.set()
@@ -106,7 +107,7 @@ class TestAJob:
     async def test_enqueued_while_it_runs_runs_once_more_and_holds_nobody_up(self, pool, dsn) -> None:
         began, go_on = asyncio.Event(), asyncio.Event()
 
-        @job("slow")
+        @known_job("slow")
         async def slow(run: JobRun) -> None:
             await note(run)
             began.set()
@@ -121,7 +122,7 @@ class TestAJob:
             await until(lambda: pool.fetchval("select count(*) = 0 from job"))
 
     async def test_may_enqueue_itself(self, pool, dsn) -> None:
-        @job("chain")
+        @known_job("chain")
         async def chain(run: JobRun) -> None:
             await note(run)
             if run.payload["left"]:
@@ -133,7 +134,7 @@ class TestAJob:
             await until(lambda: pool.fetchval("select count(*) = 0 from job"))
 
     async def test_of_an_unknown_kind_waits_for_a_replica_that_knows_it(self, pool, dsn) -> None:
-        job("note")(note)
+        known_job("note")(note)
         await enqueue(pool, "of-the-next-release", key="a", due=now())
         async with running(pool, dsn):
             await asyncio.sleep(0.2)
@@ -142,7 +143,7 @@ class TestAJob:
 
 class TestAFailedJob:
     async def test_leaves_no_effect_and_is_tried_again(self, pool, dsn) -> None:
-        @job("shaky")
+        @known_job("shaky")
         async def shaky(run: JobRun) -> None:
             await note(run)
             if run.attempt == 1:
@@ -154,7 +155,7 @@ class TestAFailedJob:
         assert [row["attempt"] for row in await pool.fetch("select attempt from done")] == [2]
 
     async def test_is_tried_for_ever_but_shows_in_health_once_it_is_stuck(self, pool, dsn) -> None:
-        @job("hopeless")
+        @known_job("hopeless")
         async def hopeless(run: JobRun) -> None:
             raise ValueError("never\x00")
 
@@ -175,7 +176,7 @@ class TestAFailedJob:
     async def test_is_tried_at_once_when_it_is_revived(self, pool, dsn) -> None:
         tries = 0
 
-        @job("shaky")
+        @known_job("shaky")
         async def shaky(run: JobRun) -> None:
             nonlocal tries
             tries += 1
@@ -199,7 +200,7 @@ class TestAFailedJob:
         assert await pool.fetchval("select attempts = 0 and not_before is null from job")
 
     async def test_that_takes_too_long_has_failed(self, pool, dsn) -> None:
-        @job("endless", limit=timedelta(seconds=0.2))
+        @known_job("endless", limit=timedelta(seconds=0.2))
         async def endless(run: JobRun) -> None:
             await run.db.execute("select pg_sleep(30)")
 
@@ -213,7 +214,7 @@ class TestARunThatEndedWithoutATrace:
     """Its note was committed and nothing else of it: as a process leaves it that is killed."""
 
     async def test_counts_and_rests_longer_each_time(self, pool, dsn) -> None:
-        job("note")(note)
+        known_job("note")(note)
         await enqueue(pool, "note", key="a", due=now())
         await pool.execute("update job set begun_at = clock_timestamp(), deaths = 4, attempts = 4")
         async with running(pool, dsn):
@@ -224,7 +225,7 @@ class TestARunThatEndedWithoutATrace:
         assert await pool.fetchval("select count(*) from done") == 0
 
     async def test_of_a_recurring_job_never_lays_it_aside(self, pool, dsn) -> None:
-        job("tick", every=timedelta(seconds=30))(note)
+        known_job("tick", every=timedelta(seconds=30))(note)
         await store.put_recurring(pool, "tick", "real", timedelta(seconds=30))
         await pool.execute("update job set begun_at = clock_timestamp(), deaths = 20, attempts = 20")
         async with running(pool, dsn):
@@ -233,7 +234,7 @@ class TestARunThatEndedWithoutATrace:
         assert await pool.fetchval("select not_before > clock_timestamp() + interval '3 minutes' from job")
 
     async def test_does_not_stop_the_platforms_clock(self, pool) -> None:
-        job("note")(note)
+        known_job("note")(note)
         due = await pool.fetchval("select platform_now()")
         await enqueue(pool, "note", key="a", due=due, clock="platform")
         await pool.execute("update job set begun_at = clock_timestamp()")
@@ -248,7 +249,7 @@ class TestAStoppingRunner:
     async def test_gives_back_what_it_does_not_finish_without_counting_it(self, pool) -> None:
         began = asyncio.Event()
 
-        @job("slow")
+        @known_job("slow")
         async def slow(run: JobRun) -> None:
             await note(run)
             began.set()
@@ -264,7 +265,7 @@ class TestAStoppingRunner:
         assert await pool.fetchval("select count(*) from done") == 0
 
     async def test_needs_no_more_than_two_connections_for_all_its_lanes(self, dsn, pool) -> None:
-        @job("brief")
+        @known_job("brief")
         async def brief(run: JobRun) -> None:
             await asyncio.sleep(0.01)
             await note(run)
@@ -280,13 +281,13 @@ class TestAStoppingRunner:
 
 class TestARecurringJob:
     async def test_comes_back_without_being_enqueued(self, pool, dsn) -> None:
-        job("tick", every=timedelta(seconds=0.3))(note)
+        known_job("tick", every=timedelta(seconds=0.3))(note)
         async with running(pool, dsn):
             await until(lambda: pool.fetchval("select count(*) >= 3 from done"))
         assert await pool.fetchval("select count(*) from job") == 1
 
     async def test_never_dies(self, pool, dsn) -> None:
-        @job("tick", every=timedelta(seconds=0.1))
+        @known_job("tick", every=timedelta(seconds=0.1))
         async def tick(run: JobRun) -> None:
             raise ValueError("always")
 
@@ -299,12 +300,12 @@ class TestHealth:
     async def test_does_not_take_what_is_running_for_late(self, pool, dsn) -> None:
         began, go_on = asyncio.Event(), asyncio.Event()
 
-        @job("slow")
+        @known_job("slow")
         async def slow(run: JobRun) -> None:
             began.set()
             await go_on.wait()
 
-        job("note")(note)
+        known_job("note")(note)
         await enqueue(pool, "slow", key="a", due=now() - timedelta(hours=1))
         await pool.execute("update job set enqueued_at = clock_timestamp() - interval '1 hour'")
         assert (await store.health(pool)).overdue_s > 3000
@@ -318,7 +319,7 @@ class TestBulkWork:
     async def test_never_takes_more_than_one_lane_of_a_worker(self, pool, dsn) -> None:
         running_now, most = 0, 0
 
-        @job("heavy", bulk=True)
+        @known_job("heavy", bulk=True)
         async def heavy(run: JobRun) -> None:
             nonlocal running_now, most
             running_now += 1
@@ -327,7 +328,7 @@ class TestBulkWork:
             running_now -= 1
             await note(run)
 
-        job("note")(note)
+        known_job("note")(note)
         for n in range(3):
             await enqueue(pool, "heavy", key=str(n), due=now())
         await enqueue(pool, "note", key="prompt", due=now())
@@ -341,7 +342,7 @@ class TestThePlatformsClock:
     async def test_brings_every_due_job_in_order_before_it_stands(self, pool, dsn) -> None:
         seen = []
 
-        @job("gate")
+        @known_job("gate")
         async def gate(run: JobRun) -> None:
             at = await run.db.fetchval("select platform_now()")
             seen.append((run.key, round((at - start).total_seconds() / 3600)))
@@ -364,7 +365,7 @@ class TestThePlatformsClock:
             assert await pool.fetchval("select key from job") == "beyond"
 
     async def test_wakes_the_runners_for_what_is_due_soon_after_it(self, pool, dsn) -> None:
-        job("note")(note)
+        known_job("note")(note)
         start = await pool.fetchval("select platform_now()")
         await enqueue(pool, "note", key="a", due=start + timedelta(hours=10, seconds=0.5), clock="platform")
 

@@ -17,7 +17,7 @@ def measured(monkeypatch):
         async def latest(db, asset_key):
             return LatestTelemetry(datetime.now(UTC) - age, state_of_charge_percentage)
 
-        monkeypatch.setattr(telemetry, "_latest", latest)
+        monkeypatch.setattr(telemetry.LATEST_TELEMETRY, "_given", latest)
 
     return pretend
 

@@ -1,8 +1,19 @@
 """Work that happens later: declared by kind, kept in PostgreSQL, run once by whichever replica is free."""
 
-from gridloom.jobs.declare import Clock, JobKind, JobRun, job
+from gridloom.jobs.declare import Clock, JobKind, JobRun, job, jobs_of, know
 from gridloom.jobs.queue import cancel, enqueue
 from gridloom.jobs.runner import JobRunner
 from gridloom.jobs.stepping import run_due_platform_jobs
 
-__all__ = ["Clock", "JobKind", "JobRun", "JobRunner", "cancel", "enqueue", "job", "run_due_platform_jobs"]
+__all__ = [
+    "Clock",
+    "JobKind",
+    "JobRun",
+    "JobRunner",
+    "cancel",
+    "enqueue",
+    "job",
+    "jobs_of",
+    "know",
+    "run_due_platform_jobs",
+]

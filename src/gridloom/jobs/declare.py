@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -46,6 +47,24 @@ KINDS: dict[str, JobKind] = {}
 """Every kind this process knows, by name; a runner leaves jobs of other kinds to the replicas that know them."""
 
 
+def know(*kinds: JobKind) -> None:
+    """Have this process run jobs of these kinds."""
+    for kind in kinds:
+        known = KINDS.get(kind.name)
+        assert known is None or known.handler.__qualname__ == kind.handler.__qualname__, f"two handlers for {kind.name}"
+        KINDS[kind.name] = kind
+
+
+def jobs_of(*modules: ModuleType) -> tuple[JobKind, ...]:
+    """The jobs declared in these modules."""
+    return tuple(
+        value.__job__
+        for module in modules
+        for value in vars(module).values()
+        if hasattr(value, "__job__") and value.__module__ == module.__name__
+    )
+
+
 def job(
     kind: str,
     *,
@@ -54,7 +73,7 @@ def job(
     clock: Clock = "real",
     bulk: bool = False,
 ) -> Callable[[Handler], Handler]:
-    """Declare the handler of a kind of job.
+    """Declare the handler of a kind of job. It runs in processes that `know` it, as the wiring has them do.
 
     `limit`: how long one attempt may take. `every`: makes it a recurring job that needs no enqueue, on `clock`.
     `bulk`: long work of which a worker does one at a time, so that it never stands in the way of what must happen on
@@ -63,9 +82,8 @@ def job(
     assert every is None or every > timedelta()
 
     def declare(handler: Handler) -> Handler:
-        known = KINDS.get(kind)
-        assert known is None or known.handler.__qualname__ == handler.__qualname__, f"two handlers for {kind}"
-        KINDS[kind] = JobKind(name=kind, handler=handler, limit=limit, every=every, clock=clock, bulk=bulk)
+        declared = JobKind(name=kind, handler=handler, limit=limit, every=every, clock=clock, bulk=bulk)
+        handler.__job__ = declared  # type: ignore[attr-defined]
         return handler
 
     return declare

@@ -1,4 +1,4 @@
-"""Where the health of an asset learns what was last measured: whoever keeps telemetry registers how to ask."""
+"""What the health of an asset needs of whoever keeps telemetry: what was last measured."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gridloom.database.pool import Database
+from gridloom.kernel.need import Need
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +18,5 @@ class LatestTelemetry:
     state_of_charge_percentage: float | None
 
 
-Latest = Callable[[Database, int], Awaitable[LatestTelemetry | None]]
-
-
-async def _nothing_measured(db: Database, asset_key: int) -> LatestTelemetry | None:
-    return None
-
-
-_latest: Latest = _nothing_measured
-
-
-def register_latest(latest: Latest) -> None:
-    """`latest(db, asset_key)` is asked from now on; None means that nothing was ever measured."""
-    global _latest
-    _latest = latest
-
-
-async def latest_telemetry(db: Database, asset_key: int) -> LatestTelemetry | None:
-    return await _latest(db, asset_key)
+LATEST_TELEMETRY: Need[Callable[[Database, int], Awaitable[LatestTelemetry | None]]] = Need("the latest telemetry")
+"""From an asset's key; None means that nothing was ever measured."""

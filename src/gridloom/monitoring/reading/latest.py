@@ -12,7 +12,7 @@ from gridloom.edge import to_json
 from gridloom.monitoring import store
 from gridloom.monitoring.model import LATEST, instant_of
 from gridloom.monitoring.views import Point
-from gridloom.physical_assets.telemetry import LatestTelemetry, register_latest
+from gridloom.physical_assets.telemetry import LatestTelemetry
 
 STATE_OF_CHARGE = "state_of_charge"
 
@@ -50,6 +50,3 @@ async def latest_of_asset(db: Database, asset_key: int) -> LatestTelemetry | Non
         time=instant_of(int(known["time"].max())),
         state_of_charge_percentage=float(known["value"][signal_id]) if has_charge else None,
     )
-
-
-register_latest(latest_of_asset)

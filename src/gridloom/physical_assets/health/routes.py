@@ -13,7 +13,7 @@ from gridloom.physical_assets.conflicts import find_conflicts
 from gridloom.physical_assets.health import rules
 from gridloom.physical_assets.health.model import AvailablePower, Health
 from gridloom.physical_assets.health.store import read_situation
-from gridloom.physical_assets.telemetry import latest_telemetry
+from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 
 READ = "Read:physical-assets"
 _MOMENT = timedelta(milliseconds=1)
@@ -34,7 +34,7 @@ async def read_health(call: Call, physical_asset_id: UUID) -> Health:
     now = situation.now
     circumstances = (await load_circumstances(call.db, [reach.key], Window(now, now + _MOMENT)))[reach.key]
     present = availability_at(circumstances.ratings, circumstances.outages, now)
-    telemetry = await latest_telemetry(call.db, reach.key)
+    telemetry = await LATEST_TELEMETRY.get()(call.db, reach.key)
     conflicts = await find_conflicts(call.db, reach.key, Window(now, situation.horizon))
     checks = [
         rules.check_status(situation.status),

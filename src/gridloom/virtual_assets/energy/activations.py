@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from gridloom.database.pool import Database
+from gridloom.kernel.need import Need
 from gridloom.virtual_assets.grid import Floats
 
 
@@ -17,8 +18,5 @@ class Activated:
     period_kwh: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Activations:
-    """Where to ask: `read(db, asset key, first period, the one after the last)`."""
-
-    read: Callable[[Database, int, int, int], Awaitable[Activated]]
+READ_ACTIVATED: Need[Callable[[Database, int, int, int], Awaitable[Activated]]] = Need("settled activations")
+"""From an asset's key, the first period and the one after the last."""

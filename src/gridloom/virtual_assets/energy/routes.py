@@ -12,7 +12,7 @@ from gridloom.edge.wire import parameter_refused
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset
 from gridloom.virtual_assets.backing.availability import load_available
-from gridloom.virtual_assets.energy.activations import Activations
+from gridloom.virtual_assets.energy.activations import READ_ACTIVATED
 from gridloom.virtual_assets.energy.operational import CATEGORIES, Circumstances, operational_series
 from gridloom.virtual_assets.energy.wire import (
     CategoryMetaData,
@@ -120,7 +120,7 @@ async def read_operational(
         first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
         course = await load_course(db, asset, first, end)
         available = await load_available(db, asset, first, end)
-        activated = await call.resources[Activations].read(db, asset.key, first, end)
+        activated = await READ_ACTIVATED.get()(db, asset.key, first, end)
     series = operational_series(Circumstances(asset.terms, course, available, activated), names)
     if call.accepts != JSON:
         return table(call.accepts, first, series, "operational")

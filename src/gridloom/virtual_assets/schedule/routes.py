@@ -50,7 +50,7 @@ SCHEDULE = ASSET + "/schedule"
     produces=TABLES,
     answers=AssetScheduleView,
 )
-async def get_asset_schedule(
+async def read_asset_schedule(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
 ) -> Answer[AssetScheduleView | Stream]:
     """The power of all its wholesale blocks together, and what they can do, in the window; as a table, one row for

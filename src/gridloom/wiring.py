@@ -1,0 +1,42 @@
+"""What rooms need from the floors above them, given in one place, whichever way a process was started.
+
+A room says what it needs (`kernel.need.Need`); `wire` gives it. Every entry point that does any of the platform's work
+calls it first: the service, the commands, processes that only run jobs.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Final
+
+from gridloom import edge_retention
+from gridloom.auctions import clearing
+from gridloom.events import retention as event_retention
+from gridloom.jobs import jobs_of, know
+from gridloom.kernel.need import Need
+from gridloom.monitoring.folding import jobs as telemetry_folding
+from gridloom.monitoring.reading.latest import latest_of_asset
+from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
+from gridloom.settlements.activations import read_activated
+from gridloom.virtual_assets.energy.activations import READ_ACTIVATED
+from gridloom.virtual_assets.gate_closure import revalidation
+from gridloom.webhooks import retention as webhook_retention
+
+JOB_ROOMS: Final[tuple[ModuleType, ...]] = (
+    clearing,
+    edge_retention,
+    event_retention,
+    revalidation,
+    telemetry_folding,
+    webhook_retention,
+)
+"""The modules that declare jobs."""
+
+
+def wire() -> None:
+    """Any number of times: it gives the same each time."""
+    know(*jobs_of(*JOB_ROOMS))
+    LATEST_TELEMETRY.give(latest_of_asset)
+    READ_ACTIVATED.give(read_activated)
+    unmet = [need.what for need in Need.declared if not need.is_met]
+    assert not unmet, f"nobody gives {', '.join(unmet)}"
