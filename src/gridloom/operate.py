@@ -19,12 +19,13 @@ from gridloom.database.binaries import find_binaries
 from gridloom.database.embedded import EmbeddedPostgres, HomeInUse, dsn_of_running
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate, pending
-from gridloom.database.pool import create_pool
+from gridloom.database.pool import Connection, create_pool
 from gridloom.settings import Settings
 
 if TYPE_CHECKING:
     from gridloom.identity.model import Invitation
     from gridloom.settlements.rebuilding import Outcome
+    from gridloom.simulator.credentials import SignIn
 
 
 class OperationRefused(Exception):
@@ -146,6 +147,18 @@ def invite_member(
     settings: Settings, email: str, role: str, organisation_id: UUID | None
 ) -> tuple[Invitation, str, str]:
     """The invitation, its token and the organisation's name. Whoever can run this owns the database already."""
+
+    async def run(dsn: str) -> tuple[Invitation, str, str]:
+        async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
+            return await _invite(connection, email, role, organisation_id)
+
+    with filled_database_of(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+async def _invite(
+    connection: Connection, email: str, role: str, organisation_id: UUID | None
+) -> tuple[Invitation, str, str]:
     from gridloom.audit.model import NOBODY, Actor, NewEntry
     from gridloom.audit.store import insert_entry
     from gridloom.identity.permissions import Role
@@ -154,43 +167,52 @@ def invite_member(
     from gridloom.identity.tokens import hash_of, new_invitation_token
     from gridloom.kernel.ids import InvitationID, uuid7
 
-    async def run(dsn: str) -> tuple[Invitation, str, str]:
-        async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
-            if organisation_id is None:  # the operator's is the oldest: the first start makes it
-                oldest = await organisations.list_organisations(connection, only=None, after=None, limit=1)
-                organisation = oldest[0] if oldest else None
-            else:
-                organisation = await organisations.read_organisation(connection, organisation_id)
-            if organisation is None:
-                raise OperationRefused("There is no such organisation in this database.")
-            token = new_invitation_token()
-            invitation = await insert_invitation(
-                connection,
-                invitation_id=InvitationID(uuid7()),
-                organisation_id=organisation.id,
-                email=email,
-                role=Role(role),
-                token_hash=hash_of(token),
-                invited_by=NOBODY,
-            )
-            await insert_entry(
-                connection,
-                NewEntry(
-                    actor=Actor("SYSTEM", name="command line"),
-                    action="inviteFromCommandLine",
-                    method="POST",
-                    resource=f"organisations/{organisation.id}/invitations",
-                    status=201,
-                    subject_organisation_id=organisation.id,
-                    address=None,
-                    request_id=None,
-                    details={"invitationID": str(invitation.id), "role": role},
-                ),
-            )
-            return invitation, token, organisation.name
+    if organisation_id is None:  # the operator's is the oldest: the first start makes it
+        oldest = await organisations.list_organisations(connection, only=None, after=None, limit=1)
+        organisation = oldest[0] if oldest else None
+    else:
+        organisation = await organisations.read_organisation(connection, organisation_id)
+    if organisation is None:
+        raise OperationRefused("There is no such organisation in this database.")
+    token = new_invitation_token()
+    invitation = await insert_invitation(
+        connection,
+        invitation_id=InvitationID(uuid7()),
+        organisation_id=organisation.id,
+        email=email,
+        role=Role(role),
+        token_hash=hash_of(token),
+        invited_by=NOBODY,
+    )
+    await insert_entry(
+        connection,
+        NewEntry(
+            actor=Actor("SYSTEM", name="command line"),
+            action="inviteFromCommandLine",
+            method="POST",
+            resource=f"organisations/{organisation.id}/invitations",
+            status=201,
+            subject_organisation_id=organisation.id,
+            address=None,
+            request_id=None,
+            details={"invitationID": str(invitation.id), "role": role},
+        ),
+    )
+    return invitation, token, organisation.name
 
-    with filled_database_of(settings) as dsn:
-        return asyncio.run(run(dsn))
+
+async def let_simulator_in(connection: Connection, home: Path) -> list[SignIn]:
+    """See to it that the simulator of this home can sign in as the operator's member: by an invitation, as people do."""
+    from gridloom.identity.store.members import find_account
+    from gridloom.simulator.credentials import Kept, member_name, new_secret, newcomer_sign_ins, read_kept, write_kept
+
+    kept = read_kept(home) or Kept(new_secret())
+    if await find_account(connection, member_name(kept, "operator")) is None:
+        async with connection.transaction():
+            _, token, _ = await _invite(connection, "simulator@example.org", "ADMIN", None)
+        kept = Kept(kept.secret, token)
+        write_kept(home, kept)
+    return newcomer_sign_ins(kept)
 
 
 def rotate_key(settings: Settings, *, distrust: bool) -> str:

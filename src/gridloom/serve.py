@@ -9,6 +9,8 @@ import importlib
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -34,6 +36,7 @@ from gridloom.signals import END_STREAMS
 
 if TYPE_CHECKING:
     from gridloom.identity.bootstrap import Bootstrap
+    from gridloom.simulator.credentials import SignIn
 
 log = structlog.get_logger()
 
@@ -44,6 +47,7 @@ STABLE_S = 2.0  # a worker that lived this long has got to its work
 FREE_RESTARTS = 3  # in a row and at once; then with growing pauses
 MOST_FAILED_STARTS = 8  # before the service has ever been ready: then something is wrong with it
 LONGEST_PAUSE_S = 1.0
+SIMULATOR_PAUSE_S = 2.0
 OPEN_REQUESTS_A_WORKER = 4096
 
 
@@ -60,6 +64,7 @@ class Started:
     embedded: bool
     migrations: list[str]
     bootstrap: Bootstrap | None
+    sign_ins: list[SignIn]
     seconds: float
 
 
@@ -76,11 +81,13 @@ def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
             stack.callback(postgres.stop)
             settings = replace(settings, database_url=postgres.start(), is_embedded=True)
         migrations, bootstrap = asyncio.run(prepare(settings))
+        sign_ins = asyncio.run(prepare_simulator(settings)) if settings.environment == "sandbox" else []
         settings = replace(settings, workers=min(settings.workers, _cores()))
 
         def on_ready() -> None:
             seconds = time.monotonic() - began
-            announce(Started(address_of(settings), settings, postgres is not None, migrations, bootstrap, seconds))
+            embedded = postgres is not None
+            announce(Started(address_of(settings), settings, embedded, migrations, bootstrap, sign_ins, seconds))
 
         Supervisor(settings, postgres, on_ready).run()
 
@@ -108,6 +115,23 @@ async def prepare(settings: Settings) -> tuple[list[str], Bootstrap | None]:
             in_production=settings.environment == "production",
         )
     return applied, bootstrap
+
+
+async def prepare_simulator(settings: Settings) -> list[SignIn]:
+    """Give a sandbox its world and the simulator a way in; who may sign in there, if there is one."""
+    from gridloom.operate import let_simulator_in
+    from gridloom.sandbox.walking import prepare_world
+
+    assert settings.database_url is not None
+    async with await create_pool(settings.database_url, size=1) as pool, pool.acquire() as connection:
+        async with connection.transaction():
+            await prepare_world(
+                connection,
+                is_on=settings.simulator,
+                seed=settings.simulator_seed,
+                history_days=settings.simulator_days,
+            )
+        return await let_simulator_in(connection, settings.home) if settings.simulator else []
 
 
 def load_application(settings: Settings, supervisor: int) -> Any:
@@ -152,6 +176,8 @@ class Supervisor(MPServer):
         self.revival_due = 0.0
         self.is_ready = False
         self.failure: str | None = None
+        self.simulator: subprocess.Popen[bytes] | None = None
+        self.simulator_due = 0.0
 
     def run(self) -> None:
         # Loaded here once and shared by all workers through fork: they start at once and share their memory.
@@ -181,6 +207,7 @@ class Supervisor(MPServer):
                 self.is_ready = True
                 self._expose_metrics()
                 self.on_ready()
+            self._keep_simulating()
         self.interrupt_children.clear()
 
     def _expose_metrics(self) -> None:
@@ -193,8 +220,28 @@ class Supervisor(MPServer):
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         start_http_server(self.settings.metrics_port, self.settings.host, registry)
 
+    def _keep_simulating(self) -> None:
+        """The simulator is a client with a process of its own: it goes on from its last step whenever it is started."""
+        if not self.settings.simulator or not self.is_ready:
+            return
+        if self.simulator is not None and self.simulator.poll() is None:
+            return
+        now = time.monotonic()
+        if self.simulator is not None and now < self.simulator_due:
+            return
+        if self.simulator is not None:
+            log.error("simulator_died", action="starting it again")
+        self.simulator_due = now + SIMULATOR_PAUSE_S
+        command = [sys.executable, "-m", "gridloom.simulator", address_of(self.settings), str(self.settings.home)]
+        self.simulator = subprocess.Popen(  # noqa: S603
+            command, preexec_fn=partial(end_with_parent, os.getpid(), signal.SIGKILL), start_new_session=True
+        )
+
     def _stop_workers(self) -> None:
-        """Streams first: they would otherwise hold the workers until they are killed."""
+        """The simulator first, for it is a client; then streams, which would hold the workers until they are killed."""
+        if self.simulator is not None:
+            self.simulator.kill()
+            self.simulator.wait()
         for worker in self.wrks:
             with suppress(ProcessLookupError):
                 os.kill(worker.inner.pid, END_STREAMS)

@@ -56,7 +56,7 @@ async def simulated_world(settings: Settings, days: int = 1) -> AsyncIterator[tu
         asked = replace(settings, database_url=url, simulator_days=days)
         async with running(asked) as edge, People(edge) as people:
             async with edge.pool.acquire() as connection:
-                await prepare_world(connection, is_on=True, seed=1, history_days=days, is_new=True)
+                await prepare_world(connection, is_on=True, seed=1, history_days=days)
             yield edge, people, Stepper((await people.operator()).client)
 
 
@@ -174,7 +174,7 @@ class TestASwitchedOffSimulator:
             await simulator.step()
             before = await read_clock(simulator.client)
             async with edge.pool.acquire() as connection:
-                await prepare_world(connection, is_on=False, seed=1, history_days=1, is_new=False)
+                await prepare_world(connection, is_on=False, seed=1, history_days=1)
             await asyncio.sleep(0.05)
             assert before < await read_clock(simulator.client) < before + timedelta(minutes=1)
             assert not (await simulator.client.get("/sandbox/simulator")).json()["running"]

@@ -121,6 +121,7 @@ class StepView(View):
     now: Instant
     step: Annotated[Instant | None, Meta(description="The quarter-hour that awaits the simulator; none for now")]
     speed: Speed
+    history_complete: bool
     hurrying: Annotated[bool, Meta(description="Whether time passes as fast as it goes, not at `speed`")]
     memory: Annotated[dict[str, Any] | UnsetType, Meta(description="Where nothing was done: what was kept last")] = (
         UNSET
@@ -155,6 +156,7 @@ async def take_simulator_step(call: Call, body: StepDone) -> StepView:
         now=_to_the_millisecond(state.now),
         step=state.step if state.awaits_simulator else None,
         speed=state.speed,
+        history_complete=state.history_complete,
         hurrying=state.is_hurrying,
     )
     if isinstance(body.done, UnsetType):

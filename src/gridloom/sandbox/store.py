@@ -50,6 +50,17 @@ async def read_now(db: Database) -> datetime:
     return now
 
 
+async def is_untouched(db: Database) -> bool:
+    """Whether nothing has happened here yet: the operator is alone, and the clock was never moved."""
+    untouched: bool = await db.fetchval(
+        """
+        select not exists (select from organisation offset 1) and not exists (select from asset)
+          and (select ahead = interval '0' from sandbox_clock)
+        """
+    )
+    return untouched
+
+
 async def set_clock(db: Database, moment: datetime) -> None:
     """Put the clock to a moment, if that is ahead of where it stands."""
     await db.execute(

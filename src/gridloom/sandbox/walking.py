@@ -120,7 +120,7 @@ async def walk_to(pool: Pool, target: datetime) -> datetime:
 # --- beginnings ------------------------------------------------------------------------------------------------------
 
 
-async def prepare_world(db: Database, *, is_on: bool, seed: int, history_days: int, is_new: bool) -> None:
+async def prepare_world(db: Database, *, is_on: bool, seed: int, history_days: int) -> None:
     """At the service's start: give a new sandbox its world, with its past still to come; free the clock of one whose
     simulator is switched off."""
     state = await simulator_store.read_simulation(db)
@@ -133,7 +133,7 @@ async def prepare_world(db: Database, *, is_on: bool, seed: int, history_days: i
         if not state.running:
             await resume(db, state)
         return
-    now = await store.read_now(db)
+    now, is_new = await store.read_now(db), await store.is_untouched(db)
     start = start_of_history(now, history_days) if is_new else floor_to_period(now)
     await simulator_store.hold_clock(db, start if is_new else now)
     await simulator_store.insert_simulation(db, seed=seed, start=start, history_complete=not is_new)

@@ -30,6 +30,7 @@ class SimulatorStep(Answered):
     start: datetime
     now: datetime
     speed: float
+    history_complete: bool
     hurrying: bool
     step: datetime | None = None
     memory: Record | None = None

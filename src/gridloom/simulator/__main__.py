@@ -1,0 +1,28 @@
+"""The simulator as a process of its own: `python -m gridloom.simulator URL HOME`."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import structlog
+
+from gridloom.simulator.credentials import read_kept
+from gridloom.simulator.living import live
+
+log = structlog.get_logger()
+
+
+def main(url: str, home: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the supervisor, which ends this process
+    kept = read_kept(Path(home))
+    if kept is None:
+        log.error("simulator.no_credentials", home=home)
+        raise SystemExit(1)
+    asyncio.run(live(url, kept))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])

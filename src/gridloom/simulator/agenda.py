@@ -1,0 +1,103 @@
+"""What happens at which quarter-hour of the market's day, in the order in which it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final
+
+from gridloom.simulator import operator, owners, traders
+from gridloom.simulator.scene import Scene
+
+_DAY = timedelta(days=1)
+
+Item = Callable[[Scene], Awaitable[None]]
+
+
+async def begin_day(scene: Scene) -> None:
+    scene.memory.forget_before(scene.today - 2 * _DAY, scene.step)
+    owners.draw_outages(scene, scene.today)
+
+
+async def settle_yesterday(scene: Scene) -> None:
+    await operator.publish_imbalance_prices(scene, scene.today - _DAY)
+    await operator.settle_day(scene, scene.today - _DAY)
+
+
+async def offer_fcr(scene: Scene) -> None:
+    await owners.offer_fcr(scene, scene.today + _DAY)
+
+
+async def clear_fcr(scene: Scene) -> None:
+    await operator.publish_fcr(scene, scene.today + _DAY)
+    await owners.report_results(scene, scene.today + _DAY, is_fcr=True)
+
+
+async def offer_afrr(scene: Scene) -> None:
+    await owners.offer_afrr(scene, scene.today + _DAY)
+
+
+async def clear_afrr(scene: Scene) -> None:
+    await operator.publish_afrr(scene, scene.today + _DAY)
+    await owners.report_results(scene, scene.today + _DAY, is_fcr=False)
+
+
+async def offer_auctions(scene: Scene) -> None:
+    await operator.offer_auctions(scene, scene.today)
+
+
+async def bid_first(scene: Scene) -> None:
+    await traders.bid(scene, is_last=False)
+
+
+async def bid_last(scene: Scene) -> None:
+    await traders.bid(scene, is_last=True)
+
+
+async def plan_tomorrow(scene: Scene) -> None:
+    await traders.take_what_was_won(scene, scene.today + _DAY)
+    await traders.plan(scene, scene.today + _DAY)
+
+
+async def publish_day_ahead(scene: Scene) -> None:
+    await operator.publish_day_ahead(scene, scene.today + _DAY)
+
+
+async def sell_tomorrow(scene: Scene) -> None:
+    await traders.sell(scene, scene.today + _DAY)
+
+
+async def renew_tolls(scene: Scene) -> None:
+    """Two days before the fortnight is over."""
+    ends = {one.end for one in scene.memory.holdings if (one.end - one.start) > 2 * _DAY}
+    if ends and max(ends) - scene.step <= 2 * _DAY:
+        await operator.renew_tolls(scene, (max(ends) + _DAY / 4).date())
+
+
+async def publish_intraday(scene: Scene) -> None:
+    await operator.publish_intraday(scene, scene.step, hours=4)
+
+
+AGENDA: Final[dict[tuple[int, int], tuple[Item, ...]]] = {
+    (0, 0): (begin_day, publish_intraday),
+    (4, 0): (publish_intraday,),
+    (7, 30): (offer_fcr,),
+    (8, 0): (settle_yesterday, publish_intraday),
+    (8, 15): (clear_fcr,),
+    (8, 30): (offer_afrr,),
+    (9, 30): (clear_afrr,),
+    (9, 45): (offer_auctions,),
+    (10, 15): (bid_first,),
+    (11, 30): (plan_tomorrow,),
+    (12, 0): (publish_intraday,),
+    (12, 45): (publish_day_ahead,),
+    (13, 0): (sell_tomorrow,),
+    (16, 0): (publish_intraday,),
+    (17, 0): (renew_tolls,),
+    (18, 30): (bid_last,),
+    (20, 0): (publish_intraday,),
+}
+"""By the hour and minute on the wall; nothing between two and three, which some days have twice and some not at all."""
+
+MADE_UP: Final = frozenset({begin_day, settle_yesterday, publish_intraday, publish_day_ahead})
+"""What can still be done when the clock has passed its time."""

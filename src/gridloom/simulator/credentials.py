@@ -1,0 +1,76 @@
+"""How the simulator's members and the newcomer sign in: passwords made from one secret, kept in the sandbox's home."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from gridloom.simulator.cast import ORGANISATIONS
+
+FILE = "simulator.json"
+
+
+class Kept(msgspec.Struct):
+    """What the file holds. The invitation lets the simulator into the operator's organisation, once."""
+
+    secret: str
+    invitation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    username: str
+    password: str
+    organisation: str
+    shown_as: str
+
+
+def read_kept(home: Path) -> Kept | None:
+    try:
+        return msgspec.json.decode((home / FILE).read_bytes(), type=Kept)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def write_kept(home: Path, kept: Kept) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    partial = home / f".{FILE}.partial"
+    partial.touch(mode=0o600)
+    partial.write_bytes(msgspec.json.encode(kept))
+    partial.replace(home / FILE)
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def member_name(kept: Kept, slug: str) -> str:
+    """Each sandbox home has members of its own, so that a home that was lost shuts nobody out."""
+    return f"simulator-{slug}-{_digest(kept.secret, 'name')[:6]}"
+
+
+def member_password(kept: Kept, slug: str) -> str:
+    return _digest(kept.secret, f"member {slug}")[:28]
+
+
+def newcomer_sign_ins(kept: Kept) -> list[SignIn]:
+    """For whoever starts the sandbox: one of the traders and one of the owners."""
+    found = []
+    for organisation in ORGANISATIONS:
+        if organisation.is_newcomers:
+            word = _digest(kept.secret, f"newcomer {organisation.slug}")[:16]
+            password = "-".join(word[n : n + 4] for n in range(0, 16, 4))
+            username = "trader" if organisation.trades else "owner"
+            found.append(SignIn(username, password, organisation.slug, organisation.name))
+    return found
+
+
+def _digest(secret: str, purpose: str) -> str:
+    made = hmac.new(secret.encode(), purpose.encode(), hashlib.sha256).digest()
+    return base64.b32encode(made).decode().lower().rstrip("=")

@@ -1,0 +1,157 @@
+"""The simulator's life: quarter-hour after quarter-hour, from wherever it was."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from gridloom.kernel.market_time import PERIOD, market_day_of
+from gridloom.simulator import metering, operator, owners
+from gridloom.simulator.agenda import AGENDA, MADE_UP
+from gridloom.simulator.credentials import Kept, member_name, member_password
+from gridloom.simulator.market.board import Board
+from gridloom.simulator.memory import Memory, read_memory, written_memory
+from gridloom.simulator.scene import Scene
+from gridloom.simulator.seeding import accept_invitation, join_again, seed_world
+from gridloom.simulator.voices import Voice, open_client
+from gridloom_client import AsyncClient, GridloomError, UnauthenticatedError
+from gridloom_client.answers.sandbox import SimulatorStep
+
+log = structlog.get_logger()
+
+METER_EVERY = timedelta(hours=4)
+"""While time is hurrying; otherwise every quarter-hour, and every minute where somebody could watch."""
+WATCHABLE_SPEED = 10.0
+PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
+
+
+@dataclass
+class World:
+    """A world that the simulator lives in."""
+
+    memory: Memory
+    board: Board
+    operator: Voice
+    voices: dict[str, Voice]
+    start: datetime
+
+    async def close(self) -> None:
+        for voice in self.voices.values():
+            await voice.client.aclose()
+
+
+async def live(url: str, kept: Kept) -> None:
+    """For ever; a service that is away is waited for, and whatever went wrong is tried again from the last step."""
+    pause_s = PAUSE_S
+    while True:
+        try:
+            async with open_client(url, member_name(kept, "operator"), member_password(kept, "operator")) as client:
+                operator_voice = await _sign_in(client, kept)
+                await _live_on(url, kept, operator_voice)
+        except GridloomError as error:
+            log.warning("simulator.interrupted", error=str(error), retry_in_s=pause_s)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+async def _sign_in(client: AsyncClient, kept: Kept) -> Voice:
+    voice = Voice(client, "")
+    try:
+        await client.sign_in()
+    except UnauthenticatedError:
+        if kept.invitation is None:
+            raise
+        name, password = member_name(kept, "operator"), member_password(kept, "operator")
+        await accept_invitation(voice, kept.invitation, name, password, "Simulator")
+        await client.sign_in()
+    voice.organisation_id = str((await client.auth.me()).organisation_id)
+    return voice
+
+
+async def _live_on(url: str, kept: Kept, operator_voice: Voice) -> None:
+    world: World | None = None
+    watched: asyncio.Task[None] | None = None
+    asked = await operator_voice.client.sandbox.step()
+    try:
+        while True:
+            if world is None or asked.world != world.memory.world:
+                if asked.memory is None:  # a reset came between: ask what there is to remember
+                    asked = await operator_voice.client.sandbox.step()
+                world = await _enter(url, kept, operator_voice, asked)
+            if asked.step is None:
+                asked = await operator_voice.client.sandbox.step(world=world.memory.world)
+                continue
+            await take_step(world, asked, asked.step)
+            watched = _watch(world, asked, watched)
+            asked = await operator_voice.client.sandbox.step(
+                world=world.memory.world, done=asked.step, memory=written_memory(world.memory)
+            )
+    finally:
+        if watched is not None:
+            watched.cancel()
+        if world is not None:
+            await world.close()
+
+
+async def _enter(url: str, kept: Kept, operator_voice: Voice, asked: SimulatorStep) -> World:
+    if asked.memory:
+        memory = read_memory(asked.memory)
+        voices = await join_again(url, kept, memory)
+    else:
+        first_day = market_day_of(asked.start) - timedelta(days=800)
+        memory = Memory(world=asked.world, seeds={first_day.isoformat(): asked.seed})
+        voices = await seed_world(url, kept, operator_voice, memory, asked.start)
+    return World(memory, Board(memory.seed_of), operator_voice, voices, asked.start)
+
+
+# --- one quarter-hour ------------------------------------------------------------------------------------------------
+
+
+async def take_step(world: World, asked: SimulatorStep, step: datetime) -> None:
+    """Everything that belongs to a quarter-hour, after what was missed before it."""
+    memory = world.memory
+    memory.take_seed(asked.seed, market_day_of(step) + timedelta(days=3))
+    first = step if memory.last_step is None else memory.last_step + PERIOD
+    while first < step:
+        await _do(world, asked, first, is_late=True)
+        first += PERIOD
+    await _do(world, asked, step, is_late=False)
+
+
+async def _do(world: World, asked: SimulatorStep, step: datetime, *, is_late: bool) -> None:
+    memory = world.memory
+    scene = Scene(
+        memory, world.board, world.operator, world.voices, step, is_late=is_late, is_past=not asked.history_complete
+    )
+    if memory.last_step is None:
+        await operator.renew_tolls(scene, scene.today)
+    assert memory.metered_until is not None
+    if not asked.hurrying or step - memory.metered_until >= METER_EVERY:
+        await metering.meter(scene, step)
+    for item in AGENDA.get(scene.clock, ()):
+        if not is_late or item in MADE_UP:
+            await item(scene)
+    await owners.announce_outages(scene)
+    memory.last_step = step
+
+
+def _watch(world: World, asked: SimulatorStep, before: asyncio.Task[None] | None) -> asyncio.Task[None] | None:
+    """At a speed at which a person can follow, report each minute as it passes; the next step does the rest."""
+    if before is not None:
+        before.cancel()
+    if asked.hurrying or asked.speed > WATCHABLE_SPEED or asked.step is None:
+        return None
+    scene = Scene(world.memory, world.board, world.operator, world.voices, asked.step, is_late=False, is_past=False)
+    return asyncio.create_task(_report_minutes(scene, asked.step, asked.speed), name="minutes")
+
+
+async def _report_minutes(scene: Scene, start: datetime, speed: float) -> None:
+    with suppress(GridloomError):
+        metered = metering.run_orders(scene, await metering.read_orders(scene, start, start + PERIOD))
+        for minute in range(metering.MINUTES_A_PERIOD):
+            await asyncio.sleep(60 / speed)
+            await metering.send(scene, metered, minute, minute + 1)

@@ -1,0 +1,217 @@
+"""Batteries following their dispatch, and what their meters report: every minute of the sandbox's clock."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
+from gridloom.simulator import chance, physics
+from gridloom.simulator.cast import BATTERIES
+from gridloom.simulator.market.balancing import Direction, frequency_response
+from gridloom.simulator.memory import Memory
+from gridloom.simulator.physics import Cells, Course, State
+from gridloom.simulator.scene import Scene
+from gridloom.simulator.voices import Refused, note_refusal, written
+from gridloom_client import ARROW
+
+MINUTE = timedelta(minutes=1)
+MINUTES_A_PERIOD = 15
+UPKEEP_FROM, UPKEEP_SHARE = 0.002, 0.02
+"""Upkeep starts when this share of the store is owed, with at most this share of the power, in idle quarter-hours."""
+
+CELLS = Cells(
+    charge_kw=np.array([battery.power_kw for battery in BATTERIES]),
+    discharge_kw=np.array([battery.power_kw for battery in BATTERIES]),
+    capacity_kwh=np.array([battery.energy_kwh for battery in BATTERIES]),
+    charge_efficiency=np.array([battery.efficiency for battery in BATTERIES]),
+    discharge_efficiency=np.array([battery.efficiency for battery in BATTERIES]),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What all batteries are to do over some quarter-hours: [battery][period], kW."""
+
+    start: datetime
+    power_kw: np.ndarray
+    fcr_kw: np.ndarray
+    afrr_kw: dict[Direction, np.ndarray]
+
+    @property
+    def periods(self) -> int:
+        return int(self.power_kw.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """What came of them: [battery][minute]."""
+
+    start: datetime
+    signals: dict[str, np.ndarray]
+    state: State
+    owed_kwh: np.ndarray
+    course: Course
+
+
+async def meter(scene: Scene, until: datetime) -> None:
+    """Have the batteries do what they were told until now, and report it."""
+    since = scene.memory.metered_until
+    assert since is not None
+    while since < until:
+        # A step of the physics is at most a quarter of a day long.
+        end = min(until, since + timedelta(hours=6))
+        metered = run_orders(scene, await read_orders(scene, since, end))
+        await send(scene, metered, 0, len(metered.signals["frequency"][0]))
+        scene.memory.keep_state(metered.state, metered.owed_kwh)
+        scene.memory.metered_until = since = end
+
+
+# --- orders ----------------------------------------------------------------------------------------------------------
+
+
+async def read_orders(scene: Scene, start: datetime, end: datetime) -> Orders:
+    """The dispatch of all batteries over a window."""
+    answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start, end) for battery in BATTERIES))
+    periods = (end - start) // PERIOD
+    power, fcr = np.zeros((len(BATTERIES), periods)), np.zeros((len(BATTERIES), periods))
+    afrr = {direction: np.zeros((len(BATTERIES), periods)) for direction in Direction}
+    for row, points in enumerate(answers):
+        for point in points:
+            place = (datetime.fromisoformat(point["time"]) - start) // PERIOD
+            power[row, place] = point["power"]
+            for part in point["parts"]:
+                if part["kind"] == "FCR":
+                    fcr[row, place] += part["power"]
+                elif part["kind"] in ("AFRR_POS", "AFRR_NEG"):
+                    afrr[Direction(part["kind"].removeprefix("AFRR_"))][row, place] += abs(part["power"])
+    return Orders(start, power, fcr, afrr)
+
+
+async def _read_dispatch(scene: Scene, slug: str, start: datetime, end: datetime) -> list[Any]:
+    target = f"/physical-assets/{scene.memory.batteries[slug]}/dispatch?start={written(start)}&end={written(end)}"
+    try:
+        points: list[Any] = (await scene.operator.get(target))["dispatch"]
+    except Refused as problem:
+        note_refusal(f"dispatch of {slug}", problem)
+        return []
+    return points
+
+
+# --- what comes of them ----------------------------------------------------------------------------------------------
+
+
+def run_orders(scene: Scene, orders: Orders) -> Metered:
+    memory, minutes = scene.memory, orders.periods * MINUTES_A_PERIOD
+    frequency = _frequency(scene, orders.start, minutes)
+    reserve_kw = np.repeat(orders.fcr_kw, MINUTES_A_PERIOD, axis=1) * frequency_response(frequency)
+    for direction, sign in ((Direction.POS, 1.0), (Direction.NEG, -1.0)):
+        called = _activation(scene, orders.start, orders.periods, direction)
+        reserve_kw += sign * np.repeat(orders.afrr_kw[direction] * called, MINUTES_A_PERIOD, axis=1)
+    upkeep_kw = np.repeat(_plan_upkeep(memory, orders), MINUTES_A_PERIOD, axis=1)
+    asked_kw = np.repeat(orders.power_kw, MINUTES_A_PERIOD, axis=1)
+    available = _available(memory, orders.start, minutes)
+    state, course = physics.run(CELLS, memory.state, asked_kw + reserve_kw + upkeep_kw, available)
+    draws = chance.stream(scene.board.seed_of(market_day_of(orders.start)), "meters", int(orders.start.timestamp()))
+    signals = physics.measure(CELLS, course, available, draws)
+    signals["frequency"] = np.broadcast_to(frequency, (len(BATTERIES), minutes))
+    signals["reserve_power"] = np.round(reserve_kw, 1) + 0.0
+    signals["upkeep_power"] = np.round(upkeep_kw, 1) + 0.0
+    owed = np.array(memory.owed_kwh) + course.lost_kwh - _stored_kwh(_fcr_kw(orders, frequency) + upkeep_kw)
+    return Metered(orders.start, signals, state, owed, course)
+
+
+def _fcr_kw(orders: Orders, frequency: np.ndarray) -> np.ndarray:
+    return np.asarray(np.repeat(orders.fcr_kw, MINUTES_A_PERIOD, axis=1) * frequency_response(frequency))
+
+
+def _stored_kwh(power_kw: np.ndarray) -> np.ndarray:
+    """What these powers bring into each store, all in all."""
+    charge, discharge = np.maximum(-power_kw, 0).sum(axis=1), np.maximum(power_kw, 0).sum(axis=1)
+    return np.asarray((charge * CELLS.charge_efficiency - discharge / CELLS.discharge_efficiency) / 60)
+
+
+def _plan_upkeep(memory: Memory, orders: Orders) -> np.ndarray:
+    """Small powers in idle quarter-hours that bring back what rest and frequency response took: [battery][period]."""
+    upkeep = np.zeros_like(orders.power_kw)
+    owed, limit = np.array(memory.owed_kwh), UPKEEP_SHARE * CELLS.charge_kw
+    due = np.abs(owed) > UPKEEP_FROM * CELLS.capacity_kwh
+    for period in range(orders.periods):
+        idle = due & (orders.power_kw[:, period] == 0)
+        wanted = np.where(owed > 0, -owed / CELLS.charge_efficiency, -owed * CELLS.discharge_efficiency) * 4
+        power = np.where(idle, np.clip(wanted, -limit, limit), 0.0)
+        upkeep[:, period] = power
+        stored = np.maximum(-power, 0) * CELLS.charge_efficiency - np.maximum(power, 0) / CELLS.discharge_efficiency
+        owed = owed - stored / 4
+    return upkeep
+
+
+def _available(memory: Memory, start: datetime, minutes: int) -> np.ndarray:
+    """What is out of order does not run, whether that was announced or not."""
+    available = np.ones((len(BATTERIES), minutes))
+    for outage in memory.outages:
+        row = next(n for n, battery in enumerate(BATTERIES) if battery.slug == outage.battery)
+        first, last = (outage.start - start) // MINUTE, (outage.end - start) // MINUTE
+        if last > 0 and first < minutes:
+            available[row, max(first, 0) : last] -= outage.missing
+    return np.maximum(available, 0)
+
+
+def _frequency(scene: Scene, start: datetime, minutes: int) -> np.ndarray:
+    found: list[np.ndarray] = []
+    moment, left = start, minutes
+    while left > 0:
+        day = market_day_of(moment)
+        offset = (moment - market_day_window(day).start) // MINUTE
+        part = scene.board.frequency_hz(day)[offset : offset + left]
+        found.append(part)
+        left -= len(part)
+        moment += len(part) * MINUTE
+    return np.concatenate(found)
+
+
+def _activation(scene: Scene, start: datetime, periods: int, direction: Direction) -> np.ndarray:
+    found: list[np.ndarray] = []
+    moment, left = start, periods
+    while left > 0:
+        day = market_day_of(moment)
+        offset = (moment - market_day_window(day).start) // PERIOD
+        part = scene.board.activation(day, direction)[offset : offset + left]
+        found.append(part)
+        left -= len(part)
+        moment += len(part) * PERIOD
+    return np.concatenate(found)
+
+
+# --- reporting -------------------------------------------------------------------------------------------------------
+
+
+async def send(scene: Scene, metered: Metered, first: int, last: int) -> None:
+    """Some minutes of all batteries in one request, as a gateway would."""
+    body = await asyncio.to_thread(_arrow, scene.memory, metered, first, last)
+    await scene.operator.send("/monitoring/datapoints", body, ARROW)
+
+
+def _arrow(memory: Memory, metered: Metered, first: int, last: int) -> bytes:
+    minutes = last - first
+    start_ms = int(metered.start.astimezone(UTC).timestamp() * 1000)
+    times = start_ms + 60_000 * np.arange(first, last, dtype=np.int64)
+    ids = pa.DictionaryArray.from_arrays(
+        pa.array(np.repeat(np.arange(len(BATTERIES), dtype=np.int32), minutes)),
+        pa.array([memory.batteries[battery.slug] for battery in BATTERIES]),
+    )
+    columns = {
+        "physicalAssetID": ids.dictionary_decode(),
+        "time": pa.array(np.tile(times, len(BATTERIES)), type=pa.timestamp("ms", tz="UTC")),
+        **{name: pa.array(values[:, first:last].ravel()) for name, values in metered.signals.items()},
+    }
+    table = pa.table(columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())

@@ -1,0 +1,43 @@
+"""What everybody in the world has at hand at one quarter-hour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+import numpy as np
+
+from gridloom.kernel.market_time import MARKET_ZONE, market_day_of
+from gridloom.simulator import chance
+from gridloom.simulator.market.board import Board
+from gridloom.simulator.memory import Memory
+from gridloom.simulator.voices import Voice
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    memory: Memory
+    board: Board
+    operator: Voice
+    voices: dict[str, Voice]
+    step: datetime
+    is_late: bool
+    """Whether the clock has passed this quarter-hour already: only what can be made up for is done."""
+    is_past: bool
+    """Whether the world's past is still being played: then the newcomer's organisations are acted for, too."""
+
+    @property
+    def today(self) -> date:
+        return market_day_of(self.step)
+
+    @property
+    def clock(self) -> tuple[int, int]:
+        """Hour and minute on the wall."""
+        local = self.step.astimezone(MARKET_ZONE)
+        return local.hour, local.minute
+
+    def key(self, action: str) -> str:
+        return f"{self.memory.world}/{self.step:%Y%m%dT%H%MZ}/{action}"
+
+    def chance(self, purpose: str, *place: int) -> np.random.Generator:
+        return chance.stream(self.board.seed_of(self.today), purpose, *place)

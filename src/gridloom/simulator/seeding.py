@@ -1,0 +1,173 @@
+"""The beginning of a world: organisations and their members, batteries, fleets, portfolios, and two years of prices."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.simulator import publishing
+from gridloom.simulator.cast import BATTERIES, ORGANISATIONS, Battery, Organisation, batteries_of
+from gridloom.simulator.credentials import Kept, member_name, member_password, newcomer_sign_ins
+from gridloom.simulator.market.calendar import periods_of
+from gridloom.simulator.market.day_ahead import FIRST_QUARTER_HOURLY_DAY, DayAhead
+from gridloom.simulator.memory import Memory
+from gridloom.simulator.physics import AMBIENT_C
+from gridloom.simulator.voices import Voice, open_client, written
+from gridloom_client import BadRequestError, ConflictError, NotFoundError, UnprocessableError
+
+PAST_DAYS = 730
+ROWS_A_REQUEST = 20_000
+INITIAL_CHARGE = 0.5
+
+
+async def seed_world(url: str, kept: Kept, operator: Voice, memory: Memory, start: datetime) -> dict[str, Voice]:
+    """Make what is missing; done twice it is made once. Answers the voices of all organisations."""
+    prices = asyncio.create_task(_publish_past(operator, memory, start))
+    voices = dict(zip([one.slug for one in ORGANISATIONS], await _found_all(url, kept, operator, memory), strict=True))
+    made = await asyncio.gather(
+        *(_register(voices[battery.owner], battery, f"{memory.world}/seed") for battery in BATTERIES)
+    )
+    memory.batteries = {battery.slug: found["id"] for battery, found in zip(BATTERIES, made, strict=True)}
+    await asyncio.gather(*(_group(voices[one.slug], one, memory) for one in ORGANISATIONS))
+    count = len(BATTERIES)
+    memory.energy_kwh = [INITIAL_CHARGE * battery.energy_kwh for battery in BATTERIES]
+    memory.temperature_c, memory.health_percent = [AMBIENT_C] * count, [100.0] * count
+    memory.cycles, memory.owed_kwh = [0.0] * count, [0.0] * count
+    memory.metered_until = start
+    await prices
+    return voices
+
+
+async def join_again(url: str, kept: Kept, memory: Memory) -> dict[str, Voice]:
+    """The voices of a world that was seeded before."""
+    return {
+        one.slug: Voice(_member_client(url, kept, one.slug), memory.organisations[one.slug]) for one in ORGANISATIONS
+    }
+
+
+async def _found_all(url: str, kept: Kept, operator: Voice, memory: Memory) -> list[Voice]:
+    passwords = {one.organisation: one for one in newcomer_sign_ins(kept)}
+    voices = []
+    for one in ORGANISATIONS:
+        found = await operator.post(
+            "/organisations", {"name": one.name, "kind": "PARTICIPANT"}, f"{memory.world}/{one.slug}"
+        )
+        memory.organisations[one.slug] = found["id"]
+        await _let_in(
+            operator, found["id"], member_name(kept, one.slug), member_password(kept, one.slug), "Simulator", memory
+        )
+        if one.slug in passwords:
+            person = passwords[one.slug]
+            await _let_in(operator, found["id"], person.username, person.password, person.username.title(), memory)
+        voices.append(Voice(_member_client(url, kept, one.slug), found["id"]))
+    return voices
+
+
+def _member_client(url: str, kept: Kept, slug: str) -> Any:
+    return open_client(url, member_name(kept, slug), member_password(kept, slug))
+
+
+async def _let_in(
+    operator: Voice, organisation_id: str, username: str, password: str, display_name: str, memory: Memory
+) -> None:
+    """Invite somebody as ADMIN and accept for them, as a person would."""
+    invitation = await operator.post(
+        f"/organisations/{organisation_id}/invitations",
+        {"email": f"{username}@example.org", "role": "ADMIN"},
+        f"{memory.world}/invite/{username}",
+    )
+    await accept_invitation(operator, invitation["token"], username, password, display_name)
+
+
+async def accept_invitation(voice: Voice, token: str, username: str, password: str, display_name: str) -> None:
+    accepted = {"token": token, "username": username, "password": password, "display_name": display_name}
+    try:
+        await voice.client.auth.accept_invitation(**accepted)
+    except (BadRequestError, ConflictError, NotFoundError, UnprocessableError):
+        # Accepted before a crash; if not, signing in will tell.
+        await open_client_again(voice, username, password)
+
+
+async def open_client_again(voice: Voice, username: str, password: str) -> None:
+    await voice.client.auth.authenticate(username=username, password=password)
+
+
+async def _register(owner: Voice, battery: Battery, key: str) -> Any:
+    body = {
+        "name": battery.name,
+        "organisationID": owner.organisation_id,
+        "deliveryZone": battery.zone,
+        "eicCode": battery.eic,
+        "parameters": {
+            "ratedChargePower": battery.power_kw,
+            "ratedDischargePower": battery.power_kw,
+            "energyCapacity": battery.energy_kwh,
+            "chargeEfficiency": battery.efficiency,
+            "dischargeEfficiency": battery.efficiency,
+            "rampRate": battery.power_kw,
+        },
+    }
+    found = await owner.post("/physical-assets", body, f"{key}/{battery.slug}")
+    place = {"latitude": battery.latitude, "longitude": battery.longitude}
+    site = {"coordinates": place, "city": battery.name, "country": "DE"}
+    await owner.put(f"/physical-assets/{found['id']}/metadata/site", site)
+    return found
+
+
+async def _group(voice: Voice, organisation: Organisation, memory: Memory) -> None:
+    key = f"{memory.world}/group/{organisation.slug}"
+    if organisation.trades:
+        made = await voice.post(
+            f"/organisations/{voice.organisation_id}/portfolios", {"name": "Spot and balancing"}, key
+        )
+        memory.portfolios[organisation.slug] = made["id"]
+        return
+    own = batteries_of(organisation.slug)
+    for name, zones in (("North", ("50Hertz", "TenneT")), ("South and west", ("Amprion", "TransnetBW"))):
+        ids = [memory.batteries[battery.slug] for battery in own if battery.zone in zones]
+        body = {"name": name, "organisationID": voice.organisation_id, "physicalAssetIDs": ids}
+        await voice.post("/fleets", body, f"{key}/{name}")
+
+
+# --- two years of prices ---------------------------------------------------------------------------------------------
+
+
+async def _publish_past(operator: Voice, memory: Memory, start: datetime) -> None:
+    """All that the market has published until the world begins, so that forecasts and back-tests work at once."""
+    today = market_day_of(start)
+    first = today - timedelta(days=PAST_DAYS)
+    rows = await asyncio.to_thread(_past_rows, memory.seed_of(today), first, PAST_DAYS + 1)
+    for low in range(0, len(rows), ROWS_A_REQUEST):
+        await publishing.publish(operator, rows[low : low + ROWS_A_REQUEST])
+
+
+def _past_rows(seed: int, first: date, days: int) -> list[dict[str, Any]]:
+    prices = DayAhead(seed).many_days(first, days)
+    rows: list[dict[str, Any]] = []
+    for number, of_day in enumerate(prices):
+        day = first + timedelta(days=number)
+        if day < FIRST_QUARTER_HOURLY_DAY:
+            rows.extend(_hourly_rows(day, of_day))
+            continue
+        rows.extend(publishing.price_rows("DAY_AHEAD_DE_LU", periods_of(day), of_day))
+    for number in range(max(0, days - 60), days):
+        day = first + timedelta(days=number)
+        rows.extend(publishing.balancing_rows(seed, day))
+    return rows
+
+
+def _hourly_rows(day: date, of_day: np.ndarray) -> list[dict[str, Any]]:
+    midnight, hour = market_day_window(day).start, timedelta(hours=1)
+    return [
+        {
+            "series": "DAY_AHEAD_DE_LU",
+            "start": written(midnight + n * hour),
+            "end": written(midnight + (n + 1) * hour),
+            "price": float(price),
+        }
+        for n, price in enumerate(of_day[::4])
+    ]

@@ -1,0 +1,185 @@
+"""What traders do: value and bid, plan the next day, and sell what they planned."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+
+from gridloom.kernel.market_time import PERIOD, market_day_window
+from gridloom.simulator.cast import DAILY_CYCLES, ORGANISATIONS, TRADERS, VIRTUAL_EFFICIENCY, Organisation
+from gridloom.simulator.market.calendar import periods_of
+from gridloom.simulator.memory import Holding, OpenAuction
+from gridloom.simulator.operator import euros, is_whole_day
+from gridloom.simulator.planning import Store, plan_day
+from gridloom.simulator.scene import Scene
+from gridloom.simulator.voices import Refused, note_refusal, read_moment, written
+
+VIEW_SPREAD = 0.12
+"""How far traders' views of a day's worth lie apart."""
+FIRST_OFFER, LAST_OFFER = (0.50, 0.68), (0.62, 0.80)
+"""The part of what a trader thinks a day is worth that it offers, at first and in the end."""
+NEWCOMERS = frozenset(one.slug for one in ORGANISATIONS if one.is_newcomers)
+
+
+def _number(text: str) -> int:
+    return zlib.crc32(text.encode())
+
+
+# --- bids ------------------------------------------------------------------------------------------------------------
+
+
+async def bid(scene: Scene, *, is_last: bool) -> None:
+    """Offer something for each auction that is open, or raise the offer."""
+    open_now = [one for one in scene.memory.auctions if scene.step < one.end]
+    bidders = [one for one in TRADERS if scene.is_past or not one.is_newcomers]
+    await asyncio.gather(*(_bid(scene, trader, auction, is_last) for trader in bidders for auction in open_now))
+
+
+async def _bid(scene: Scene, trader: Organisation, auction: OpenAuction, is_last: bool) -> None:
+    place = (_number(trader.slug), auction.delivery_day.toordinal(), _number(auction.zone))
+    view, low_draw, high_draw = scene.chance("view", *place).standard_normal(3)
+    if is_last and high_draw < -0.4:
+        return  # content with the first offer
+    low, high = LAST_OFFER if is_last else FIRST_OFFER
+    part = low + (high - low) * float(1 / (1 + np.exp(-(high_draw if is_last else low_draw))))
+    price = auction.worth_eur * float(np.exp(VIEW_SPREAD * view)) * part
+    if price < 1:
+        return
+    voice = scene.voices[trader.slug]
+    try:
+        await voice.post(
+            f"/auctions/{auction.id}/bids", {"price": euros(price)}, scene.key(f"bid/{trader.slug}/{auction.zone}")
+        )
+    except Refused as problem:
+        note_refusal(f"bid of {trader.slug} in {auction.zone}", problem)
+
+
+async def take_what_was_won(scene: Scene, day: date) -> None:
+    """Look up the auctions for a day that have closed."""
+    closed = [one for one in scene.memory.auctions if one.delivery_day == day and one.end <= scene.step]
+    found = await asyncio.gather(*(_won(scene, trader, auction) for auction in closed for trader in TRADERS))
+    known = {one.id for one in scene.memory.holdings}
+    scene.memory.holdings += [one for one in found if one is not None and one.id not in known]
+    scene.memory.auctions = [one for one in scene.memory.auctions if one not in closed]
+
+
+async def _won(scene: Scene, trader: Organisation, auction: OpenAuction) -> Holding | None:
+    try:
+        seen = await scene.voices[trader.slug].get(f"/auctions/{auction.id}")
+    except Refused as problem:
+        note_refusal(f"auction in {auction.zone}", problem)
+        return None
+    if seen["status"] != "WON":
+        return None
+    item = seen["item"]
+    return Holding(
+        seen["virtualAssetID"],
+        trader.slug,
+        auction.zone,
+        read_moment(item["start"]),
+        read_moment(item["end"]),
+        item["energyCapacity"],
+        VIRTUAL_EFFICIENCY,
+        VIRTUAL_EFFICIENCY,
+        DAILY_CYCLES,
+    )
+
+
+# --- schedules and trades --------------------------------------------------------------------------------------------
+
+
+async def plan(scene: Scene, day: date) -> None:
+    """Schedule every virtual battery for a day at expected prices; what the newcomer has planned stays."""
+    due = [one for one in scene.memory.holdings if is_whole_day(one, day)]
+    plans = await asyncio.gather(*(_plan(scene, holding, day) for holding in due))
+    made = {holding.id: power for holding, power in zip(due, plans, strict=True) if power is not None}
+    scene.memory.plans[day.isoformat()] = made
+
+
+async def _plan(scene: Scene, holding: Holding, day: date) -> list[float] | None:
+    voice, window = scene.voices[holding.holder], market_day_window(day)
+    asset = f"/organisations/{voice.organisation_id}/virtual-assets/{holding.id}"
+    span = f"start={written(window.start)}&end={written(window.end)}"
+    try:
+        blocks, charge = await asyncio.gather(
+            voice.get(f"{asset}/blocks?{span}"),
+            voice.get(f"{asset}/state-of-charge?start={written(window.start)}&end={written(window.start + PERIOD)}"),
+        )
+        block = _whole_block(blocks, window.start, window.end)
+        if block is None or (holding.holder in NEWCOMERS and not scene.is_past and _is_planned(block)):
+            return None
+        start = charge[0]["stateOfChargePercentage"] / 100 if charge else 0.5
+        power = await asyncio.to_thread(_powers, scene, holding, day, block, start)
+        schedule = [{"time": written(t), "power": p} for t, p in zip(periods_of(day), power, strict=True)]
+        answer = f"start={written(window.start)}&end={written(window.start + PERIOD)}"
+        await voice.put(f"{asset}/blocks/{block['id']}?{answer}", {"schedule": schedule})
+    except Refused as problem:
+        note_refusal(f"schedule in {holding.zone}", problem)
+        return None
+    return power
+
+
+def _whole_block(blocks: list[Any], start: object, end: object) -> Any:
+    for block in blocks:
+        covers = read_moment(block["start"]) <= start and end <= read_moment(block["end"])  # type: ignore[operator]
+        if block["market"] == "WHOLESALE" and covers:
+            return block
+    return None
+
+
+def _is_planned(block: Any) -> bool:
+    return any(point["power"] for point in block["schedule"])
+
+
+def _powers(scene: Scene, holding: Holding, day: date, block: Any, start: float) -> list[float]:
+    capacity = block["powerCapacity"]
+    store = Store(
+        np.array([one["chargePowerCapacity"] for one in capacity]),
+        np.array([one["dischargePowerCapacity"] for one in capacity]),
+        holding.energy_kwh,
+        holding.charge_efficiency,
+        holding.discharge_efficiency,
+    )
+    chance = scene.chance("price view", _number(holding.holder), day.toordinal())
+    expected = scene.board.expected(day, day - timedelta(days=1))
+    seen = expected * (1 + 0.05 * chance.standard_normal(len(expected)))
+    found = plan_day(store, seen, start=start, end=0.5, most_cycles=holding.daily_cycle_limit)
+    powers: list[float] = found.power_kw.tolist()
+    return powers
+
+
+async def sell(scene: Scene, day: date) -> None:
+    """What was planned is bought and sold at the auction's prices."""
+    plans = scene.memory.plans.pop(day.isoformat(), {})
+    holders = {one.id: one.holder for one in scene.memory.holdings}
+    prices, periods = scene.board.day_ahead(day).tolist(), [written(one) for one in periods_of(day)]
+    for trader in TRADERS:
+        rows = [
+            {
+                "tradeID": f"DA-{day:%Y%m%d}-{asset_id[-6:]}",
+                "assetID": asset_id,
+                "time": period,
+                "side": "SELL" if power > 0 else "BUY",
+                "volume": round(abs(power) / 4000, 8),
+                "price": price,
+                "market": "DAY_AHEAD",
+            }
+            for asset_id, powers in plans.items()
+            if holders.get(asset_id) == trader.slug
+            for period, power, price in zip(periods, powers, prices, strict=True)
+            if power
+        ]
+        if rows:
+            await _record_trades(scene, trader, rows)
+
+
+async def _record_trades(scene: Scene, trader: Organisation, rows: list[dict[str, Any]]) -> None:
+    key = scene.key(f"trades/{trader.slug}")
+    try:
+        await scene.voices[trader.slug].post("/settlements/wholesale-trades", rows, key)
+    except Refused as problem:
+        note_refusal(f"trades of {trader.slug}", problem)
