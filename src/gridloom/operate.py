@@ -202,7 +202,7 @@ async def _invite(
 
 
 async def let_simulator_in(connection: Connection, home: Path) -> list[SignIn]:
-    """See to it that the simulator of this home can sign in as the operator's member: by an invitation, as people do."""
+    """See to it that the simulator of this home can sign in as the operator's member: invited, as people are."""
     from gridloom.identity.store.members import find_account
     from gridloom.simulator.credentials import Kept, member_name, new_secret, newcomer_sign_ins, read_kept, write_kept
 

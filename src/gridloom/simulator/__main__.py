@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import signal
 import sys
 from pathlib import Path
@@ -16,6 +18,8 @@ log = structlog.get_logger()
 
 
 def main(url: str, home: str) -> None:
+    level = logging.getLevelNamesMapping()[(os.environ.get("GRIDLOOM_LOG_LEVEL") or "info").upper()]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the supervisor, which ends this process
     kept = read_kept(Path(home))
     if kept is None:

@@ -22,6 +22,15 @@ from gridloom_client import BadRequestError, ConflictError, NotFoundError, Unpro
 PAST_DAYS = 730
 ROWS_A_REQUEST = 20_000
 INITIAL_CHARGE = 0.5
+OPERATOR_MAY = [
+    "Read:physical-assets",
+    "Read:schedules",
+    "Update:schedules",
+    "Create:ancillary-results",
+    "Read:monitoring",
+    "Create:monitoring",
+]
+"""What owners let the operator do with their batteries: promise them, dispatch them, and bring in what is metered."""
 
 
 async def seed_world(url: str, kept: Kept, operator: Voice, memory: Memory, start: datetime) -> dict[str, Voice]:
@@ -29,7 +38,7 @@ async def seed_world(url: str, kept: Kept, operator: Voice, memory: Memory, star
     prices = asyncio.create_task(_publish_past(operator, memory, start))
     voices = dict(zip([one.slug for one in ORGANISATIONS], await _found_all(url, kept, operator, memory), strict=True))
     made = await asyncio.gather(
-        *(_register(voices[battery.owner], battery, f"{memory.world}/seed") for battery in BATTERIES)
+        *(_register(voices[one.owner], one, operator.organisation_id, f"{memory.world}/seed") for one in BATTERIES)
     )
     memory.batteries = {battery.slug: found["id"] for battery, found in zip(BATTERIES, made, strict=True)}
     await asyncio.gather(*(_group(voices[one.slug], one, memory) for one in ORGANISATIONS))
@@ -96,7 +105,7 @@ async def open_client_again(voice: Voice, username: str, password: str) -> None:
     await voice.client.auth.authenticate(username=username, password=password)
 
 
-async def _register(owner: Voice, battery: Battery, key: str) -> Any:
+async def _register(owner: Voice, battery: Battery, operator_id: str, key: str) -> Any:
     body = {
         "name": battery.name,
         "organisationID": owner.organisation_id,
@@ -115,6 +124,7 @@ async def _register(owner: Voice, battery: Battery, key: str) -> Any:
     place = {"latitude": battery.latitude, "longitude": battery.longitude}
     site = {"coordinates": place, "city": battery.name, "country": "DE"}
     await owner.put(f"/physical-assets/{found['id']}/metadata/site", site)
+    await owner.put(f"/physical-assets/{found['id']}/grants/{operator_id}", {"permissions": OPERATOR_MAY})
     return found
 
 
