@@ -121,7 +121,7 @@ class StepView(View):
     now: Instant
     step: Annotated[Instant | None, Meta(description="The quarter-hour that awaits the simulator; none for now")]
     speed: Speed
-    history_complete: bool
+    history_complete: Annotated[bool, Meta(description="Whether the world has reached the present")]
     hurrying: Annotated[bool, Meta(description="Whether time passes as fast as it goes, not at `speed`")]
     memory: Annotated[dict[str, Any] | UnsetType, Meta(description="Where nothing was done: what was kept last")] = (
         UNSET

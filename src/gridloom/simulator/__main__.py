@@ -13,6 +13,7 @@ import structlog
 
 from gridloom.simulator.credentials import read_kept
 from gridloom.simulator.living import live
+from gridloom.simulator.voices import connect_to
 
 log = structlog.get_logger()
 
@@ -25,7 +26,7 @@ def main(url: str, home: str) -> None:
     if kept is None:
         log.error("simulator.no_credentials", home=home)
         raise SystemExit(1)
-    asyncio.run(live(url, kept))
+    asyncio.run(live(connect_to(url), kept))
 
 
 if __name__ == "__main__":

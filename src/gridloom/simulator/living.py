@@ -17,7 +17,7 @@ from gridloom.simulator.market.board import Board
 from gridloom.simulator.memory import Memory, read_memory, written_memory
 from gridloom.simulator.scene import Scene
 from gridloom.simulator.seeding import accept_invitation, join_again, seed_world
-from gridloom.simulator.voices import Voice, open_client
+from gridloom.simulator.voices import Connect, Voice
 from gridloom_client import AsyncClient, GridloomError, UnauthenticatedError
 from gridloom_client.answers.sandbox import SimulatorStep
 
@@ -44,14 +44,14 @@ class World:
             await voice.client.aclose()
 
 
-async def live(url: str, kept: Kept) -> None:
+async def live(connect: Connect, kept: Kept) -> None:
     """For ever; a service that is away is waited for, and whatever went wrong is tried again from the last step."""
     pause_s = PAUSE_S
     while True:
         try:
-            async with open_client(url, member_name(kept, "operator"), member_password(kept, "operator")) as client:
+            async with connect(member_name(kept, "operator"), member_password(kept, "operator")) as client:
                 operator_voice = await _sign_in(client, kept)
-                await _live_on(url, kept, operator_voice)
+                await _live_on(connect, kept, operator_voice)
         except GridloomError as error:
             log.warning("simulator.interrupted", error=str(error), retry_in_s=pause_s)
             await asyncio.sleep(pause_s)
@@ -72,7 +72,7 @@ async def _sign_in(client: AsyncClient, kept: Kept) -> Voice:
     return voice
 
 
-async def _live_on(url: str, kept: Kept, operator_voice: Voice) -> None:
+async def _live_on(connect: Connect, kept: Kept, operator_voice: Voice) -> None:
     world: World | None = None
     watched: asyncio.Task[None] | None = None
     asked = await operator_voice.client.sandbox.step()
@@ -81,7 +81,7 @@ async def _live_on(url: str, kept: Kept, operator_voice: Voice) -> None:
             if world is None or asked.world != world.memory.world:
                 if asked.memory is None:  # a reset came between: ask what there is to remember
                     asked = await operator_voice.client.sandbox.step()
-                world = await _enter(url, kept, operator_voice, asked)
+                world = await _enter(connect, kept, operator_voice, asked)
             if asked.step is None:
                 asked = await operator_voice.client.sandbox.step(world=world.memory.world)
                 continue
@@ -97,14 +97,14 @@ async def _live_on(url: str, kept: Kept, operator_voice: Voice) -> None:
             await world.close()
 
 
-async def _enter(url: str, kept: Kept, operator_voice: Voice, asked: SimulatorStep) -> World:
+async def _enter(connect: Connect, kept: Kept, operator_voice: Voice, asked: SimulatorStep) -> World:
     if asked.memory:
         memory = read_memory(asked.memory)
-        voices = await join_again(url, kept, memory)
+        voices = await join_again(connect, kept, memory)
     else:
         first_day = market_day_of(asked.start) - timedelta(days=800)
         memory = Memory(world=asked.world, seeds={first_day.isoformat(): asked.seed})
-        voices = await seed_world(url, kept, operator_voice, memory, asked.start)
+        voices = await seed_world(connect, kept, operator_voice, memory, asked.start)
     return World(memory, Board(memory.seed_of), operator_voice, voices, asked.start)
 
 

@@ -16,7 +16,7 @@ from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.market.day_ahead import FIRST_QUARTER_HOURLY_DAY, DayAhead
 from gridloom.simulator.memory import Memory
 from gridloom.simulator.physics import AMBIENT_C
-from gridloom.simulator.voices import Voice, open_client, written
+from gridloom.simulator.voices import Connect, Voice, written
 from gridloom_client import BadRequestError, ConflictError, NotFoundError, UnprocessableError
 
 PAST_DAYS = 730
@@ -33,10 +33,14 @@ OPERATOR_MAY = [
 """What owners let the operator do with their batteries: promise them, dispatch them, and bring in what is metered."""
 
 
-async def seed_world(url: str, kept: Kept, operator: Voice, memory: Memory, start: datetime) -> dict[str, Voice]:
+async def seed_world(
+    connect: Connect, kept: Kept, operator: Voice, memory: Memory, start: datetime
+) -> dict[str, Voice]:
     """Make what is missing; done twice it is made once. Answers the voices of all organisations."""
     prices = asyncio.create_task(_publish_past(operator, memory, start))
-    voices = dict(zip([one.slug for one in ORGANISATIONS], await _found_all(url, kept, operator, memory), strict=True))
+    voices = dict(
+        zip([one.slug for one in ORGANISATIONS], await _found_all(connect, kept, operator, memory), strict=True)
+    )
     made = await asyncio.gather(
         *(_register(voices[one.owner], one, operator.organisation_id, f"{memory.world}/seed") for one in BATTERIES)
     )
@@ -51,14 +55,15 @@ async def seed_world(url: str, kept: Kept, operator: Voice, memory: Memory, star
     return voices
 
 
-async def join_again(url: str, kept: Kept, memory: Memory) -> dict[str, Voice]:
+async def join_again(connect: Connect, kept: Kept, memory: Memory) -> dict[str, Voice]:
     """The voices of a world that was seeded before."""
     return {
-        one.slug: Voice(_member_client(url, kept, one.slug), memory.organisations[one.slug]) for one in ORGANISATIONS
+        one.slug: Voice(_member_client(connect, kept, one.slug), memory.organisations[one.slug])
+        for one in ORGANISATIONS
     }
 
 
-async def _found_all(url: str, kept: Kept, operator: Voice, memory: Memory) -> list[Voice]:
+async def _found_all(connect: Connect, kept: Kept, operator: Voice, memory: Memory) -> list[Voice]:
     passwords = {one.organisation: one for one in newcomer_sign_ins(kept)}
     voices = []
     for one in ORGANISATIONS:
@@ -72,12 +77,12 @@ async def _found_all(url: str, kept: Kept, operator: Voice, memory: Memory) -> l
         if one.slug in passwords:
             person = passwords[one.slug]
             await _let_in(operator, found["id"], person.username, person.password, person.username.title(), memory)
-        voices.append(Voice(_member_client(url, kept, one.slug), found["id"]))
+        voices.append(Voice(_member_client(connect, kept, one.slug), found["id"]))
     return voices
 
 
-def _member_client(url: str, kept: Kept, slug: str) -> Any:
-    return open_client(url, member_name(kept, slug), member_password(kept, slug))
+def _member_client(connect: Connect, kept: Kept, slug: str) -> Any:
+    return connect(member_name(kept, slug), member_password(kept, slug))
 
 
 async def _let_in(
@@ -98,11 +103,7 @@ async def accept_invitation(voice: Voice, token: str, username: str, password: s
         await voice.client.auth.accept_invitation(**accepted)
     except (BadRequestError, ConflictError, NotFoundError, UnprocessableError):
         # Accepted before a crash; if not, signing in will tell.
-        await open_client_again(voice, username, password)
-
-
-async def open_client_again(voice: Voice, username: str, password: str) -> None:
-    await voice.client.auth.authenticate(username=username, password=password)
+        await voice.client.auth.authenticate(username=username, password=password)
 
 
 async def _register(owner: Voice, battery: Battery, operator_id: str, key: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -51,8 +52,15 @@ class Voice:
         return msgspec.json.decode(reply.content)
 
 
-def open_client(url: str, username: str, password: str) -> AsyncClient:
-    return AsyncClient(url, username=username, password=password, retries=Retries(attempts=5), timeout_s=60.0)
+Connect = Callable[[str, str], AsyncClient]
+"""A client for a user name and a password."""
+
+
+def connect_to(url: str) -> Connect:
+    def connect(username: str, password: str) -> AsyncClient:
+        return AsyncClient(url, username=username, password=password, retries=Retries(attempts=5), timeout_s=60.0)
+
+    return connect
 
 
 def note_refusal(doing: str, problem: ProblemError) -> None:

@@ -1,0 +1,106 @@
+"""Simulated worlds for tests: a service in this process, and a simulator that lives in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import httpx2
+from tests.conftest import migrated_database, running
+from tests.people import People
+
+from gridloom.edge.dispatch import Edge
+from gridloom.operate import let_simulator_in
+from gridloom.sandbox.walking import prepare_world
+from gridloom.settings import Settings
+from gridloom.simulator.credentials import Kept, newcomer_sign_ins, read_kept
+from gridloom.simulator.living import live
+from gridloom.simulator.voices import Connect
+from gridloom_client import AsyncClient
+
+
+def connect_within(edge: Edge) -> Connect:
+    """Clients of a service in this process, without a network in between."""
+
+    def connect(username: str, password: str) -> AsyncClient:
+        transport = httpx2.ASGITransport(app=edge, client=("10.9.9.9", 50_000))  # type: ignore[arg-type]
+        return AsyncClient(
+            "http://gridloom.test", username=username, password=password, transport=transport, timeout_s=120.0
+        )
+
+    return connect
+
+
+@dataclass
+class SimulatedWorld:
+    edge: Edge
+    people: People
+    operator: httpx2.AsyncClient
+    kept: Kept
+
+    @property
+    def connect(self) -> Connect:
+        return connect_within(self.edge)
+
+    def newcomer(self, name: str) -> AsyncClient:
+        found = next(one for one in newcomer_sign_ins(self.kept) if one.username == name)
+        return self.connect(found.username, found.password)
+
+    async def get(self, path: str, **params: Any) -> Any:
+        answer = await self.operator.get(path, params=params)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def now(self) -> datetime:
+        return datetime.fromisoformat((await self.get("/sandbox/clock"))["now"])
+
+    async def pages(self, path: str, **params: Any) -> list[Any]:
+        found: list[Any] = []
+        target: str | None = str(httpx2.URL(path, params={**params, "limit": 1000}))
+        while target:
+            answer = await self.operator.get(target)
+            assert answer.status_code == 200, answer.text
+            found += answer.json()
+            link = answer.links.get("next", {}).get("url")
+            target = None if link is None else str(httpx2.URL(link).raw_path, "ascii")
+        return found
+
+    @asynccontextmanager
+    async def alive(self) -> AsyncIterator[None]:
+        """A simulator at work; leaving this is its sudden death."""
+        life = asyncio.create_task(live(self.connect, self.kept))
+        try:
+            yield
+        finally:
+            life.cancel()
+            with suppress(asyncio.CancelledError):
+                await life
+
+    async def live_until(self, moment: datetime | None = None) -> None:
+        """Have the world lived through until a moment, or until the present."""
+        async with self.alive():
+            while True:
+                shown = await self.get("/sandbox/simulator")
+                if shown["historyComplete"] if moment is None else datetime.fromisoformat(shown["now"]) >= moment:
+                    return
+                await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def simulated_world(settings: Settings, home: Any, *, days: int, seed: int = 1) -> AsyncIterator[SimulatedWorld]:
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(migrated_database())
+        asked = replace(settings, database_url=url, simulator_days=days, home=home)
+        edge = await stack.enter_async_context(running(asked))
+        people = await stack.enter_async_context(People(edge))
+        operator = (await people.operator()).client
+        async with edge.pool.acquire() as connection:
+            await prepare_world(connection, is_on=True, seed=seed, history_days=days)
+            await let_simulator_in(connection, home)
+        kept = read_kept(home)
+        assert kept is not None
+        yield SimulatedWorld(edge, people, operator, kept)
