@@ -83,13 +83,13 @@ function Row({
       aria-current={isChosen}
     >
       <strong>{size(item.ratedDischargePower, item.energyCapacity)}</strong>
-      <span className="auction-when">
+      <span className="auction-when tabular">
         <When auction={auction} now={now} isOperator={isOperator} />
       </span>
       <span className="note">
         {item.deliveryZone} · {dayRange(delivery.start, delivery.end, zone)}
       </span>
-      <span className="note number">
+      <span className="note number tabular">
         <Below auction={auction} now={now} isOperator={isOperator} />
       </span>
     </Link>

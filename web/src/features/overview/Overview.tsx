@@ -57,8 +57,8 @@ export default function Overview() {
       aside={
         living.length > 0 && (
           <span>
-            Next gate <strong className="gate-left">{countdown(gate.gate - now)}</strong> for {time(gate.start, zone)}–
-            {time(gate.start + QUARTER_MS, zone)}
+            Next gate <strong className="gate-left tabular">{countdown(gate.gate - now)}</strong> for{' '}
+            {time(gate.start, zone)}–{time(gate.start + QUARTER_MS, zone)}
           </span>
         )
       }

@@ -22,7 +22,7 @@ export function QueueCard({ needs, now, isLoading, error }: Props) {
       <ol>
         {needs.slice(0, MOST).map((need, index) => (
           <li key={need.key} className="need">
-            <span className="need-when">
+            <span className="need-when tabular">
               <strong className={need.tone === 'danger' ? 'tone-danger' : ''}>
                 {need.deadline !== null ? countdown(need.deadline - now) : need.since ? age(now - need.since) : 'now'}
               </strong>

@@ -1,10 +1,65 @@
+import { usePhysicalAssets } from '../../shared/api/resources'
+import { efficiencies, megawatts, plural, size, words } from '../../shared/format'
+import { Badge, Card } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
-import { Empty } from '../../shared/ui/states'
+import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { Link } from '../../shell/router'
 
+/** Every battery that the reader may see. */
 export default function PhysicalAssets() {
+  const assets = usePhysicalAssets()
+  const all = assets.data ?? []
+  const power = all.reduce((sum, one) => sum + one.parameters.ratedDischargePower, 0)
   return (
-    <Page title="PhysicalAssets">
-      <Empty title="This screen is being built" />
+    <Page
+      title="Physical assets"
+      facts={all.length > 0 ? [plural(all.length, 'battery', 'batteries'), `${megawatts(power)} MW`] : []}
+    >
+      <Card>
+        <Loaded query={assets} skeleton={<SkeletonRows rows={6} height={48} />}>
+          {(list) =>
+            list.length === 0 ? (
+              <Empty title="No battery is visible to you">
+                An owner registers its batteries with the interface or the SDK, and grants other organisations what they
+                may do with them.
+              </Empty>
+            ) : (
+              <div className="table-scroll">
+                <table className="table">
+                  <thead>
+                    <tr>
+                      <th scope="col">Battery</th>
+                      <th scope="col">Size</th>
+                      <th scope="col">Zone</th>
+                      <th scope="col">Efficiency</th>
+                      <th scope="col">Status</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {list.map((asset) => (
+                      <tr key={asset.id}>
+                        <td>
+                          <Link to={`/physical-assets/${asset.id}`}>
+                            <strong>{asset.name}</strong>
+                          </Link>
+                        </td>
+                        <td>{size(asset.parameters.ratedDischargePower, asset.parameters.energyCapacity)}</td>
+                        <td>{asset.deliveryZone}</td>
+                        <td>{efficiencies(asset.parameters.chargeEfficiency, asset.parameters.dischargeEfficiency)}</td>
+                        <td>
+                          <Badge tone={asset.status === 'ACTIVE' ? 'good' : 'quiet'}>
+                            {words(asset.status).toLowerCase()}
+                          </Badge>
+                        </td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            )
+          }
+        </Loaded>
+      </Card>
     </Page>
   )
 }

@@ -1,0 +1,95 @@
+import { useQuery } from '@tanstack/react-query'
+import { allPages, type Schemas } from '../../shared/api/client'
+import type { PhysicalAsset } from '../../shared/api/resources'
+import { decimal, megawatts } from '../../shared/format'
+import { dayInWords } from '../../shared/time/words'
+import { Badge, Card } from '../../shared/ui/Card'
+import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
+
+type Entry = Schemas['ProductBids']
+const TONES: Record<string, 'good' | 'quiet' | 'danger'> = { ACCEPTED: 'good', REJECTED: 'danger' }
+const MOST = 400
+
+/** What was offered to the balancing market, and what became of it. */
+export function BidsAndResults({ asset }: { asset: PhysicalAsset }) {
+  const bids = useQuery({
+    queryKey: ['physical-assets', asset.id, 'bids'],
+    queryFn: () => allPages<Entry>(`/physical-assets/${asset.id}/ancillary/bids?limit=${MOST}`, MOST),
+  })
+  return (
+    <Card title="Bids and results" note="newest delivery first">
+      <Loaded query={bids} skeleton={<SkeletonRows rows={8} />}>
+        {(entries) =>
+          entries.length === 0 ? (
+            <Empty title="No bid yet">
+              Bids are placed with the interface or the SDK; each appears here with its result.
+            </Empty>
+          ) : (
+            <div className="table-scroll">
+              <table className="table">
+                <thead>
+                  <tr>
+                    <th scope="col">Delivery</th>
+                    <th scope="col">Product</th>
+                    <th scope="col" className="number">
+                      Offered, MW
+                    </th>
+                    <th scope="col" className="number">
+                      Accepted, MW
+                    </th>
+                    <th scope="col" className="number">
+                      Capacity price, EUR
+                    </th>
+                    <th scope="col" className="number">
+                      Energy price, EUR
+                    </th>
+                    <th scope="col" className="number">
+                      State
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {entries.flatMap((entry) =>
+                    (entry.bids ?? []).map((bid) => <Row key={bid.id} entry={entry} bid={bid} />),
+                  )}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Loaded>
+    </Card>
+  )
+}
+
+function Row({ entry, bid }: { entry: Entry; bid: Schemas['Bid'] }) {
+  const accepted = (bid as { acceptedCapacity?: number }).acceptedCapacity
+  const energyPrice = (bid as { energyPrice?: number }).energyPrice
+  const status = String(bid.status)
+  return (
+    <tr>
+      <td>{dayInWords(entry.deliveryDay)}</td>
+      <td>{productInWords(entry.product)}</td>
+      <td className="number">{megawatts(bid.offeredCapacity)}</td>
+      <td className="number">{accepted === undefined ? '–' : megawatts(accepted)}</td>
+      <td className="number">{decimal(Number(bid.capacityPrice), 2)}</td>
+      <td className="number">
+        {energyPrice === undefined || energyPrice === null ? '–' : decimal(Number(energyPrice), 2)}
+      </td>
+      <td className="number">
+        <Badge tone={TONES[status] ?? 'quiet'}>{status.toLowerCase()}</Badge>
+      </td>
+    </tr>
+  )
+}
+
+/** `NEGPOS_00_04` → `FCR 00–04` */
+export function productInWords(product: string): string {
+  const block = /^(NEGPOS|POS|NEG)_(\d\d)_(\d\d)$/.exec(product)
+  if (block) {
+    const kind = block[1] === 'NEGPOS' ? 'FCR' : `aFRR ${block[1] === 'POS' ? 'up' : 'down'}`
+    return `${kind} ${block[2]}–${block[3]}`
+  }
+  const quarter = /^(POS|NEG)_(\d{3})$/.exec(product)
+  return quarter ? `aFRR energy ${quarter[1] === 'POS' ? 'up' : 'down'}, quarter ${Number(quarter[2])}` : product
+}

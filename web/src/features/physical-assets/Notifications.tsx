@@ -1,0 +1,77 @@
+import { useQuery } from '@tanstack/react-query'
+import { allPages, GATEWAY, type Schemas } from '../../shared/api/client'
+import type { PhysicalAsset } from '../../shared/api/resources'
+import { megawatts, words } from '../../shared/format'
+import { weekdayTime } from '../../shared/time/words'
+import { Badge, Card } from '../../shared/ui/Card'
+import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { useZone } from '../../shared/zone'
+
+/** What the market was told: urgent market messages, with their versions. */
+export function Notifications({ asset }: { asset: PhysicalAsset }) {
+  const zone = useZone()
+  const notifications = useQuery({
+    queryKey: ['physical-assets', asset.id, 'notifications'],
+    queryFn: () =>
+      allPages<Schemas['ExchangeNotification']>(`/physical-assets/${asset.id}/exchange-notifications?limit=200`, 200),
+  })
+  return (
+    <Card title="Exchange notifications" note="what the market was told">
+      <Loaded query={notifications} skeleton={<SkeletonRows rows={4} />}>
+        {(list) =>
+          list.length === 0 ? (
+            <Empty title="Nothing published">
+              Reporting an unavailability can publish one; it needs the battery’s EIC.
+            </Empty>
+          ) : (
+            <div className="table-scroll">
+              <table className="table">
+                <thead>
+                  <tr>
+                    <th scope="col">Published</th>
+                    <th scope="col">Event</th>
+                    <th scope="col">From</th>
+                    <th scope="col">Until</th>
+                    <th scope="col" className="number">
+                      MW missing
+                    </th>
+                    <th scope="col">Version</th>
+                    <th scope="col">State</th>
+                    <th scope="col">Message</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {list.map((one) => (
+                    <tr key={one.id}>
+                      <td>{weekdayTime(Date.parse(one.publishedAt), zone)}</td>
+                      <td>
+                        <strong>{words(one.unavailabilityType)}</strong> <span className="note">{one.cause}</span>
+                      </td>
+                      <td>{weekdayTime(Date.parse(one.eventStart), zone)}</td>
+                      <td>{weekdayTime(Date.parse(one.eventEnd), zone)}</td>
+                      <td className="number">{megawatts(one.unavailableCapacity)}</td>
+                      <td>{one.version}</td>
+                      <td>
+                        <Badge tone={one.eventStatus === 'ACTIVE' ? 'good' : 'quiet'}>
+                          {one.eventStatus.toLowerCase()}
+                        </Badge>
+                      </td>
+                      <td>
+                        <a
+                          href={`${GATEWAY}/physical-assets/${asset.id}/exchange-notifications/${one.id}/document`}
+                          download={`${one.messageID}.xml`}
+                        >
+                          XML
+                        </a>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Loaded>
+    </Card>
+  )
+}

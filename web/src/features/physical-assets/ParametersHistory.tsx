@@ -1,0 +1,78 @@
+import { useQuery } from '@tanstack/react-query'
+import { askJson } from '../../shared/api/client'
+import type { PhysicalAsset } from '../../shared/api/resources'
+import { decimal, efficiencies, megawatts, percent } from '../../shared/format'
+import { weekdayTime } from '../../shared/time/words'
+import { Badge, Card } from '../../shared/ui/Card'
+import { Loaded, SkeletonRows } from '../../shared/ui/states'
+import { useZone } from '../../shared/zone'
+import type { Parameters } from './data'
+
+/** What the battery is rated at, and since when: a change adds a version, the past stays. */
+export function ParametersHistory({ asset }: { asset: PhysicalAsset }) {
+  const zone = useZone()
+  const history = useQuery({
+    queryKey: ['physical-assets', asset.id, 'parameters'],
+    queryFn: () => askJson<Parameters[]>(`/physical-assets/${asset.id}/parameters/history`),
+  })
+  return (
+    <Card title="Parameters" note="every version, the one in force marked">
+      <Loaded query={history} skeleton={<SkeletonRows rows={3} />}>
+        {(versions) => (
+          <div className="table-scroll">
+            <table className="table">
+              <thead>
+                <tr>
+                  <th scope="col">Version</th>
+                  <th scope="col">Valid from</th>
+                  <th scope="col" className="number">
+                    Charge, MW
+                  </th>
+                  <th scope="col" className="number">
+                    Discharge, MW
+                  </th>
+                  <th scope="col" className="number">
+                    Energy, MWh
+                  </th>
+                  <th scope="col">Efficiency</th>
+                  <th scope="col">State of charge</th>
+                  <th scope="col" className="number">
+                    Cycles a day
+                  </th>
+                  <th scope="col" className="number">
+                    FCR limit
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {[...versions]
+                  .sort((a, b) => b.version - a.version)
+                  .map((one) => (
+                    <tr key={one.version} className={one.version === asset.parameters.version ? 'is-selected' : ''}>
+                      <td>
+                        {one.version} {one.version === asset.parameters.version && <Badge tone="good">in force</Badge>}
+                      </td>
+                      <td>
+                        {Date.parse(one.validFrom) === 0
+                          ? 'the beginning'
+                          : weekdayTime(Date.parse(one.validFrom), zone)}
+                      </td>
+                      <td className="number">{megawatts(one.ratedChargePower)}</td>
+                      <td className="number">{megawatts(one.ratedDischargePower)}</td>
+                      <td className="number">{megawatts(one.energyCapacity)}</td>
+                      <td>{efficiencies(one.chargeEfficiency, one.dischargeEfficiency)}</td>
+                      <td>
+                        {decimal(one.minStateOfCharge * 100)}–{percent(one.maxStateOfCharge)}
+                      </td>
+                      <td className="number">{one.dailyCycleLimit ?? 'no limit'}</td>
+                      <td className="number">{percent(one.fcrLimitRatio)}</td>
+                    </tr>
+                  ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Loaded>
+    </Card>
+  )
+}

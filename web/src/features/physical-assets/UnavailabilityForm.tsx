@@ -1,0 +1,306 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useEffect, useId, useState } from 'react'
+import { answered, api, askJson, offers } from '../../shared/api/client'
+import { faultAt, sentenceOf } from '../../shared/api/problem'
+import type { PhysicalAsset } from '../../shared/api/resources'
+import { useMay } from '../../shared/api/session'
+import { clock } from '../../shared/clock'
+import { decimal, megawatts, signed, words } from '../../shared/format'
+import { addDays, dayOf, instant, momentOf } from '../../shared/time/marketDay'
+import { localInput } from '../../shared/time/words'
+import { Button, IconButton } from '../../shared/ui/Button'
+import { Checkbox, Field, SelectField } from '../../shared/ui/Field'
+import { FormProblem, Skeleton } from '../../shared/ui/states'
+import { useZone } from '../../shared/zone'
+import { isPlanned, type Preview, type UnavailabilityKind } from './data'
+
+export interface Draft {
+  type: UnavailabilityKind
+  start: number
+  end: number
+  powerKw: number
+  energyKwh: number
+  description: string
+}
+
+const KINDS: UnavailabilityKind[] = [
+  'MAINTENANCE',
+  'OUTAGE',
+  'REDISPATCH',
+  'GRID_CONSTRAINT',
+  'CURTAILMENT',
+  'TESTING',
+  'COMMISSIONING',
+  'OTHER',
+]
+
+interface Props {
+  asset: PhysicalAsset
+  onDraft: (draft: Draft | null) => void
+  onClose: () => void
+}
+
+function bodyOf(draft: Draft) {
+  return {
+    description: draft.description,
+    type: draft.type,
+    start: instant(draft.start),
+    end: instant(draft.end),
+    volume: { energyCapacity: draft.energyKwh, powerCapacity: { charge: draft.powerKw, discharge: draft.powerKw } },
+  }
+}
+
+/** A column, not an overlay: what it does is drawn beside it while it is filled in. */
+export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
+  const zone = useZone()
+  const queries = useQueryClient()
+  const mayNotify = useMay('Create:exchange-notifications')
+  const [doesNotify, setDoesNotify] = useState(false)
+  const titleID = useId()
+  const [text, setText] = useState(() => {
+    const start = momentOf(addDays(dayOf(clock.now()), 1), 8 * 60)
+    return {
+      type: 'MAINTENANCE' as UnavailabilityKind,
+      from: localInput(start, zone),
+      until: localInput(start + 8 * 3_600_000, zone),
+      power: '',
+      energy: '',
+      description: '',
+    }
+  })
+  const draft: Draft = {
+    type: text.type,
+    start: momentFrom(text.from, zone),
+    end: momentFrom(text.until, zone),
+    powerKw: numberFrom(text.power) * 1000,
+    energyKwh: numberFrom(text.energy) * 1000,
+    description: text.description,
+  }
+  const isWhole = draft.end > draft.start && (draft.powerKw > 0 || draft.energyKwh > 0)
+  const key = JSON.stringify(draft)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the draft, which is new at every drawing
+  useEffect(() => onDraft(draft.end > draft.start ? draft : null), [key, onDraft])
+
+  const report = useMutation({
+    mutationFn: async () => {
+      const made = await answered(
+        api.POST('/physical-assets/{physicalAssetID}/unavailability', {
+          params: { path: { physicalAssetID: asset.id } },
+          body: bodyOf(draft),
+        }),
+      )
+      if (doesNotify)
+        await answered(
+          api.POST('/physical-assets/{physicalAssetID}/exchange-notifications', {
+            params: { path: { physicalAssetID: asset.id } },
+            body: {
+              unavailabilityType: isPlanned(draft.type) ? 'PLANNED' : 'UNPLANNED',
+              eventStart: instant(draft.start),
+              eventEnd: instant(draft.end),
+              unavailableCapacity: draft.powerKw,
+              cause: draft.description || words(draft.type),
+              unavailabilityIDs: [made.id],
+            },
+          }),
+        )
+      return made
+    },
+    onSuccess: onClose,
+    onSettled: () => queries.invalidateQueries({ queryKey: ['physical-assets'] }),
+  })
+  const change = (name: keyof typeof text) => (event: { target: { value: string } }) =>
+    setText((old) => ({ ...old, [name]: event.target.value }))
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (isWhole) report.mutate()
+  }
+  const fault = (pointer: string) => faultAt(report.error, pointer)
+  const { parameters } = asset
+  return (
+    <form className="card unavailability" onSubmit={submit} aria-labelledby={titleID}>
+      <header className="card-head">
+        <h2 id={titleID}>Report unavailability</h2>
+        <div className="card-actions">
+          <IconButton name="close" label="Close without reporting" onClick={onClose} />
+        </div>
+      </header>
+      <div className="card-body form">
+        <SelectField
+          label="Type"
+          value={text.type}
+          onChange={change('type')}
+          options={KINDS.map((kind) => ({ value: kind, label: words(kind) }))}
+        />
+        <Field
+          label="From"
+          type="datetime-local"
+          step={900}
+          value={text.from}
+          onChange={change('from')}
+          required
+          fault={fault('/start')}
+        />
+        <Field
+          label="To"
+          type="datetime-local"
+          step={900}
+          value={text.until}
+          onChange={change('until')}
+          required
+          fault={fault('/end')}
+        />
+        <div className="form-row">
+          <Field
+            label="Missing power"
+            inputMode="decimal"
+            value={text.power}
+            onChange={change('power')}
+            suffix={`of ${megawatts(parameters.ratedDischargePower)} MW`}
+            fault={fault('/volume/powerCapacity/discharge') ?? fault('/volume/powerCapacity/charge')}
+          />
+          <Field
+            label="Missing energy"
+            inputMode="decimal"
+            value={text.energy}
+            onChange={change('energy')}
+            suffix={`of ${megawatts(parameters.energyCapacity)} MWh`}
+            fault={fault('/volume/energyCapacity')}
+          />
+        </div>
+        <Field
+          label="Reason"
+          value={text.description}
+          onChange={change('description')}
+          required
+          fault={fault('/description')}
+        />
+        {isWhole && <Effect asset={asset} draft={draft} />}
+        <p className="note">A logbook entry is written, and whoever holds a part is told at once.</p>
+        {mayNotify && (
+          <Checkbox
+            label="Publish an exchange notification"
+            checked={doesNotify}
+            onChange={(event) => setDoesNotify(event.target.checked)}
+          />
+        )}
+        <FormProblem error={report.error} />
+      </div>
+      <footer className="unavailability-foot">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="primary" type="submit" isBusy={report.isPending} disabled={!isWhole || text.description === ''}>
+          {draft.powerKw > 0
+            ? `Report ${megawatts(draft.powerKw)} MW missing`
+            : `Report ${megawatts(draft.energyKwh)} MWh missing`}
+        </Button>
+      </footer>
+    </form>
+  )
+}
+
+/** What reporting it would do, asked of the service without doing it. */
+function Effect({ asset, draft }: { asset: PhysicalAsset; draft: Draft }) {
+  const isOffered = offers('POST /physical-assets/{physicalAssetID}/unavailability-previews')
+  const asked = useSettled(JSON.stringify(bodyOf({ ...draft, description: draft.description || 'draft' })), 300)
+  const preview = useQuery({
+    queryKey: ['physical-assets', asset.id, 'preview', asked],
+    queryFn: () =>
+      askJson<Preview>(`/physical-assets/${asset.id}/unavailability-previews`, {
+        method: 'POST',
+        body: JSON.parse(asked),
+      }),
+    enabled: isOffered,
+    retry: false,
+    placeholderData: (old) => old,
+  })
+  if (!isOffered) return null
+  if (preview.isError) return <p className="field-fault">{sentenceOf(preview.error)}</p>
+  if (!preview.data) return <Skeleton height={120} />
+  const { free, cut, holders } = preview.data
+  const lost = holders.filter((one) => one.after < one.before || one.energyAfter < one.energyBefore)
+  const total = Math.max(1, free + cut)
+  const sum = (pick: (one: Preview['holders'][number]) => number) =>
+    lost.reduce((all, one) => all + pick(one), 0) / 1000
+  return (
+    <section className={`effect ${cut > 0 ? '' : 'is-harmless'}`} aria-label="Its effect">
+      <h3>
+        {cut > 0
+          ? `${decimal(cut / 1000, 1)} of ${decimal(draft.powerKw / 1000, 1)} MW are promised`
+          : 'Nothing that is promised is touched'}
+      </h3>
+      {cut > 0 && (
+        <div className="effect-bar" aria-hidden="true">
+          <span style={{ flexGrow: free / total }}>{megawatts(free)} MW free</span>
+          <span className="effect-cut" style={{ flexGrow: cut / total }}>
+            {megawatts(cut)} MW cut
+          </span>
+        </div>
+      )}
+      {lost.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Loses</th>
+              <th scope="col">MW</th>
+              <th scope="col">MWh</th>
+            </tr>
+          </thead>
+          <tbody>
+            {lost.map((one) => (
+              <tr key={`${one.kind}-${one.virtualAssetID ?? one.auctionID ?? ''}`}>
+                <td>
+                  <strong>{one.auctionID && !one.virtualAssetID ? 'Open auction' : words(one.kind)}</strong>
+                  <span className="note">
+                    {decimal(one.before / 1000, 1)} → {decimal(one.after / 1000, 1)} MW
+                  </span>
+                </td>
+                <td>{signed((one.after - one.before) / 1000, 2)}</td>
+                <td>{signed((one.energyAfter - one.energyBefore) / 1000, 2)}</td>
+              </tr>
+            ))}
+          </tbody>
+          <tfoot>
+            <tr>
+              <td>
+                <strong>Together</strong>
+              </td>
+              <td>
+                {signed(
+                  sum((one) => one.after - one.before),
+                  2,
+                )}
+              </td>
+              <td>
+                {signed(
+                  sum((one) => one.energyAfter - one.energyBefore),
+                  2,
+                )}
+              </td>
+            </tr>
+          </tfoot>
+        </table>
+      )}
+    </section>
+  )
+}
+
+/** A value once it has stood still for a while. */
+function useSettled<T>(value: T, ms: number): T {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms)
+    return () => clearTimeout(timer)
+  }, [value, ms])
+  return settled
+}
+
+function momentFrom(text: string, zone: string): number {
+  const [day = '', time = '00:00'] = text.split('T')
+  if (!/^\d{4}-\d\d-\d\d$/.test(day)) return 0
+  const [hours = 0, minutes = 0] = time.split(':').map(Number)
+  return momentOf(day, hours * 60 + minutes, zone)
+}
+
+function numberFrom(text: string): number {
+  const value = Number(text.replace(',', '.'))
+  return Number.isFinite(value) && value > 0 ? value : 0
+}
