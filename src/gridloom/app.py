@@ -10,10 +10,11 @@ from typing import Any
 
 from gridloom import documentation, health
 from gridloom.ancillary import routes as ancillary
-from gridloom.ancillary.gates import GateClosures
+from gridloom.ancillary.gates import Gates
 from gridloom.auctions import bid_batching
 from gridloom.auctions import results as auction_results
 from gridloom.auctions import routes as auctions
+from gridloom.auctions.offering import was_invited
 from gridloom.audit import routes as audit_routes
 from gridloom.audit.recording import record_audit
 from gridloom.background import (
@@ -24,6 +25,7 @@ from gridloom.background import (
     sequence_events,
     stream_events,
 )
+from gridloom.capacity.model import ReserveMinutes
 from gridloom.console import residence as console
 from gridloom.console import routes as console_routes
 from gridloom.console.application import WithConsole
@@ -48,8 +50,11 @@ from gridloom.optimiser.forecasts import routes as forecasts
 from gridloom.optimiser.valuations import routes as valuations
 from gridloom.physical_assets import routes as physical_assets
 from gridloom.physical_assets.availability import routes as availability
+from gridloom.physical_assets.commitments import conflicts as _book_conflicts  # noqa: F401 — finds what is missing
+from gridloom.physical_assets.commitments import routes as commitments
 from gridloom.physical_assets.fleets import routes as fleets
 from gridloom.physical_assets.grants import routes as grants
+from gridloom.physical_assets.grants.routes import Invitations
 from gridloom.physical_assets.health import routes as asset_health
 from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
@@ -62,7 +67,6 @@ from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
 from gridloom.unavailability import routes as unavailability
 from gridloom.virtual_assets import routes as virtual_assets
-from gridloom.virtual_assets.backing import reweighing as _reweighing  # noqa: F401 — weighs promises when parameters change
 from gridloom.virtual_assets.blocks import routes as virtual_asset_blocks
 from gridloom.virtual_assets.energy import routes as virtual_asset_energy
 from gridloom.virtual_assets.gate_closure import conflicts as _conflicts  # noqa: F401 — finds what no longer fits
@@ -80,6 +84,7 @@ ROOMS: tuple[ModuleType, ...] = (
     physical_schedule,
     metadata,
     availability,
+    commitments,
     asset_health,
     grants,
     fleets,
@@ -131,11 +136,20 @@ SANDBOX_RESIDENTS: tuple[Resident, ...] = (sandbox_walking.reside,)
 """What a sandbox keeps running besides."""
 
 
-def _gates(settings: Settings) -> GateClosures:
-    return GateClosures(
+def _gates(settings: Settings) -> Gates:
+    return Gates(
         fcr_day_before=settings.gate_closure_fcr,
         afrr_capacity_day_before=settings.gate_closure_afrr_capacity,
         afrr_energy_lead=timedelta(minutes=settings.gate_closure_afrr_energy_minutes),
+        opens_at=settings.gate_opening,
+        fcr_days_ahead=settings.gate_opening_fcr_days,
+        afrr_days_ahead=settings.gate_opening_afrr_days,
+    )
+
+
+def _reserve_minutes(settings: Settings) -> ReserveMinutes:
+    return ReserveMinutes(
+        settings.reserve_minutes_fcr, settings.reserve_minutes_afrr, settings.reserve_minutes_afrr_energy
     )
 
 
@@ -153,6 +167,8 @@ def create_edge(settings: Settings) -> Edge:
         edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
         listener = Listener(settings.database_url)
         edge.resources.add(_gates(settings))
+        edge.resources.add(_reserve_minutes(settings))
+        edge.resources.add(Invitations(was_invited))
         for resource in (
             settings,
             Interface(edge, settings),

@@ -38,6 +38,12 @@ class Settings:
     gate_closure_fcr: time = time(8)
     gate_closure_afrr_capacity: time = time(9)
     gate_closure_afrr_energy_minutes: int = 25
+    gate_opening: time = time(10)
+    gate_opening_fcr_days: int = 14
+    gate_opening_afrr_days: int = 7
+    reserve_minutes_fcr: int = 15
+    reserve_minutes_afrr: int = 60
+    reserve_minutes_afrr_energy: int = 15
     document_receiver_eic: str = "10X1001A1001A450"
     pool_size: int = 10
     rate_limit_per_minute: int = 600_000
@@ -170,6 +176,12 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_GATE_CLOSURE_FCR": ("gate_closure_fcr", _time_of_day),
     "GRIDLOOM_GATE_CLOSURE_AFRR_CAPACITY": ("gate_closure_afrr_capacity", _time_of_day),
     "GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES": ("gate_closure_afrr_energy_minutes", _whole(0, 10_000)),
+    "GRIDLOOM_GATE_OPENING": ("gate_opening", _time_of_day),
+    "GRIDLOOM_GATE_OPENING_FCR_DAYS": ("gate_opening_fcr_days", _whole(1, 100_000)),
+    "GRIDLOOM_GATE_OPENING_AFRR_DAYS": ("gate_opening_afrr_days", _whole(1, 100_000)),
+    "GRIDLOOM_RESERVE_MINUTES_FCR": ("reserve_minutes_fcr", _whole(0, 1440)),
+    "GRIDLOOM_RESERVE_MINUTES_AFRR": ("reserve_minutes_afrr", _whole(0, 1440)),
+    "GRIDLOOM_RESERVE_MINUTES_AFRR_ENERGY": ("reserve_minutes_afrr_energy", _whole(0, 1440)),
     "GRIDLOOM_DOCUMENT_RECEIVER_EIC": ("document_receiver_eic", _party_eic),
     "GRIDLOOM_POOL_SIZE": ("pool_size", _whole(4, 1000)),
     "GRIDLOOM_RATE_LIMIT": ("rate_limit_per_minute", _whole(1, 1_000_000_000)),

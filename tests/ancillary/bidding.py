@@ -10,6 +10,7 @@ SPRING, AUTUMN = "2027-03-28", "2027-10-31"
 
 FCR = {"capacityPrice": 12.5, "offeredCapacity": 5000}
 CAPACITY = {"capacityPrice": 8.25, "offeredCapacity": 4000, "energyPrice": 120.01}
+STEP = {"capacityPrice": 9.75, "offeredCapacity": 1000, "energyPrice": 140}
 ENERGY = {"capacityPrice": 0, "offeredCapacity": 3000, "energyPrice": -14999.99}
 
 

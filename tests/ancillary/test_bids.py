@@ -1,7 +1,7 @@
 """Bids and results over HTTP: what stands, what is refused, what waits for its result."""
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -111,15 +111,25 @@ class TestPlacing:
             (3, "OFFERED"),
         ]
 
-    async def test_of_several_for_a_product_lets_the_last_stand(self, new_organisation):
+    async def test_of_several_for_a_product_lets_all_stand_as_its_price_steps(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        answer = await place(
-            asset,
-            entry("POS_00_04", {**CAPACITY, "capacityPrice": 1}, {**CAPACITY, "capacityPrice": 2}),
-            entry("POS_00_04", {**CAPACITY, "capacityPrice": 3}),
-        )
-        statuses = [[bid["status"] for bid in each["bids"]] for each in answer.json()]
-        assert statuses == [["REPLACED", "REPLACED"], ["OFFERED"]]
+        steps = [{**CAPACITY, "capacityPrice": price, "offeredCapacity": 2000} for price in (1, 2, 3)]
+        answer = await place(asset, entry("POS_00_04", *steps[:2]), entry("POS_00_04", steps[2]))
+        assert [bid["status"] for each in answer.json() for bid in each["bids"]] == ["OFFERED"] * 3
+        found = await waiting(asset, f"{DAY}_POS_00_04")
+        assert [bid["capacityPrice"] for bid in found[0]["bids"]] == [1, 2, 3]
+        await place(asset, entry("POS_00_04", {**CAPACITY, "capacityPrice": 9}))
+        history = (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"]
+        assert [bid["status"] for bid in history] == ["REPLACED"] * 3 + ["OFFERED"]
+
+    async def test_takes_the_steps_of_a_product_together(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        steps = [{**CAPACITY, "offeredCapacity": 7000}, {**CAPACITY, "offeredCapacity": 6000}]
+        beyond = await place(asset, entry("POS_00_04", *steps), status=422)
+        assert beyond.json()["type"] == "/docs/problems/capacity-not-available"
+        assert pointers(beyond) == ["/0/bids"]
+        beyond = await place(asset, entry("NEGPOS_00_04", {**FCR, "offeredCapacity": 5000}, FCR), status=422)
+        assert beyond.json()["available"]["charge"] == 8000
 
     async def test_again_with_the_same_id_changes_nothing(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -132,13 +142,14 @@ class TestPlacing:
         twice = await place(asset, entry("POS_00_04", bid), entry("POS_04_08", bid), status=400)
         assert pointers(twice) == ["/1/bids/0/id"]
 
-    async def test_over_a_known_bid_of_the_same_request_says_that_it_is_replaced(self, new_organisation):
+    async def test_beside_a_known_bid_of_the_same_request_adds_a_step(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        known = {**CAPACITY, "id": str(uuid4())}
-        await place(asset, entry("POS_00_04", known))
+        known, gone = {**CAPACITY, "id": str(uuid4())}, {**CAPACITY, "id": str(uuid4())}
+        await place(asset, entry("POS_00_04", known, gone))
         answer = await place(asset, entry("POS_00_04", known, {**CAPACITY, "capacityPrice": 9}))
-        assert [bid["status"] for bid in answer.json()[0]["bids"]] == ["REPLACED", "OFFERED"]
-        assert answer.json() == await all_bids(asset, f"{DAY}_POS_00_04")
+        assert [bid["status"] for bid in answer.json()[0]["bids"]] == ["OFFERED", "OFFERED"]
+        history = (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"]
+        assert [bid["status"] for bid in history] == ["OFFERED", "REPLACED", "OFFERED"]
 
     async def test_is_all_or_nothing(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -151,6 +162,7 @@ class TestPlacing:
         ("product", "bid", "problem", "field"),
         [
             ("NEGPOS_00_04", {**FCR, "energyPrice": 1}, "prices-do-not-fit-product", "energyPrice"),
+            ("NEGPOS_00_04", {**FCR, "capacityPrice": -0.01}, "prices-do-not-fit-product", "capacityPrice"),
             ("POS_00_04", FCR, "prices-do-not-fit-product", "energyPrice"),
             ("NEG_001", {**ENERGY, "capacityPrice": 0.01}, "prices-do-not-fit-product", "capacityPrice"),
             ("NEG_001", {"capacityPrice": 0, "offeredCapacity": 1000}, "prices-do-not-fit-product", "energyPrice"),
@@ -179,7 +191,8 @@ class TestPlacing:
     async def test_of_fcr_takes_a_ratio_of_rated_power_to_the_last_lot(self, new_organisation):
         # In binary, 0.57 of 100,000 is a little less than 57,000.
         rated = {"ratedChargePower": 100_000, "ratedDischargePower": 100_000, "fcrLimitRatio": 0.57}
-        asset = await register_asset(await new_organisation(), parameters={**PARAMETERS, **rated})
+        parameters = {**PARAMETERS, **rated, "energyCapacity": 100_000}
+        asset = await register_asset(await new_organisation(), parameters=parameters)
         await place(asset, entry("NEGPOS_00_04", {**FCR, "offeredCapacity": 57_000}))
         await place(asset, entry("NEGPOS_00_04", {**FCR, "offeredCapacity": 58_000}), status=422)
 
@@ -233,10 +246,20 @@ class TestPlacing:
             (SPRING, "NEG_00_04", 201),
         ],
     )
-    async def test_knows_the_days_of_the_clock_changes(self, new_organisation, day, product, status):
-        asset = await register_asset(await new_organisation())
+    async def test_knows_the_days_of_the_clock_changes(self, open_gates, day, product, status):
+        asset = await register_asset(await open_gates.new_organisation())
         bid = CAPACITY if product.count("_") == 2 else ENERGY
         await place(asset, entry(product, bid, day=day), status=status)
+
+    @pytest.mark.parametrize(("product", "days"), [("NEGPOS_20_24", 15), ("POS_20_24", 8), ("NEG_001", 8)])
+    async def test_before_the_gate_opens_is_refused(self, new_organisation, product, days):
+        asset = await register_asset(await new_organisation())
+        bid = {"NEGPOS_20_24": FCR, "POS_20_24": CAPACITY, "NEG_001": ENERGY}[product]
+        day = (date.fromisoformat(TODAY) + timedelta(days=days)).isoformat()
+        answer = await place(asset, entry(product, bid, day=day), status=422)
+        assert answer.json()["type"] == "/docs/problems/product-gate-not-open"
+        day = (date.fromisoformat(TODAY) + timedelta(days=days - 2)).isoformat()
+        await place(asset, entry(product, bid, day=day))
 
     async def test_on_an_inactive_asset_is_refused(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -251,21 +274,6 @@ class TestPlacing:
         history = (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"]
         statuses = [bid["status"] for bid in history]
         assert statuses == ["REPLACED"] * 11 + ["OFFERED"]
-
-    async def test_is_guarded_by_the_database_itself(self, app, new_organisation):
-        asset = await register_asset(await new_organisation())
-        await place(asset, entry("POS_00_04", CAPACITY))
-        with pytest.raises(Exception, match="ancillary_bid_standing"):
-            await app.pool.execute(
-                """
-                insert into ancillary_bid (asset_key, id, delivery_day, product, delivery_start, delivery_end,
-                  capacity_price_eur, offered_capacity_kw, energy_price_eur, placed_at, placed_by)
-                select asset_key, gen_random_uuid(), delivery_day, product, delivery_start, delivery_end,
-                  capacity_price_eur, offered_capacity_kw, energy_price_eur, placed_at, placed_by
-                from ancillary_bid where asset_key = (select key from asset where id = $1)
-                """,
-                asset.id,
-            )
 
 
 class TestWithdrawal:

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 
-from gridloom.ancillary.gates import GateClosures
+from gridloom.ancillary.gates import Gates
 from gridloom.ancillary.products import product_key
 
 
@@ -30,9 +30,25 @@ class TestGateClosure:
         ],
     )
     def test_is_the_day_before_for_blocks_and_25_minutes_before_a_quarter_hour(self, day, code, closure):
-        assert GateClosures().closure(product_key(day, code)) == at(closure)
+        assert Gates().closure(product_key(day, code)) == at(closure)
 
     def test_can_be_configured(self):
-        gates = GateClosures(fcr_day_before=time(7, 30), afrr_energy_lead=timedelta(minutes=30))
+        gates = Gates(fcr_day_before=time(7, 30), afrr_energy_lead=timedelta(minutes=30))
         assert gates.closure(product_key(date(2026, 6, 15), "NEGPOS_00_04")) == at("2026-06-14T05:30")
         assert gates.closure(product_key(date(2026, 6, 15), "POS_001")) == at("2026-06-14T21:30")
+
+
+class TestGateOpening:
+    @pytest.mark.parametrize(
+        ("day", "code", "opening"),
+        [
+            (date(2026, 6, 15), "NEGPOS_00_04", "2026-06-01T08:00"),
+            (date(2026, 6, 15), "POS_00_04", "2026-06-08T08:00"),
+            (date(2026, 6, 15), "NEG_096", "2026-06-08T08:00"),
+            # In market time, whatever the clock does in between.
+            (date(2026, 10, 30), "NEGPOS_00_04", "2026-10-16T08:00"),
+            (date(2026, 4, 2), "POS_00_04", "2026-03-26T09:00"),
+        ],
+    )
+    def test_is_days_before_at_ten(self, day, code, opening):
+        assert Gates().opening(product_key(day, code)) == at(opening)

@@ -40,6 +40,16 @@ async def crowded(app, new_organisation):
     for other in others:
         few = rows[:1000]
         await app.pool.execute(statement, other, [row[0] for row in few], [row[1] for row in few])
+    await app.pool.execute(
+        """
+        insert into capacity_holding (asset_key, holder_id, kind, first_period, end_period, charge_kw, discharge_kw,
+          energy_kwh, is_firm)
+        select asset_key, id, 'AFRR_ENERGY', extract(epoch from delivery_start)::int / 900,
+               extract(epoch from delivery_end)::int / 900, 0, 1000, 250, true
+        from ancillary_bid where asset_key = $1
+        """,
+        key,
+    )
     await app.pool.execute("vacuum analyze ancillary_bid")
     return key
 
@@ -86,11 +96,11 @@ class TestLookAhead:
             transaction = connection.transaction()
             await transaction.start()
             # As if one asset had them all: the planner then expects to find some wherever it looks.
-            await connection.execute("alter table ancillary_bid alter asset_key set (n_distinct = 1)")
-            await connection.execute("analyze ancillary_bid")
+            await connection.execute("alter table capacity_holding alter asset_key set (n_distinct = 1)")
+            await connection.execute("analyze capacity_holding")
             await connection.execute("set local plan_cache_mode = force_generic_plan")
-            before = await rows_read(connection, "ancillary_bid")
+            before = await rows_read(connection, "capacity_holding")
             await look_ahead(connection, key, window)
-            after = await rows_read(connection, "ancillary_bid")
+            after = await rows_read(connection, "capacity_holding")
             await transaction.rollback()
         assert after - before == 0

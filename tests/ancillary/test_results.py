@@ -4,7 +4,7 @@ import asyncio
 from uuid import uuid4
 
 import pytest
-from tests.ancillary.bidding import CAPACITY, DAY, all_bids, entry, place, record
+from tests.ancillary.bidding import CAPACITY, DAY, STEP, all_bids, entry, place, record
 from tests.assets import pointers, register_asset
 
 
@@ -97,7 +97,7 @@ class TestResults:
         await record(asset, "POS_00_04", bid_id, capacity=4000)
         found = await all_bids(asset, f"{DAY}_POS_016", f"{DAY}_POS_017", f"{DAY}_NEG_001")
         assert [[bid["id"] for bid in each["bids"]] for each in found] == [[bid_id], [], []]
-        await record(asset, "POS_001", bid_id, capacity=1500, settlementPrice=88)
+        await record(asset, "POS_001", bid_id, capacity=2000, settlementPrice=88)
         await record(asset, "POS_017", bid_id, status=422)
         assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "ACCEPTED"
 
@@ -105,7 +105,7 @@ class TestResults:
         asset = await register_asset(await new_organisation())
         bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
         await record(asset, "POS_00_04", bid_id, capacity=3000)
-        beyond = await record(asset, "POS_001", bid_id, capacity=3500, status=422)
+        beyond = await record(asset, "POS_001", bid_id, capacity=4000, status=422)
         assert beyond.json()["type"] == "/docs/problems/result-does-not-fit-bid"
         first = await record(asset, "POS_001", bid_id, capacity=3000)
         # The same again is welcome, whatever became of the capacity since; something new is not.
@@ -145,7 +145,7 @@ class TestLists:
     async def test_page_through_products_without_skipping(self, new_organisation):
         asset = await register_asset(await new_organisation())
         products = [f"POS_{hour:02}_{hour + 4:02}" for hour in range(0, 24, 4)]
-        placed = (await place(asset, *(entry(product, CAPACITY, CAPACITY) for product in products))).json()
+        placed = (await place(asset, *(entry(product, CAPACITY, STEP) for product in products))).json()
         answer = await asset.owner.viewer.get(asset.path("/ancillary/bids"), params={"limit": 4})
         rest = await asset.owner.viewer.get(answer.headers["link"][1:].split(">")[0])
         listed = answer.json() + rest.json()
@@ -156,4 +156,4 @@ class TestLists:
         offered = await asset.owner.viewer.get(
             asset.path("/ancillary/bids"), params={"status": "OFFERED", "delivery-day": DAY, "product": "POS_00_04"}
         )
-        assert [len(each["bids"]) for each in offered.json()] == [1]
+        assert [len(each["bids"]) for each in offered.json()] == [2]

@@ -13,6 +13,10 @@ from tests.auctions.conftest import HOUR, Market, bid, wire
 from gridloom.edge.paging import encode_cursor
 
 
+def window(auction: dict[str, Any]) -> dict[str, str]:
+    return {"start": auction["item"]["start"], "end": auction["item"]["end"]}
+
+
 class TestAnAuction:
     async def test_runs_from_not_started_to_won_and_lost(self, market: Market):
         first, second, third = market.traders
@@ -88,14 +92,102 @@ class TestAnAuction:
         assert results["bids"][0]["fate"] == "BELOW_HURDLE"
         assert await market.status(auction, market.traders[0]) == "LOST"
 
-    async def test_whose_capacity_is_gone_says_so(self, market: Market):
+    async def test_takes_its_capacity_when_it_is_created(self, market: Market):
         battery = await market.battery(6000)
-        auctions = [await market.auction(battery) for _ in range(2)]
-        for auction in auctions:
-            await bid(market.traders[0], auction, 10)
-        await market.advance("PT2H")
-        outcomes = sorted([(await market.operator.get(f"/auctions/{a}/results")).json()["outcome"] for a in auctions])
-        assert outcomes == ["ALLOCATED", "CAPACITY_GONE"]
+        await market.auction(battery)
+        refused = await market.operator.post("/auctions", json=await market.terms(battery))
+        assert refused.status_code == 409, refused.text
+        body = refused.json()
+        assert body["type"].endswith("/capacity-taken")
+        assert (body["asked"]["discharge"], body["free"]["discharge"], body["holders"]) == (4000, 2000, ["AUCTION"])
+
+    async def test_of_more_than_a_battery_has_is_refused_when_it_is_created(self, market: Market):
+        terms = await market.terms(await market.battery(3000))
+        refused = await market.operator.post("/auctions", json=terms)
+        assert refused.status_code == 422, refused.text
+        assert refused.json()["type"].endswith("/capacity-not-available")
+
+    async def test_gives_its_capacity_back_when_it_is_cancelled_or_finds_no_winner(self, market: Market):
+        battery = await market.battery(4000)
+        auction = await market.auction(battery)
+        assert (await market.operator.delete(f"/auctions/{auction}")).status_code == 204
+        unwanted = await market.auction(battery)
+        await market.advance("PT1H")
+        assert (await market.operator.get(f"/auctions/{unwanted}")).json()["outcome"] == "NO_VALID_BID"
+        await market.auction(battery)
+
+    async def test_is_judged_as_if_its_old_terms_were_gone_when_it_is_changed(self, market: Market):
+        battery, other = await market.battery(4000), await market.battery(4000)
+        now = await market.now()
+        auction = await market.auction(battery, start=wire(now + timedelta(minutes=30)))
+        terms = await market.terms(battery)
+        item = terms["item"] | {"ratedDischargePower": 3900}
+        changed = await market.operator.patch(f"/auctions/{auction}", json={"item": item})
+        assert changed.status_code == 200, changed.text
+        moved = {"backing": [{"physicalAssetID": other, "share": 1}]}
+        assert (await market.operator.patch(f"/auctions/{auction}", json=moved)).status_code == 200
+        await market.auction(battery)
+        too_much = await market.operator.patch(
+            f"/auctions/{auction}", json={"backing": [{"physicalAssetID": battery, "share": 1}]}
+        )
+        assert too_much.status_code == 409, too_much.text
+
+    async def test_hands_over_what_it_has_offered_without_judging_again(self, market: Market):
+        battery = await market.battery(4000)
+        auction = await market.auction(battery)
+        await bid(market.traders[0], auction, 10)
+        await market.advance("PT1H")
+        won = (await market.traders[0].trader.get(f"/auctions/{auction}")).json()
+        book = (await market.owner.admin.get(f"/physical-assets/{battery}/commitments", params=window(won))).json()
+        point = book["commitments"][0]
+        assert (point["discharge"]["promised"], point["discharge"]["offered"], point["discharge"]["free"]) == (
+            4000,
+            0,
+            0,
+        )
+        assert {holder["virtualAssetID"] for holder in point["holders"]} == {won["virtualAssetID"]}
+
+    async def test_lies_in_the_zone_of_its_batteries(self, market: Market):
+        terms = await market.terms()
+        refused = await market.operator.post(
+            "/auctions", json=terms | {"item": terms["item"] | {"deliveryZone": "TenneT"}}
+        )
+        assert refused.status_code == 422, refused.text
+        assert refused.json()["type"].endswith("/delivery-zones-differ")
+
+    async def test_shows_the_operator_its_own_state(self, market: Market):
+        auction = await market.auction()
+        await bid(market.traders[0], auction, 10)
+        running = (await market.operator.get(f"/auctions/{auction}")).json()
+        assert (running["status"], running["outcome"], "currentBid" in running) == ("RUNNING", None, False)
+        await market.advance("PT1H")
+        cleared = (await market.operator.get(f"/auctions/{auction}")).json()
+        assert (cleared["status"], cleared["outcome"], cleared["price"]) == ("CLEARED", "ALLOCATED", 10)
+        assert cleared["winnerID"] == str(market.traders[0].id)
+        listed = (await market.operator.get("/auctions", params={"status": "CLEARED", "limit": 1000})).json()
+        assert auction in [each["id"] for each in listed]
+        cancelled = await market.auction()
+        await market.operator.delete(f"/auctions/{cancelled}")
+        assert (await market.operator.get(f"/auctions/{cancelled}")).json()["status"] == "CANCELLED"
+
+    async def test_invites_nobody_who_would_read_its_price_in_a_battery_s_revenue(self, market: Market):
+        trader, battery = market.traders[0], await market.battery()
+        owned = await market.operator.post(
+            "/auctions", json=await market.terms(battery, participants=[str(market.owner.id)])
+        )
+        assert owned.status_code == 409, owned.text
+        grant = f"/physical-assets/{battery}/grants/{trader.id}"
+        assert (await market.owner.admin.put(grant, json={"permissions": ["Read:revenue"]})).status_code == 200
+        refused = await market.operator.post("/auctions", json=await market.terms(battery))
+        assert refused.status_code == 409, refused.text
+        assert refused.json()["errors"][0]["pointer"] == "/participants/0"
+        assert (await market.owner.admin.delete(grant)).status_code == 204
+        auction = await market.auction(battery)
+        late = await market.owner.admin.put(grant, json={"permissions": ["Read:revenue"]})
+        assert late.status_code == 409, late.text
+        assert (await market.owner.admin.put(grant, json={"permissions": ["Read:monitoring"]})).status_code == 200
+        assert (await market.operator.delete(f"/auctions/{auction}")).status_code == 204
+        assert (await market.owner.admin.put(grant, json={"permissions": ["Read:revenue"]})).status_code == 200
 
     async def test_tells_the_operator_why_each_bid_lost(self, market: Market):
         first, second, third = market.traders

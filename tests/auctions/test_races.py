@@ -203,7 +203,7 @@ class TestClearing:
         )
         assert made == 1
 
-    async def test_without_its_battery_gives_the_reason(self, market: Market):
+    async def test_keeps_what_it_has_offered_of_a_battery_that_retires(self, market: Market):
         battery = await market.battery()
         auction = await market.auction(battery)
         await bid(market.traders[0], auction, 5)
@@ -211,13 +211,13 @@ class TestClearing:
         assert retired.status_code == 200, retired.text
         await market.advance("PT1H")
         results = (await market.operator.get(f"/auctions/{auction}/results")).json()
-        assert (results["outcome"], results["bids"][0]["fate"]) == ("CAPACITY_GONE", "CAPACITY_GONE")
-        assert battery in results["detail"]
-        assert await market.status(auction, market.traders[0]) == "LOST"
+        assert (results["outcome"], results["bids"][0]["fate"]) == ("ALLOCATED", "WON")
+        refused = await market.operator.post("/auctions", json=await market.terms(battery))
+        assert refused.status_code == 409, refused.text
 
     async def test_of_auctions_that_share_batteries_in_any_order_never_stops(self, market: Market):
         """Two batteries back two auctions in opposite orders; both are cleared at the same moment."""
-        one, two = await market.battery(), await market.battery()
+        one, two = await market.battery(20_000), await market.battery(20_000)
         halves = [{"physicalAssetID": battery, "share": 0.5} for battery in (one, two)]
         auctions = [await market.auction(backing=backing) for backing in (halves, halves[::-1]) for _ in range(2)]
         for auction in auctions:
@@ -239,7 +239,7 @@ class TestAList:
     async def test_by_status_pages_without_gap_or_double(self, still_market: Market):
         market, trader = still_market, still_market.traders[0].trader
         now = await market.now()
-        battery = await market.battery()
+        battery = await market.battery(28_000)
         expected = [await market.auction(battery) for _ in range(5)]
         await market.auction(battery, start=wire(now + timedelta(minutes=50)))
         listed, path = [], "/auctions?status=RUNNING&limit=2"
@@ -272,7 +272,7 @@ class TestAReset:
         assert (await market.operator.post("/sandbox/reset")).status_code == 204
         assert {answer.status_code for answer in await asyncio.gather(*racing)} <= {201, 401, 403, 404, 503}
         assert (await market.operator.get("/auctions")).json() == []
-        for table in ("auction", "auction_bid", "virtual_asset", "capacity_promised"):
+        for table in ("auction", "auction_bid", "virtual_asset", "capacity_holding"):
             assert await pool.fetchval(f"select count(*) from {table}") == 0, table
         assert await pool.fetchval("select count(*) from job where kind like 'auction.%'") == 0
         market.owner = await market.people.new_organisation("Owner")

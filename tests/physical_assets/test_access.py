@@ -57,6 +57,7 @@ OPERATIONS: list[tuple[str, str, Any, str]] = [
     ("GET", "/metadata/grid", None, READ),
     ("PUT", "/metadata/grid", {}, UPDATE),
     ("GET", "/availability", None, READ),
+    ("GET", "/commitments", None, "Read:schedules"),
     ("GET", "/health", None, READ),
     ("POST", "/ancillary/bids", BIDS, "Create:ancillary-bids"),
     ("GET", "/ancillary/bids", None, READ),

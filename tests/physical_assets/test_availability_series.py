@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridloom.kernel.market_time import market_day_window
-from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability.series import (
+from gridloom.capacity.series import (
     CHARGE,
     DISCHARGE,
     ENERGY,
@@ -21,6 +19,8 @@ from gridloom.physical_assets.availability.series import (
     availability,
     availability_at,
 )
+from gridloom.kernel.market_time import market_day_window
+from gridloom.kernel.window import Window
 
 T0 = datetime(2026, 6, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -44,7 +44,7 @@ class TestAvailability:
         series = availability([RATING], [], HOUR)
         assert series.starts == [T0 + 15 * i * MINUTE for i in range(4)]
         assert series.available.tolist() == [[10_000.0, 12_000.0, 20_000.0]] * 4
-        assert series.rated.tolist() == [[10_000.0, 12_000.0, 20_000.0, 8_000.0]] * 4
+        assert series.rated.tolist() == [[10_000.0, 12_000.0, 20_000.0, 8_000.0, 1.0, 1.0, 1.0]] * 4
 
     def test_misses_the_volume_in_the_periods_of_the_outage_only(self):
         series = availability([RATING], [outage(15, 45)], HOUR)

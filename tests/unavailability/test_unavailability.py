@@ -194,7 +194,7 @@ class TestAvailability:
 
 
 class TestConflicts:
-    async def test_name_standing_bids_and_scheduled_periods_that_no_longer_fit(self, new_organisation):
+    async def test_name_the_own_schedule_before_the_bids_that_no_longer_fit(self, new_organisation):
         asset = await register_asset(await new_organisation())
         day = (DAY + timedelta(days=1)).isoformat()
         midnight = datetime.fromisoformat(f"{day}T00:00:00+01:00")
@@ -202,14 +202,14 @@ class TestConflicts:
             {
                 "deliveryDay": day,
                 "product": product,
-                "bids": [{"capacityPrice": 1, "offeredCapacity": 5000, "energyPrice": 1}],
+                "bids": [{"capacityPrice": 1, "offeredCapacity": 4000, "energyPrice": 1}],
             }
             for product in ("POS_00_04", "NEG_00_04", "POS_04_08")
         ]
         placed = (await asset.owner.trader.post(asset.path("/ancillary/bids"), json=bids)).json()
         periods = [
             {"time": (midnight + timedelta(minutes=15 * n)).isoformat(), "power": power}
-            for n, power in enumerate([8000, 8000, -8000, 3000, 8000])
+            for n, power in enumerate([8000, 8000, -6000, 3000, 8000])
         ]
         scheduled = await asset.owner.trader.put(asset.path("/schedule"), json={"schedule": periods})
         assert scheduled.status_code == 200, scheduled.text
@@ -218,30 +218,33 @@ class TestConflicts:
             start=midnight.isoformat(),
             end=(midnight + timedelta(hours=2)).isoformat(),
             charge=0,
-            discharge=8000,
+            discharge=9000,
         )
-        found = [
-            (each["kind"], each["start"], each["end"], each["power"], each["available"])
-            for each in answer.json()["conflicts"]
-        ]
+
+        def told(answer):
+            return [
+                (each["kind"], each["start"], each["end"], each["power"], each["available"])
+                for each in answer.json()["conflicts"]
+            ]
 
         def utc(minutes):
             return (midnight + timedelta(minutes=minutes)).astimezone(UTC).isoformat().replace("+00:00", "Z")
 
-        assert found == [
-            ("ANCILLARY_BID", utc(0), utc(240), 5000, 4000),
-            ("SCHEDULE", utc(0), utc(30), 8000, 4000),
-            ("SCHEDULE", utc(60), utc(75), 8000, 4000),
-        ]
+        schedule = [("SCHEDULE", utc(0), utc(30), 8000, 0), ("SCHEDULE", utc(45), utc(75), 8000, 0)]
+        assert told(answer) == [("ANCILLARY_BID", utc(0), utc(240), 4000, 3000), *schedule]
+        assert answer.json()["conflicts"][0]["missing"] == {"charge": 0, "discharge": 1000, "energy": 0}
         assert answer.json()["conflicts"][0]["id"] == placed[0]["bids"][0]["id"]
         assert answer.json()["conflicts"][0]["productDateCode"] == f"{day}_POS_00_04"
         health = (await asset.owner.viewer.get(asset.path("/health"))).json()
         assert health["conflicts"] == answer.json()["conflicts"]
         path = asset.path(f"/unavailability/{answer.json()['id']}")
-        smaller = await asset.owner.engineer.patch(
-            path, json={"volume": {"energyCapacity": 0, "powerCapacity": {"charge": 0, "discharge": 4000}}}
-        )
-        assert smaller.json()["conflicts"] == []
+
+        async def shrink(discharge):
+            volume = {"energyCapacity": 0, "powerCapacity": {"charge": 0, "discharge": discharge}}
+            return await asset.owner.engineer.patch(path, json={"volume": volume})
+
+        assert told(await shrink(8000)) == schedule
+        assert told(await shrink(0)) == []
         assert (await asset.owner.viewer.get(asset.path("/health"))).json()["conflicts"] == []
 
     async def test_count_what_was_accepted_of_a_bid_not_what_was_offered(self, new_organisation):

@@ -3,26 +3,9 @@
 import asyncio
 from datetime import timedelta
 
-import asyncpg
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.virtual_assets.conftest import new_asset, register, tomorrow, wire
 from tests.virtual_assets.test_schedules import problem
-
-from gridloom.kernel.window import Window
-from gridloom.virtual_assets.backing.ledger import (
-    NOTHING,
-    Available,
-    Capacity,
-    Demand,
-    Means,
-    Shortage,
-    Step,
-    promise,
-    weighed_anew,
-)
-from gridloom.virtual_assets.model import Efficiency
 
 DAY = timedelta(days=1)
 
@@ -84,8 +67,9 @@ class TestAllocation:
         (shortage,) = answer["shortages"]
         assert shortage["physicalAssetID"] == site.physical[0]["id"]
         assert shortage["start"] == wire(tomorrow() + DAY)
-        assert shortage["promised"] == {"charge": 600, "discharge": 600, "energyCapacity": 500}
-        assert shortage["free"] == {"charge": 400, "discharge": 400, "energyCapacity": 1500}
+        assert shortage["asked"] == {"charge": 600, "discharge": 600, "energy": 500}
+        assert shortage["free"] == {"charge": 400, "discharge": 400, "energy": 1500}
+        assert shortage["holders"] == ["VIRTUAL_ASSET"]
         assert (await site.allocate(power=400, energy=1500)).status_code == 201
 
     async def test_of_windows_that_only_touch_is_free(self, site):
@@ -102,21 +86,22 @@ class TestAllocation:
             tomorrow() + timedelta(hours=30),
             tomorrow() + timedelta(hours=31),
         )
-        answer = problem(await site.allocate(power=700), 409, "capacity-taken")
-        assert answer["shortages"][0]["start"] == wire(tomorrow() + timedelta(hours=30))
+        answer = problem(await site.allocate(power=700), 422, "capacity-not-available")
+        assert answer["start"] == wire(tomorrow() + timedelta(hours=30))
+        assert answer["available"]["charge"] == 600
         assert (await site.allocate(power=600)).status_code == 201
 
     async def test_takes_more_of_a_less_efficient_battery(self, site):
         better = {"chargeEfficiency": 1.0, "dischargeEfficiency": 1.0}
-        answer = problem(await site.allocate(power=901, energy=1800, **better), 409, "capacity-taken")
-        assert answer["shortages"][0]["asked"]["charge"] == pytest.approx(901 / 0.9)
-        answer = problem(await site.allocate(power=900, energy=1801, **better), 409, "capacity-taken")
-        assert answer["shortages"][0]["asked"]["energyCapacity"] == pytest.approx(1801 / 0.9)
+        answer = problem(await site.allocate(power=901, energy=1800, **better), 422, "capacity-not-available")
+        assert answer["asked"]["charge"] == pytest.approx(901 / 0.9)
+        answer = problem(await site.allocate(power=900, energy=1801, **better), 422, "capacity-not-available")
+        assert answer["asked"]["energy"] == pytest.approx(1801 / 0.9)
         assert (await site.allocate(power=900, energy=1800, **better)).status_code == 201
 
     async def test_counts_only_energy_between_the_allowed_states_of_charge(self, site, operator):
         site.physical = [await register(operator, site.organisation.id, minStateOfCharge=0.1, maxStateOfCharge=0.9)]
-        problem(await site.allocate(energy=1601), 409, "capacity-taken")
+        problem(await site.allocate(energy=1601), 422, "capacity-not-available")
         assert (await site.allocate(energy=1600)).status_code == 201
 
     async def test_of_several_batteries_takes_the_share_of_each(self, site, operator):
@@ -179,6 +164,15 @@ class TestAllocation:
         answer = problem(await site.allocate(backing=backing), 422, "unknown-backing-asset")
         assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
 
+    async def test_lies_in_the_delivery_zone_of_its_batteries(self, site):
+        answer = problem(await site.allocate(deliveryZone="Amprion"), 422, "delivery-zones-differ")
+        assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
+
+    async def test_keeps_its_batteries_in_their_zone(self, site):
+        url = f"/physical-assets/{site.physical[0]['id']}"
+        assert (await site.allocate()).status_code == 201
+        problem(await site.organisation.admin.patch(url, json={"deliveryZone": "Amprion"}), 422, "delivery-zone-held")
+
     async def test_refuses_an_inactive_battery(self, site):
         answer = await site.organisation.admin.patch(
             f"/physical-assets/{site.physical[0]['id']}", json={"status": "INACTIVE"}
@@ -217,14 +211,14 @@ class TestNewParameters:
         assert (await site.allocate(power=500, energy=1000)).status_code == 201
         await self.put(site, minStateOfCharge=0.25, maxStateOfCharge=0.75)
         answer = problem(await site.allocate(power=100, energy=100), 409, "capacity-taken")
-        assert answer["shortages"][0]["promised"]["energyCapacity"] == 2000
+        assert answer["free"]["energy"] == 0
         assert (await site.allocate(start=2, end=3, power=500, energy=1000)).status_code == 201
 
     async def test_that_lose_more_leave_less_to_promise_again(self, site):
         assert (await site.allocate(power=500, energy=1000)).status_code == 201
         await self.put(site, chargeEfficiency=0.75)
         answer = problem(await site.allocate(power=350, energy=500), 409, "capacity-taken")
-        assert answer["shortages"][0]["promised"]["charge"] == pytest.approx(600)
+        assert answer["free"]["charge"] == pytest.approx(400)
         assert (await site.allocate(power=333, energy=500)).status_code == 201
 
     async def test_shrink_what_is_promised_from_when_they_hold(self, site):
@@ -293,87 +287,15 @@ class TestRacingAllocations:
                from virtual_backing b join virtual_asset v using (asset_key) where b.physical_asset_key = $1""",
             key,
         )
-        steps = await pool.fetch("select * from capacity_promised where physical_asset_key = $1", key)
+        held = await pool.fetch(
+            """select to_timestamp(first_period * 900.0) as start_at, to_timestamp(end_period * 900.0) as end_at,
+            charge_kw
+               from capacity_holding where asset_key = $1""",
+            key,
+        )
         for moment in {edge for p in promises for edge in (p["start_at"], p["end_at"])}:
             standing = [p for p in promises if p["start_at"] <= moment < p["end_at"]]
-            told = [s for s in steps if s["start_at"] <= moment < s["end_at"]]
+            told = [s for s in held if s["start_at"] <= moment < s["end_at"]]
             assert sum(p["charge_kw"] for p in standing) == pytest.approx(sum(s["charge_kw"] for s in told))
             assert sum(p["charge_kw"] for p in standing) <= 1000 + 1e-6
             assert sum(p["energy_kwh"] for p in standing) <= 2000 + 1e-6
-
-    async def test_are_stopped_by_the_database_even_without_the_lock(self, site, app):
-        assert (await site.allocate(power=600, energy=500)).status_code == 201
-        async with app.pool.acquire() as db:
-            key = await db.fetchval("select key from asset where id = $1", site.physical[0]["id"])
-            with pytest.raises(asyncpg.ExclusionViolationError):
-                await db.execute(
-                    "insert into capacity_promised values ($1, $2, $3, 1, 1, 1, 1000, 1000, 2000)",
-                    key,
-                    tomorrow() + timedelta(hours=1),
-                    tomorrow() + timedelta(hours=2),
-                )
-            with pytest.raises(asyncpg.CheckViolationError):
-                await db.execute(
-                    "update capacity_promised set charge_kw = charge_kw + 401 where physical_asset_key = $1", key
-                )
-
-
-HOURS = st.integers(0, 47)
-ASKED = st.lists(st.tuples(HOURS, st.integers(1, 24), st.integers(1, 5)), max_size=12)
-
-
-class TestLedger:
-    @given(ASKED)
-    def test_never_promises_more_than_there_is_and_refuses_only_when_it_must(self, asked):
-        start = tomorrow()
-        hour = timedelta(hours=1)
-        there = [
-            Available(start, start + 24 * hour, Capacity(10, 10, 10)),
-            Available(start + 24 * hour, start + 72 * hour, Capacity(7, 7, 7)),
-        ]
-        steps: list[Step] = []
-        promised = [0] * 72
-        for first, length, amount in asked:
-            window = Window(start + first * hour, start + (first + length) * hour)
-            touching = [s for s in steps if s.start < window.end and window.start < s.end]
-            outcome = promise(touching, there, window, Capacity(amount, amount, amount))
-            fits = all(promised[h] + amount <= (10 if h < 24 else 7) for h in range(first, first + length))
-            assert isinstance(outcome, Shortage) != fits
-            if isinstance(outcome, Shortage):
-                assert outcome.free.charge_kw < amount
-                continue
-            steps = sorted([s for s in steps if s not in touching] + outcome, key=lambda s: s.start)
-            for h in range(first, first + length):
-                promised[h] += amount
-            for h in range(72):
-                standing = [s.promised for s in steps if s.start <= start + h * hour < s.end]
-                assert len(standing) <= 1
-                assert (standing or [NOTHING])[0].charge_kw == promised[h]
-
-
-class TestWeighingAnew:
-    @given(
-        st.lists(st.tuples(st.integers(0, 20), st.integers(1, 8), st.floats(1, 1000)), min_size=1, max_size=8),
-        st.lists(st.tuples(st.integers(-5, 25), st.floats(0.5, 1), st.floats(0.2, 1)), max_size=4),
-    )
-    def test_sums_what_every_demand_asks_at_every_moment(self, lives, changes):
-        origin = tomorrow()
-        demands = [
-            Demand(Window(origin + a * DAY, origin + (a + n) * DAY), 0.5, Capacity(p, p, 2 * p), Efficiency(0.9, 0.9))
-            for a, n, p in sorted(lives)
-        ]
-        by_start = {-10: (0.9, 1.0)} | {day: (eta, usable) for day, eta, usable in sorted(changes)}
-        means = [
-            Means(origin + day * DAY, Efficiency(eta, eta), usable) for day, (eta, usable) in sorted(by_start.items())
-        ]
-        steps = weighed_anew([], demands, means)
-        for half_day in range(-2, 60):
-            moment = origin + half_day * DAY / 2
-            in_force = [one for one in means if one.valid_from <= moment][-1]
-            asked = [demand.asked_of(in_force) for demand in demands if moment in demand.window]
-            found = [step.promised for step in steps if step.start <= moment < step.end]
-            assert len(found) == (1 if asked else 0)
-            if asked:
-                assert found[0].energy_kwh == pytest.approx(sum(one.energy_kwh for one in asked))
-                assert found[0].charge_kw == pytest.approx(sum(one.charge_kw for one in asked))
-        assert weighed_anew(steps, demands, means) == steps

@@ -1,9 +1,10 @@
-"""When the tenders close: market time the day before for blocks, a lead before delivery for quarter-hours."""
+"""When the tenders open and close: days before delivery, and market time the day before for blocks or a lead before
+delivery for quarter-hours."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import assert_never
 
 from gridloom.ancillary.products import Market, ProductKey
@@ -13,25 +14,33 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class GateClosures:
-    """At its gate closure a product takes no more bids: the instant itself is already too late."""
+class Gates:
+    """From its opening on a product takes bids, at its closure no more: the instant itself is already too late."""
 
     fcr_day_before: time = time(8)
     afrr_capacity_day_before: time = time(9)
     afrr_energy_lead: timedelta = timedelta(minutes=25)
+    opens_at: time = time(10)
+    fcr_days_ahead: int = 14
+    afrr_days_ahead: int = 7
+
+    def opening(self, key: ProductKey) -> datetime:
+        """The first instant at which the product takes bids, in UTC. aFRR energy opens with its capacity."""
+        days = self.fcr_days_ahead if key.product.market is Market.FCR else self.afrr_days_ahead
+        return _market_time(key.delivery_day - days * _DAY, self.opens_at)
 
     def closure(self, key: ProductKey) -> datetime:
         """The first instant at which the product is closed, in UTC."""
         match key.product.market:
             case Market.FCR:
-                return _day_before(key, self.fcr_day_before)
+                return _market_time(key.delivery_day - _DAY, self.fcr_day_before)
             case Market.AFRR_CAPACITY:
-                return _day_before(key, self.afrr_capacity_day_before)
+                return _market_time(key.delivery_day - _DAY, self.afrr_capacity_day_before)
             case Market.AFRR_ENERGY:
                 return key.window.start - self.afrr_energy_lead
             case _ as other:
                 assert_never(other)
 
 
-def _day_before(key: ProductKey, at: time) -> datetime:
-    return datetime.combine(key.delivery_day - _DAY, at, tzinfo=MARKET_ZONE).astimezone(UTC)
+def _market_time(day: date, at: time) -> datetime:
+    return datetime.combine(day, at, tzinfo=MARKET_ZONE).astimezone(UTC)

@@ -22,9 +22,11 @@ Price = Annotated[
     Euro(Decimal(-15_000), Decimal(15_000)),
     Meta(description="EUR; a positive price is paid to the provider"),
 ]
-SettlementPrice = Annotated[Decimal, Euro(Decimal(-100_000), Decimal(100_000)), Meta(description="EUR")]
+SettlementPrice = Annotated[
+    Decimal, Euro(Decimal(-100_000), Decimal(100_000)), Meta(description="EUR, in the units of the product's bids")
+]
 OfferedKW = Annotated[float, Meta(gt=0, le=MOST_POWER_KW, description="kW, a whole multiple of 1000")]
-AcceptedKW = Annotated[float, Meta(ge=0, le=MOST_POWER_KW, description="kW")]
+AcceptedKW = Annotated[float, Meta(ge=0, le=MOST_POWER_KW, description="kW, a whole multiple of 1000")]
 ProductCode = Annotated[str, Meta(min_length=1, max_length=40, examples=["POS_00_04"])]
 DeliveryDay = Annotated[date, Meta(description="A day of the market, in Europe/Berlin", examples=["2026-03-29"])]
 
@@ -40,7 +42,8 @@ class BidStatus(StrEnum):
 
 
 class NewAncillaryBid(RequestBody):
-    """FCR has a capacity price only, aFRR capacity both, aFRR energy an energy price and the capacity price 0."""
+    """FCR has a capacity price only (EUR/MW for the whole block, 0 or more), aFRR capacity both (EUR/MW per hour and
+    EUR/MWh), aFRR energy an energy price (EUR/MWh) and the capacity price 0."""
 
     capacity_price: Price
     offered_capacity: OfferedKW
@@ -51,7 +54,7 @@ class NewAncillaryBid(RequestBody):
 
 
 class NewProductBids(RequestBody):
-    """Of several bids the last one stands, those before it are replaced by it."""
+    """The price steps of a product: together they replace what stood for it."""
 
     delivery_day: DeliveryDay
     product: ProductCode
@@ -63,10 +66,13 @@ NewBids = Annotated[list[NewProductBids], Meta(min_length=1, max_length=MOST_ENT
 
 class Bid(View):
     id: UUID
-    capacity_price: Annotated[Decimal, Meta(description="EUR")]
+    capacity_price: Annotated[
+        Decimal, Meta(description="EUR/MW for the whole block (FCR), EUR/MW per hour (aFRR capacity)")
+    ]
     offered_capacity: Annotated[float, Meta(description="kW")]
     status: BidStatus
-    energy_price: Annotated[Decimal, Meta(description="EUR")] | UnsetType = UNSET
+    energy_price: Annotated[Decimal, Meta(description="EUR/MWh")] | UnsetType = UNSET
+    accepted_capacity: Annotated[float, Meta(description="kW, once the bid has its result")] | UnsetType = UNSET
 
 
 class ProductBids(View):

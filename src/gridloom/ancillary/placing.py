@@ -1,26 +1,26 @@
-"""Placing and withdrawing bids: judged by the platform's clock and the asset's availability, one asset at a time."""
+"""Placing and withdrawing bids: judged by the platform's clock and the battery's book, one battery at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from uuid import UUID
 
 from gridloom.ancillary import rules, store
-from gridloom.ancillary.gates import GateClosures
+from gridloom.ancillary.gates import Gates
+from gridloom.ancillary.holding import holding_of
 from gridloom.ancillary.model import BidStatus, NewAncillaryBid, NewProductBids
 from gridloom.ancillary.products import ProductKey
 from gridloom.ancillary.rules import BidIdTaken, BidNotStanding, ResultKnown
 from gridloom.ancillary.store import BidRow, StoredBid
+from gridloom.capacity.model import ReserveMinutes, Taking
+from gridloom.capacity.store import lock_batteries
+from gridloom.capacity.taking import Request, give_back, take
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import uuid7
-from gridloom.kernel.market_time import market_day_window
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
-from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import availability, load_circumstances
 from gridloom.physical_assets.rules import check_active
-from gridloom.physical_assets.store import lock_asset, platform_now, read_status
+from gridloom.physical_assets.store import platform_now, read_status
 
 HAS_RESULT = (BidStatus.ACCEPTED, BidStatus.REJECTED)
 
@@ -40,38 +40,78 @@ class _Asked:
     bid: NewAncillaryBid
 
 
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What bids are judged by besides the battery: the gates, and the energy that a reserve needs."""
+
+    gates: Gates
+    minutes: ReserveMinutes
+
+
 async def place_bids(
-    db: Database, asset_key: int, entries: Sequence[NewProductBids], placed_by: UUID, gates: GateClosures
+    db: Database, asset_key: int, asset_id: UUID, entries: Sequence[NewProductBids], placed_by: UUID, desk: Desk
 ) -> list[list[PlacedBid]]:
     """Let these bids stand, all of them or none, and answer them entry by entry.
 
-    A bid takes the place of the one that stood for its product. `db` is in a transaction, which ends the asset's lock.
+    The bids for a product are its price steps: together they take the place of what stood for it. `db` is in a
+    transaction, which ends the battery's lock.
     """
     by_entry = [_asked(position, entry) for position, entry in enumerate(entries)]
     asked = [one for entry in by_entry for one in entry]
     _check_ids(asked)
-    await lock_asset(db, asset_key)
+    locked = await lock_batteries(db, [asset_key])
     known = await store.read_bids(db, asset_key, [one.bid.id for one in asked if one.bid.id])
     new = [one for one in asked if not _is_known(known, one)]
     now = await platform_now(db)
-    await _check_new(db, asset_key, new, now, gates)
-    rows = await _replace(db, asset_key, new, now, placed_by)
-    now_standing = _after_replacement(known, rows) | {
-        row.id: StoredBid(
-            row.id,
-            row.key.delivery_day,
-            row.key.product.code,
-            row.bid.capacity_price,
-            row.bid.offered_capacity,
-            row.bid.energy_price,
-            row.status,
-        )
-        for row in rows
-    }
+    rows = [BidRow(one.bid.id or uuid7(), one.key, one.bid, BidStatus.OFFERED) for one in new]
+    if new:
+        for one in new:
+            rules.check_gate(one.key, desk.gates, now, one.pointer.rsplit("/bids", 1)[0])
+        check_active(await read_status(db, asset_key))
+        standing_steps = await _read_standing_steps(db, asset_key, new)
+        given = {one.bid.id for one in asked if one.bid.id}
+        replaced = [bid_id for bid_id in standing_steps if bid_id not in given]
+        kept = [one for one in asked if one.bid.id in standing_steps]
+        pairs = [*((one, one.bid.id) for one in kept if one.bid.id), *zip(new, (row.id for row in rows), strict=True)]
+        takings = _takings(pairs, desk.minutes)
+        await take(db, locked, [Request(asset_key, asset_id, takings, standing_steps)])
+        await store.set_status(db, asset_key, [(bid_id, BidStatus.REPLACED) for bid_id in replaced])
+        await store.insert_bids(db, asset_key, rows, now, placed_by)
+        known = {
+            bid_id: replace(bid, status=BidStatus.REPLACED) if bid_id in replaced else bid
+            for bid_id, bid in known.items()
+        }
+    standing = known | {row.id: _stored(row) for row in rows}
     ids = {id(one): row.id for one, row in zip(new, rows, strict=True)}
     return [
-        [PlacedBid(one.key, now_standing[ids.get(id(one)) or one.bid.id]) for one in entry]  # type: ignore[index]
+        [PlacedBid(one.key, standing[ids.get(id(one)) or one.bid.id]) for one in entry]  # type: ignore[index]
         for entry in by_entry
+    ]
+
+
+def _stored(row: BidRow) -> StoredBid:
+    return StoredBid(
+        row.id,
+        row.key.delivery_day,
+        row.key.product.code,
+        row.bid.capacity_price,
+        row.bid.offered_capacity,
+        row.bid.energy_price,
+        row.status,
+    )
+
+
+def _takings(asked: Sequence[tuple[_Asked, UUID]], minutes: ReserveMinutes) -> list[Taking]:
+    """The steps of a product are taken together; `asked` has each bid's id."""
+    products: dict[str, list[tuple[_Asked, UUID]]] = {}
+    for pair in asked:
+        products.setdefault(str(pair[0].key), []).append(pair)
+    return [
+        Taking(
+            tuple(holding_of(one.key, bid_id, one.bid.offered_capacity, minutes) for one, bid_id in steps),
+            f"{steps[0][0].pointer}/offeredCapacity" if len(steps) == 1 else steps[0][0].pointer.rsplit("/", 1)[0],
+        )
+        for steps in products.values()
     ]
 
 
@@ -105,62 +145,22 @@ def _is_known(known: dict[UUID, StoredBid], one: _Asked) -> bool:
     return True
 
 
-def _after_replacement(known: dict[UUID, StoredBid], rows: Sequence[BidRow]) -> dict[UUID, StoredBid]:
-    """The bids that were placed before, as they stand now that these rows have taken their products."""
-    taken = {(row.key.delivery_day, row.key.product.code) for row in rows}
-    return {
-        bid_id: replace(bid, status=BidStatus.REPLACED)
-        if bid.status is BidStatus.OFFERED and (bid.delivery_day, bid.product) in taken
-        else bid
-        for bid_id, bid in known.items()
-    }
-
-
-async def _check_new(db: Database, asset_key: int, new: Sequence[_Asked], now: datetime, gates: GateClosures) -> None:
-    """Gate, asset and availability, as they are now that nobody else changes this asset."""
-    if not new:
-        return
-    for one in new:
-        rules.check_gate(one.key, gates.closure(one.key), now, one.pointer.rsplit("/bids", 1)[0])
-    check_active(await read_status(db, asset_key))
-    days = {day: market_day_window(day) for day in sorted({one.key.delivery_day for one in new})}
-    hull = Window(min(day.start for day in days.values()), max(day.end for day in days.values()))
-    circumstances = (await load_circumstances(db, [asset_key], hull))[asset_key]
-    series = {day: availability(circumstances.ratings, circumstances.outages, window) for day, window in days.items()}
-    for one in new:
-        rules.check_deliverable(one.key, one.bid, series[one.key.delivery_day], one.pointer)
-
-
-async def _replace(db: Database, asset_key: int, new: Sequence[_Asked], now: datetime, placed_by: UUID) -> list[BidRow]:
-    """Write the bids; of several for a product the last one stands."""
+async def _read_standing_steps(db: Database, asset_key: int, new: Sequence[_Asked]) -> list[UUID]:
+    """The bids that stand for the products of new ones; a product that has a result takes no more."""
     keys = {str(one.key): one.key for one in new}
-    standing = {
-        (bid.delivery_day, bid.product): bid
-        for bid in await store.list_of_products(db, asset_key, list(keys.values()), (BidStatus.OFFERED, *HAS_RESULT))
-    }
+    standing = await store.list_of_products(db, asset_key, list(keys.values()), (BidStatus.OFFERED, *HAS_RESULT))
+    with_result = {(bid.delivery_day, bid.product): bid for bid in standing if bid.status in HAS_RESULT}
     for one in new:
-        bid = standing.get((one.key.delivery_day, one.key.product.code))
-        if bid is not None and bid.status in HAS_RESULT:
+        bid = with_result.get((one.key.delivery_day, one.key.product.code))
+        if bid is not None:
             detail = f"The bid {bid.id} for {one.key} is {bid.status}."
             raise ResultKnown(detail, errors=[FieldError(one.pointer, detail)])
-    last = {str(one.key): position for position, one in enumerate(new)}
-    rows = [
-        BidRow(
-            one.bid.id or uuid7(),
-            one.key,
-            one.bid,
-            BidStatus.OFFERED if last[str(one.key)] == position else BidStatus.REPLACED,
-        )
-        for position, one in enumerate(new)
-    ]
-    await store.set_status(db, asset_key, [(bid.id, BidStatus.REPLACED) for bid in standing.values()])
-    await store.insert_bids(db, asset_key, rows, now, placed_by)
-    return rows
+    return [bid.id for bid in standing]
 
 
-async def withdraw_bid(db: Database, asset_key: int, bid_id: UUID, gates: GateClosures) -> None:
+async def withdraw_bid(db: Database, asset_key: int, bid_id: UUID, gates: Gates) -> None:
     """Take a bid back before its gate closes; one that was withdrawn already stays so."""
-    await lock_asset(db, asset_key)
+    locked = await lock_batteries(db, [asset_key])
     bid = (await store.read_bids(db, asset_key, [bid_id])).get(bid_id)
     if bid is None:
         raise NotFound(f"The asset has no bid {bid_id}.")
@@ -169,5 +169,6 @@ async def withdraw_bid(db: Database, asset_key: int, bid_id: UUID, gates: GateCl
     if bid.status is not BidStatus.OFFERED:
         raise BidNotStanding(f"The bid {bid_id} is {bid.status}.")
     key = rules.given_key(bid.delivery_day, bid.product, "")
-    rules.check_gate(key, gates.closure(key), await platform_now(db))
+    rules.check_not_closed(key, gates, await platform_now(db))
+    await give_back(db, locked, asset_key, [bid_id])
     await store.set_status(db, asset_key, [(bid_id, BidStatus.WITHDRAWN)])

@@ -9,11 +9,15 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from gridloom.ancillary import result_store, rules, store
+from gridloom.ancillary.holding import holding_of
 from gridloom.ancillary.model import BidStatus, NewProductResults, NewResult
 from gridloom.ancillary.products import Market, ProductKey, capacity_block_around
 from gridloom.ancillary.result_store import StoredResult
 from gridloom.ancillary.rules import BidNotStanding, ContradictsResult, UnknownBids
 from gridloom.ancillary.store import StoredBid
+from gridloom.capacity.model import ReserveMinutes, Taking
+from gridloom.capacity.store import LockedBatteries, lock_batteries
+from gridloom.capacity.taking import Request, settle, take
 from gridloom.database.pool import Database
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
@@ -21,7 +25,7 @@ from gridloom.kernel.instant import written
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.logbook.model import Impact, NewEntry
 from gridloom.logbook.store import write_system_entries
-from gridloom.physical_assets.store import lock_asset, platform_now
+from gridloom.physical_assets.store import platform_now
 
 READ = "Read:physical-assets"
 
@@ -59,13 +63,20 @@ class _Given:
 
 
 async def record_results(
-    db: Database, asset: ResultsAsset, entries: Sequence[NewProductResults], recorded_by: UUID
+    db: Database,
+    asset: ResultsAsset,
+    entries: Sequence[NewProductResults],
+    recorded_by: UUID,
+    minutes: ReserveMinutes,
 ) -> Recorded:
-    """Record them all or none; what is known already changes nothing. `db` is in a transaction."""
+    """Record them all or none; what is known already changes nothing. `db` is in a transaction.
+
+    What was accepted stays taken, the rest is free again; a correction that takes more is judged by the book.
+    """
     by_entry = [_given(position, entry) for position, entry in enumerate(entries)]
     given = [one for _, entry in by_entry for one in entry]
     _check_places(given)
-    await lock_asset(db, asset.key)
+    locked = await lock_batteries(db, [asset.key])
     bids = await store.read_bids(db, asset.key, {one.result.bid_id for one in given})
     known = await result_store.latest_results(db, asset.key, list(bids))
     new = [one for one in given if not _is_known(known, one)]
@@ -91,12 +102,49 @@ async def record_results(
         added.append((one, after))
     await result_store.insert_results(db, asset.key, [result for _, result in added], recorded_by)
     own = [one for one, _ in added if bids[one.result.bid_id].product == one.key.product.code]
-    await store.set_status(db, asset.key, [(one.result.bid_id, rules.status_of(one.result)) for one in own])
+    await _settle_holdings(db, locked, asset, own, bids, minutes)
+    await store.set_results(
+        db,
+        asset.key,
+        [(one.result.bid_id, rules.status_of(one.result), one.result.accepted_capacity) for one in own],
+    )
     if added:
         await write_system_entries(db, asset.key, [_entry(one, result) for one, result in added], recorded_by)
         await record_events(db, [_event(asset, one, result) for one, result in added])
     recorded.by_entry.extend((key, [known[one.place] for one in entry]) for key, entry in by_entry)
     return recorded
+
+
+async def _settle_holdings(
+    db: Database,
+    locked: LockedBatteries,
+    asset: ResultsAsset,
+    own: Sequence[_Given],
+    bids: dict[UUID, StoredBid],
+    minutes: ReserveMinutes,
+) -> None:
+    """Each bid holds what was accepted of it from now on, judged only where that is more than it held."""
+    accepted = [
+        holding_of(one.key, one.result.bid_id, one.result.accepted_capacity, minutes, is_firm=True)
+        for one in own
+        if one.result.accepted_capacity
+    ]
+    more = {one.result.bid_id for one in own if one.result.accepted_capacity > _held_kw(bids[one.result.bid_id])}
+    pointers = {one.result.bid_id: f"{one.pointer}/acceptedCapacity" for one in own}
+    await settle(
+        db,
+        locked,
+        asset.key,
+        given_back=[one.result.bid_id for one in own if one.result.bid_id not in more],
+        holdings=[holding for holding in accepted if holding.holder_id not in more],
+    )
+    takings = [Taking((holding,), pointers[holding.holder_id]) for holding in accepted if holding.holder_id in more]
+    if takings:
+        await take(db, locked, [Request(asset.key, asset.id, takings, tuple(more))])
+
+
+def _held_kw(bid: StoredBid) -> float:
+    return bid.offered_capacity_kw if bid.status is BidStatus.OFFERED else bid.accepted_capacity_kw or 0.0
 
 
 def _given(position: int, entry: NewProductResults) -> tuple[ProductKey, list[_Given]]:

@@ -9,13 +9,8 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from gridloom.ancillary import (
-    conflicts,  # noqa: F401 — registers who finds what no longer fits
-    result_store,
-    rules,
-    store,
-)
-from gridloom.ancillary.gates import GateClosures
+from gridloom.ancillary import result_store, rules, store
+from gridloom.ancillary.gates import Gates
 from gridloom.ancillary.model import (
     Bid,
     BidsQuery,
@@ -29,23 +24,25 @@ from gridloom.ancillary.model import (
     Result,
     ResultsQuery,
 )
-from gridloom.ancillary.placing import place_bids, withdraw_bid
+from gridloom.ancillary.placing import Desk, place_bids, withdraw_bid
 from gridloom.ancillary.products import Market, ProductKey, capacity_block_around
 from gridloom.ancillary.recording import ResultsAsset, record_results
 from gridloom.ancillary.result_store import StoredResult
 from gridloom.ancillary.rules import (
     BidIdTaken,
     BidNotStanding,
-    CapacityNotAvailable,
     ContradictsResult,
     LotSizeViolated,
     PricesDoNotFitProduct,
     ProductGateClosed,
+    ProductGateNotOpen,
     ResultDoesNotFitBid,
     ResultKnown,
     UnknownBids,
 )
 from gridloom.ancillary.store import StoredBid
+from gridloom.capacity.model import ReserveMinutes
+from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.edge import Call, Page, operation
 from gridloom.identity.reach import asset_reach
 from gridloom.physical_assets.rules import AssetNotActive
@@ -75,7 +72,7 @@ async def list_bids_without_result(call: Call, physical_asset_id: UUID, query: P
             delivery_day=key.delivery_day,
             product=key.product.code,
             product_date_code=text,
-            bids=[waiting[place]] if (place := (key.delivery_day, key.product.code)) in waiting else [],
+            bids=waiting.get((key.delivery_day, key.product.code), []),
         )
         for text, key in keys.items()
     ]
@@ -111,18 +108,22 @@ async def list_bids_by_product_keys(call: Call, physical_asset_id: UUID, query: 
     status=201,
     problems=(
         ProductGateClosed,
+        ProductGateNotOpen,
         LotSizeViolated,
         PricesDoNotFitProduct,
         CapacityNotAvailable,
+        CapacityTaken,
         ResultKnown,
         BidIdTaken,
         AssetNotActive,
     ),
 )
 async def place_ancillary_bids(call: Call, physical_asset_id: UUID, body: NewBids) -> list[ProductBids]:
-    """All of them or none. One bid stands per product: a new one replaces it, and the old one is kept as history."""
+    """All of them or none. The bids for a product are its price steps: together they replace what stood for it, which
+    is kept as history. What they offer must be free of the battery, with the energy that serves it."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_BIDS)
-    placed = await place_bids(call.db, reach.key, body, call.caller.id, call.resources[GateClosures])
+    desk = Desk(call.resources[Gates], call.resources[ReserveMinutes])
+    placed = await place_bids(call.db, reach.key, physical_asset_id, body, call.caller.id, desk)
     return [
         _entry(entry.delivery_day, entry.product, [one.bid for one in bids])
         for entry, bids in zip(body, placed, strict=True)
@@ -155,7 +156,7 @@ async def list_ancillary_bids(call: Call, physical_asset_id: UUID, query: BidsQu
 async def withdraw_ancillary_bid(call: Call, physical_asset_id: UUID, bid_id: UUID) -> None:
     """Before its gate closes. The bid is kept as `WITHDRAWN`; withdrawing it again changes nothing."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_BIDS)
-    await withdraw_bid(call.db, reach.key, bid_id, call.resources[GateClosures])
+    await withdraw_bid(call.db, reach.key, bid_id, call.resources[Gates])
 
 
 @operation(
@@ -165,14 +166,23 @@ async def withdraw_ancillary_bid(call: Call, physical_asset_id: UUID, bid_id: UU
     tag=TAG,
     access=CREATE_RESULTS,
     status=201,
-    problems=(UnknownBids, ResultDoesNotFitBid, ContradictsResult, BidNotStanding),
+    problems=(
+        UnknownBids,
+        ResultDoesNotFitBid,
+        LotSizeViolated,
+        ContradictsResult,
+        BidNotStanding,
+        CapacityTaken,
+        CapacityNotAvailable,
+    ),
 )
 async def record_ancillary_results(call: Call, physical_asset_id: UUID, body: NewResults) -> list[ProductResults]:
     """All of them or none. The same result again changes nothing; another one needs `correction: true`, and what it
-    corrects is kept in the audit log."""
+    corrects is kept in the audit log. What was not accepted is free again; a correction that takes more must find it
+    free."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_RESULTS)
     asset = ResultsAsset(reach.key, physical_asset_id, reach.organisation_id)
-    recorded = await record_results(call.db, asset, body, call.caller.id)
+    recorded = await record_results(call.db, asset, body, call.caller.id, call.resources[ReserveMinutes])
     if recorded.corrections:
         call.audit_details["corrected"] = recorded.corrections
     return [_results_entry(key.delivery_day, key.product.code, results) for key, results in recorded.by_entry]
@@ -227,6 +237,7 @@ def _entry(delivery_day: date, product: str, bids: Iterable[StoredBid]) -> Produ
                 offered_capacity=bid.offered_capacity_kw,
                 energy_price=UNSET if bid.energy_price_eur is None else bid.energy_price_eur,
                 status=bid.status,
+                accepted_capacity=UNSET if bid.accepted_capacity_kw is None else bid.accepted_capacity_kw,
             )
             for bid in bids
         ],

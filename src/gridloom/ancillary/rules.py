@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import assert_never
 
+from gridloom.ancillary.gates import Gates
 from gridloom.ancillary.model import MOST_KEYS, BidStatus, NewAncillaryBid, NewResult
-from gridloom.ancillary.products import Market, NotADeliveryDay, Product, ProductKey, parse_product_key, product_key
+from gridloom.ancillary.products import Market, NotADeliveryDay, ProductKey, parse_product_key, product_key
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
-from gridloom.physical_assets.availability import CHARGE, DISCHARGE, FCR, AvailabilitySeries
 
 LOT_KW = 1000
 
@@ -25,30 +25,30 @@ class ProductGateClosed(Problem):
     title = "The gate is closed"
 
 
+class ProductGateNotOpen(Problem):
+    """The product takes no bids yet, by the platform's clock.
+
+    FCR opens 14 days before the delivery day at 10:00, aFRR capacity and energy 7 days before it; all in market time.
+    """
+
+    status = 422
+    title = "The gate is not open yet"
+
+
 class LotSizeViolated(Problem):
-    """Balancing capacity is offered in whole megawatts: `offeredCapacity`, in kW, is a whole multiple of 1000."""
+    """Balancing capacity is offered and accepted in whole megawatts: `offeredCapacity` and `acceptedCapacity`, in kW,
+    are whole multiples of 1000."""
 
     status = 422
     title = "The capacity is not in whole lots"
 
 
 class PricesDoNotFitProduct(Problem):
-    """Each market has its own prices: FCR a capacity price only, aFRR capacity both, aFRR energy an energy price and
-    the capacity price 0."""
+    """Each market has its own prices: FCR a capacity price of 0 or more and no other, aFRR capacity both, aFRR energy
+    an energy price and the capacity price 0."""
 
     status = 422
     title = "The prices do not fit the product"
-
-
-class CapacityNotAvailable(Problem):
-    """More is offered than the asset can deliver at every moment of the product's window.
-
-    Available is what is rated then, less everything unavailable, in the product's direction; FCR needs both directions
-    and is limited to the asset's `fcrLimitRatio` of rated power as well.
-    """
-
-    status = 422
-    title = "The capacity is not available"
 
 
 class ResultKnown(Problem):
@@ -130,6 +130,8 @@ def check_bid(key: ProductKey, bid: NewAncillaryBid, pointer: str) -> None:
         case Market.FCR:
             if bid.energy_price is not None:
                 _refuse_prices(pointer, "energyPrice", "FCR has no energy price.")
+            if bid.capacity_price < 0:
+                _refuse_prices(pointer, "capacityPrice", "The capacity price of FCR is 0 or more.")
         case Market.AFRR_CAPACITY:
             if bid.energy_price is None:
                 _refuse_prices(pointer, "energyPrice", "aFRR capacity needs an energy price as well.")
@@ -146,40 +148,27 @@ def _refuse_prices(pointer: str, field: str, detail: str) -> None:
     raise PricesDoNotFitProduct(detail, errors=[FieldError(f"{pointer}/{field}", detail)])
 
 
-def check_gate(key: ProductKey, closure: datetime, now: datetime, pointer: str = "") -> None:
-    """The closing instant itself is already too late."""
+def check_gate(key: ProductKey, gates: Gates, now: datetime, pointer: str) -> None:
+    """A bid comes from the opening of its gate on and before the closing instant, which is already too late."""
+    opening = gates.opening(key)
+    if now < opening:
+        detail = f"{key} opens at {written(opening)}; it is {written(now)}."
+        raise ProductGateNotOpen(detail, errors=[FieldError(f"{pointer}/deliveryDay", detail)])
+    check_not_closed(key, gates, now, pointer)
+
+
+def check_not_closed(key: ProductKey, gates: Gates, now: datetime, pointer: str = "") -> None:
+    closure = gates.closure(key)
     if now < closure:
         return
     detail = f"{key} closed at {written(closure)}; it is {written(now)}."
     raise ProductGateClosed(detail, errors=[FieldError(f"{pointer}/deliveryDay", detail)] if pointer else [])
 
 
-def deliverable_kw(key: ProductKey, series: AvailabilitySeries) -> float:
-    """What can be delivered throughout the product's window, which the series must cover."""
-    return least_deliverable_kw(key.product, series.within(key.window))
-
-
-def least_deliverable_kw(product: Product, series: AvailabilitySeries) -> float:
-    """What can be delivered of the product in every period of the series."""
-    limits = []
-    if product.direction.exports:
-        limits.append(series.least(DISCHARGE))
-    if product.direction.imports:
-        limits.append(series.least(CHARGE))
-    if product.market is Market.FCR:
-        limits.append(series.least_rated(FCR))
-    return min(limits)
-
-
-def check_deliverable(key: ProductKey, bid: NewAncillaryBid, series: AvailabilitySeries, pointer: str) -> None:
-    able_kw = deliverable_kw(key, series)
-    if bid.offered_capacity <= able_kw:
-        return
-    detail = f"{bid.offered_capacity:g} kW are offered for {key}, and {able_kw:g} kW can be delivered throughout."
-    raise CapacityNotAvailable(detail, errors=[FieldError(f"{pointer}/offeredCapacity", detail)], available=able_kw)
-
-
 def check_result(result: NewResult, offered_kw: float, pointer: str) -> None:
+    if result.accepted_capacity % LOT_KW:
+        detail = f"{result.accepted_capacity:g} kW are not a whole multiple of {LOT_KW} kW."
+        raise LotSizeViolated(detail, errors=[FieldError(f"{pointer}/acceptedCapacity", detail)])
     if result.accepted and not 0 < result.accepted_capacity <= offered_kw:
         detail = f"An accepted bid of {offered_kw:g} kW has up to that accepted, not {result.accepted_capacity:g} kW."
     elif not result.accepted and result.accepted_capacity:

@@ -14,11 +14,13 @@ from msgspec import UNSET
 from gridloom.ancillary.model import Bid, BidsQuery, BidStatus, NewAncillaryBid, ProductPlace
 from gridloom.ancillary.products import ProductKey
 from gridloom.database.pool import Database
-from gridloom.kernel.window import Window
 
-_BID = "id, delivery_day, product, capacity_price_eur, offered_capacity_kw, energy_price_eur, status"
+_BID = """
+  b.id, b.delivery_day, b.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur, b.status,
+  b.accepted_capacity_kw
+"""
 
-# At most one row per key, each from the partial index alone; the lateral keeps the plan a lookup per key whatever the
+# The price steps of each key, from the partial index alone; the lateral keeps the plan a lookup per key whatever the
 # planner thinks of the number of keys.
 WAITING = """
 select b.id, k.delivery_day, k.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur
@@ -26,7 +28,7 @@ from unnest($2::date[], $3::text[]) as k (delivery_day, product)
 cross join lateral (
   select id, capacity_price_eur, offered_capacity_kw, energy_price_eur from ancillary_bid
   where asset_key = $1 and delivery_day = k.delivery_day and product = k.product collate "C" and status = 'OFFERED'
-  limit 1
+  order by sequence limit 100
 ) b
 """
 
@@ -42,6 +44,8 @@ class StoredBid:
     offered_capacity_kw: float
     energy_price_eur: Decimal | None
     status: BidStatus
+    accepted_capacity_kw: float | None = None
+    """Once it has its result."""
 
     def says_the_same_as(self, key: ProductKey, bid: NewAncillaryBid) -> bool:
         return (
@@ -50,17 +54,6 @@ class StoredBid:
             and self.offered_capacity_kw == bid.offered_capacity
             and self.energy_price_eur == bid.energy_price
         )
-
-
-@dataclass(frozen=True, slots=True)
-class PromisedBid:
-    """A bid that may or must be delivered: what is offered, or, once there is a result, what was accepted of it."""
-
-    id: UUID
-    delivery_day: date
-    product: str
-    status: BidStatus
-    capacity_kw: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +66,19 @@ class BidRow:
     status: BidStatus
 
 
-async def read_waiting(db: Database, asset_key: int, keys: Collection[ProductKey]) -> dict[tuple[date, str], Bid]:
+async def read_waiting(db: Database, asset_key: int, keys: Collection[ProductKey]) -> dict[tuple[date, str], list[Bid]]:
     """The bids that wait for their result by day and product, as they are answered; this read is asked for often."""
-    rows = await db.fetch(WAITING, asset_key, *_columns(keys))
-    return {
-        (row["delivery_day"], row["product"]): Bid(
+    waiting: dict[tuple[date, str], list[Bid]] = {}
+    for row in await db.fetch(WAITING, asset_key, *_columns(keys)):
+        bid = Bid(
             id=row["id"],
             capacity_price=row["capacity_price_eur"],
             offered_capacity=row["offered_capacity_kw"],
             energy_price=UNSET if row["energy_price_eur"] is None else row["energy_price_eur"],
             status=BidStatus.OFFERED,
         )
-        for row in rows
-    }
+        waiting.setdefault((row["delivery_day"], row["product"]), []).append(bid)
+    return waiting
 
 
 async def list_of_products(
@@ -93,14 +86,13 @@ async def list_of_products(
 ) -> list[StoredBid]:
     """All bids of the given products that have one of the statuses, in the order in which they were made."""
     rows = await db.fetch(
-        """
-        select b.id, b.delivery_day, b.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur,
-               b.status
+        f"""
+        select {_BID}
         from (select distinct * from unnest($2::date[], $3::text[]) as k (delivery_day, product)) k
         join ancillary_bid b on b.asset_key = $1 and b.delivery_day = k.delivery_day and b.product = k.product
         where b.status = any($4::text[])
         order by b.sequence
-        """,
+        """,  # noqa: S608 — a constant
         asset_key,
         *_columns(keys),
         list(statuses),
@@ -113,7 +105,7 @@ async def list_bids(
 ) -> list[StoredBid]:
     """Bids of the first `limit` products after the place: days and products descending, bids as they were made."""
     rows = await db.fetch(
-        """
+        f"""
         with k as (
           select distinct delivery_day, product from ancillary_bid
           where asset_key = $1 and ($2::date is null or delivery_day = $2) and ($3::text is null or product = $3)
@@ -121,13 +113,12 @@ async def list_bids(
             and ($5::date is null or (delivery_day, product) < ($5, $6::text collate "C"))
           order by delivery_day desc, product desc limit $7
         )
-        select b.id, b.delivery_day, b.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur,
-               b.status
+        select {_BID}
         from k join ancillary_bid b
           on b.asset_key = $1 and b.delivery_day = k.delivery_day and b.product = k.product
         where $4::text is null or b.status = $4
         order by b.delivery_day desc, b.product desc, b.sequence
-        """,
+        """,  # noqa: S608 — a constant
         asset_key,
         query.delivery_day,
         query.product,
@@ -141,38 +132,11 @@ async def list_bids(
 
 async def read_bids(db: Database, asset_key: int, bid_ids: Iterable[UUID]) -> dict[UUID, StoredBid]:
     rows = await db.fetch(
-        f"select {_BID} from ancillary_bid where asset_key = $1 and id = any($2::uuid[])",  # noqa: S608 — a constant
+        f"select {_BID} from ancillary_bid b where b.asset_key = $1 and b.id = any($2::uuid[])",  # noqa: S608 — a constant
         asset_key,
         list(bid_ids),
     )
     return {row["id"]: _bid(row) for row in rows}
-
-
-async def list_to_deliver(db: Database, asset_key: int, window: Window) -> list[PromisedBid]:
-    """Bids offered or accepted whose delivery overlaps the window."""
-    rows = await db.fetch(
-        """
-        select b.id, b.delivery_day, b.product, b.status,
-               coalesce(r.accepted_capacity_kw, b.offered_capacity_kw) as capacity_kw
-        from ancillary_bid b
-        left join lateral (
-          select accepted_capacity_kw from ancillary_result
-          where b.status = 'ACCEPTED' and asset_key = $1 and bid_id = b.id and delivery_day = b.delivery_day
-            and product = b.product
-          order by revision desc limit 1
-        ) r on true
-        where b.asset_key = $1 and b.status in ('OFFERED', 'ACCEPTED') and b.delivery_end > $2
-          and b.delivery_start < $3
-        order by b.delivery_start, b.product
-        """,
-        asset_key,
-        window.start,
-        window.end,
-    )
-    return [
-        PromisedBid(row["id"], row["delivery_day"], row["product"], BidStatus(row["status"]), row["capacity_kw"])
-        for row in rows
-    ]
 
 
 async def set_status(db: Database, asset_key: int, statuses: Sequence[tuple[UUID, BidStatus]]) -> None:
@@ -190,10 +154,27 @@ async def set_status(db: Database, asset_key: int, statuses: Sequence[tuple[UUID
     )
 
 
+async def set_results(db: Database, asset_key: int, results: Sequence[tuple[UUID, BidStatus, float]]) -> None:
+    """What became of bids for their own products, and how much of each was accepted."""
+    if not results:
+        return
+    await db.execute(
+        """
+        update ancillary_bid b set status = given.status, accepted_capacity_kw = given.accepted_kw
+        from unnest($2::uuid[], $3::text[], $4::float8[]) as given (id, status, accepted_kw)
+        where b.asset_key = $1 and b.id = given.id
+        """,
+        asset_key,
+        [bid_id for bid_id, _, _ in results],
+        [status for _, status, _ in results],
+        [accepted_kw for _, _, accepted_kw in results],
+    )
+
+
 async def insert_bids(
     db: Database, asset_key: int, rows: Sequence[BidRow], placed_at: datetime, placed_by: UUID
 ) -> None:
-    """In the order given; `ancillary_bid_standing` lets one stand per product, whatever the caller believes."""
+    """In the order given, which is that of the price steps."""
     if not rows:
         return
     windows = [row.key.window for row in rows]
@@ -237,4 +218,5 @@ def _bid(row: asyncpg.Record) -> StoredBid:
         offered_capacity_kw=row["offered_capacity_kw"],
         energy_price_eur=row["energy_price_eur"],
         status=BidStatus(row["status"]),
+        accepted_capacity_kw=row["accepted_capacity_kw"],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from gridloom.auctions import bid_store, store
@@ -14,8 +14,8 @@ from gridloom.events.outbox import record_events
 from gridloom.identity.permissions import Permission
 from gridloom.jobs import JobRun, cancel, enqueue, job
 from gridloom.kernel.ids import AuctionID, PhysicalAssetID
-from gridloom.kernel.problem import Problem
 from gridloom.virtual_assets.backing.allocation import allocate
+from gridloom.virtual_assets.backing.promising import give_back_backing
 from gridloom.virtual_assets.model import PLATFORM, AssetTerms, Efficiency
 from gridloom.virtual_assets.model import BackingShare as AssetBacking
 
@@ -74,11 +74,19 @@ async def clear(db: Connection, auction_id: UUID) -> None:
         return
     standing = await bid_store.read_standing_bids(db, auction_id)
     winner = winning_bid(standing, auction.hurdle_price_eur)
-    conclusion = Conclusion(Outcome.NO_VALID_BID, _why_none(standing))
-    if winner is not None:
+    if winner is None:
+        await give_back_offer(db, auction_id)
+        conclusion = Conclusion(Outcome.NO_VALID_BID, _why_none(standing))
+    else:
         conclusion = await _allocate(db, auction, winner)
     await store.conclude(db, auction_id, conclusion)
     await _tell_participants(db, auction_id, {bid.organisation_id for bid in standing})
+
+
+async def give_back_offer(db: Database, auction_id: UUID) -> None:
+    """What the auction offered is free again; whoever calls holds the auction's lock."""
+    backing = await store.read_backing(db, auction_id)
+    await give_back_backing(db, [part.physical_asset_id for part in backing], auction_id)
 
 
 def _why_none(standing: list[Bid]) -> str:
@@ -86,16 +94,13 @@ def _why_none(standing: list[Bid]) -> str:
 
 
 async def _allocate(db: Connection, auction: Auction, winner: Bid) -> Conclusion:
+    """What the auction has offered since its creation becomes the winner's: there is nothing left to judge."""
     backing = await store.read_backing(db, auction.id)
-    try:
-        async with db.transaction():
-            asset = await allocate(db, winner.organisation_id, _terms(auction, backing), PLATFORM)
-    except Problem as refusal:
-        return Conclusion(Outcome.CAPACITY_GONE, refusal.detail)
+    asset = await allocate(db, winner.organisation_id, terms_of(auction, backing), PLATFORM)
     return Conclusion(Outcome.ALLOCATED, None, winner, asset.id)
 
 
-def _terms(auction: Auction, backing: list[BackingShare]) -> AssetTerms:
+def terms_of(auction: Auction, backing: Sequence[BackingShare]) -> AssetTerms:
     item = auction.item
     return AssetTerms(
         name=f"Auction {str(auction.id)[-12:]}",

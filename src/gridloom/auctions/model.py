@@ -30,12 +30,35 @@ class AuctionState(StrEnum):
     CANCELLED = "CANCELLED"
 
 
+class OwnState(StrEnum):
+    """Where an auction stands by itself, as the operator sees it: it runs from its start until it is cleared."""
+
+    SCHEDULED = "SCHEDULED"
+    RUNNING = "RUNNING"
+    CLEARED = "CLEARED"
+    CANCELLED = "CANCELLED"
+
+
 class Outcome(StrEnum):
     """How clearing ended."""
 
     ALLOCATED = "ALLOCATED"
     NO_VALID_BID = "NO_VALID_BID"
     CAPACITY_GONE = "CAPACITY_GONE"
+
+
+class ShownStatus(StrEnum):
+    """What a caller is shown: a participant its own status, the operator the auction's own state."""
+
+    NOT_STARTED = "NOT_STARTED"
+    RUNNING = "RUNNING"
+    PENDING = "PENDING"
+    WON = "WON"
+    LOST = "LOST"
+    NO_BIDS_SUBMITTED = "NO_BIDS_SUBMITTED"
+    SCHEDULED = "SCHEDULED"
+    CLEARED = "CLEARED"
+    CANCELLED = "CANCELLED"
 
 
 class BidFate(StrEnum):
@@ -108,6 +131,7 @@ class Auction:
     outcome_detail: str | None
     winning_bid_id: UUID | None
     winner_id: UUID | None
+    winning_price_eur: Decimal | None
     virtual_asset_id: UUID | None
     cleared_at: datetime | None
     version: int

@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 from gridloom.auctions import bid_store, clearing, store
 from gridloom.auctions.bid_batching import BidBatcher
 from gridloom.auctions.model import Auction, AuctionState, BackingShare, Item
+from gridloom.auctions.offering import OFFER_PROBLEMS, InvitationRefused, check_invited, offer_capacity
 from gridloom.auctions.rules import (
     AuctionFrozen,
     AuctionNotOpen,
@@ -38,6 +39,7 @@ from gridloom.auctions.wire import (
     auction_view,
     bid_view,
     operator_view,
+    own_view,
     version_tag,
 )
 from gridloom.audit.recording import entry_of
@@ -58,7 +60,11 @@ T = TypeVar("T")
 
 @operation("GET", "/auctions", summary="List auctions", tag=TAG, access=Permission.READ_AUCTIONS)
 async def list_auctions(call: Call, query: AuctionQuery) -> Page[AuctionView]:
-    """Those to which your organisation is invited, in the order of their opening; the operator's list has all."""
+    """Those to which your organisation is invited, in the order of their opening, each with your own status.
+
+    The operator's list has all, each with the auction's own state: `SCHEDULED`, `RUNNING` until it is cleared,
+    `CLEARED` or `CANCELLED`, and its outcome, winner and price.
+    """
     caller = call.caller
     found = await store.list_seen(
         call.db,
@@ -69,6 +75,8 @@ async def list_auctions(call: Call, query: AuctionQuery) -> Page[AuctionView]:
         limit=query.limit + 1,
     )
     page = query.page(found, lambda seen: (seen.auction.open.start, seen.auction.id))
+    if is_manager(caller):
+        return Page([own_view(seen) for seen in page.items], page.next_cursor)
     return Page([auction_view(seen, caller.organisation_id) for seen in page.items], page.next_cursor)
 
 
@@ -85,10 +93,14 @@ async def read_auction(call: Call, auction_id: UUID) -> Answer[AuctionView]:
     tag=TAG,
     access=Permission.MANAGE_AUCTIONS,
     status=201,
-    problems=(UnfitAuction,),
+    problems=(UnfitAuction, *OFFER_PROBLEMS),
 )
 async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
-    """The operator offers a virtual battery over a delivery window, backed by physical ones, to those invited."""
+    """The operator offers a virtual battery over a delivery window, backed by physical ones, to those invited.
+
+    It takes its capacity out of the batteries' books at once, until it is cleared or cancelled; what they do not have
+    free cannot be auctioned. Who owns a backing battery, or may read its revenue, cannot be invited.
+    """
     auction = Auction(
         id=uuid7(),
         open=_window(body.start, body.end, ""),
@@ -99,6 +111,7 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
         outcome_detail=None,
         winning_bid_id=None,
         winner_id=None,
+        winning_price_eur=None,
         virtual_asset_id=None,
         cleared_at=None,
         version=1,
@@ -108,6 +121,8 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
     await _check_known(call.db, backing, body.participants)
     await store.insert_auction(call.db, auction)
     await store.replace_backing(call.db, auction.id, backing)
+    await offer_capacity(call.db, auction, backing)
+    await check_invited(call.db, backing, body.participants)
     await store.replace_participants(call.db, auction.id, body.participants)
     await clearing.plan(call.db, auction)
     seen = await reach_auction(call.db, call.caller, auction.id)
@@ -120,7 +135,7 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
     summary="Change an auction before it opens",
     tag=TAG,
     access=Permission.MANAGE_AUCTIONS,
-    problems=(AuctionFrozen, UnfitAuction),
+    problems=(AuctionFrozen, UnfitAuction, *OFFER_PROBLEMS),
 )
 async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> Answer[AuctionView]:
     seen = await _locked(call, auction_id)
@@ -133,11 +148,14 @@ async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> A
         item=auction.item if body.item is UNSET else _item(body.item, auction.item.id),
         hurdle_price_eur=_or(body.hurdle_price, auction.hurdle_price_eur),
     )
-    backing = await store.read_backing(call.db, auction_id) if body.backing is UNSET else _backing(body.backing)
+    before = await store.read_backing(call.db, auction_id)
+    backing = before if body.backing is UNSET else _backing(body.backing)
     check_terms(changed.open, changed.item, backing, seen.now)
     await _check_known(call.db, backing, ())
     await store.update_terms(call.db, changed)
     await store.replace_backing(call.db, auction_id, backing)
+    await offer_capacity(call.db, changed, backing, replaced=before)
+    await check_invited(call.db, backing, await store.read_participants(call.db, auction_id))
     await clearing.plan(call.db, changed)
     return await _shown(call, await reach_auction(call.db, call.caller, auction_id))
 
@@ -151,11 +169,12 @@ async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> A
     problems=(AuctionFrozen,),
 )
 async def cancel_auction(call: Call, auction_id: UUID) -> None:
-    """Its participants do not see it any more, and its bids come to nothing."""
+    """Its participants do not see it any more, its bids come to nothing, and its capacity is free again."""
     seen = await _locked(call, auction_id)
     call.check_if_match(version_tag(seen.auction))
     check_cancellable(seen.auction, seen.now)
     await store.cancel_auction(call.db, auction_id)
+    await clearing.give_back_offer(call.db, auction_id)
     await clearing.call_off(call.db, auction_id)
 
 
@@ -165,7 +184,7 @@ async def cancel_auction(call: Call, auction_id: UUID) -> None:
     summary="Invite organisations before an auction opens",
     tag=TAG,
     access=Permission.MANAGE_AUCTIONS,
-    problems=(AuctionFrozen, UnfitAuction),
+    problems=(AuctionFrozen, UnfitAuction, InvitationRefused),
 )
 async def replace_participants(
     call: Call, auction_id: UUID, body: ParticipantList | Participants
@@ -176,6 +195,7 @@ async def replace_participants(
     check_changeable(seen.auction, seen.now)
     participants = body.participants if isinstance(body, ParticipantList) else body
     await _check_known(call.db, (), participants)
+    await check_invited(call.db, await store.read_backing(call.db, auction_id), participants)
     await store.replace_participants(call.db, auction_id, participants)
     await store.touch(call.db, auction_id)
     return await _shown(call, await reach_auction(call.db, call.caller, auction_id))
@@ -304,7 +324,7 @@ async def _shown(call: Call, seen: Seen) -> Answer[AuctionView]:
         return Answer(auction_view(seen, own), etag=version_tag(auction))
     backing = await store.read_backing(call.db, auction.id)
     participants = await store.read_participants(call.db, auction.id)
-    return Answer(operator_view(seen, own, backing, participants), etag=version_tag(auction))
+    return Answer(operator_view(seen, backing, participants), etag=version_tag(auction))
 
 
 async def _check_known(db: Database, backing: Sequence[BackingShare], participants: Sequence[UUID]) -> None:

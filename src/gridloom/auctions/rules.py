@@ -6,7 +6,17 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from gridloom.auctions.model import Auction, AuctionState, AuctionStatus, BackingShare, Bid, BidFate, Item, Outcome
+from gridloom.auctions.model import (
+    Auction,
+    AuctionState,
+    AuctionStatus,
+    BackingShare,
+    Bid,
+    BidFate,
+    Item,
+    Outcome,
+    OwnState,
+)
 from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
@@ -103,6 +113,13 @@ def status_for(auction: Auction, *, now: datetime, organisation_id: object, has_
     if auction.winner_id == organisation_id:
         return AuctionStatus.WON
     return AuctionStatus.LOST if has_standing_bid else AuctionStatus.NO_BIDS_SUBMITTED
+
+
+def own_state(auction: Auction, now: datetime) -> OwnState:
+    """What the operator is told; an auction that has closed runs until it is cleared."""
+    if auction.state is not AuctionState.SCHEDULED:
+        return OwnState(auction.state.value)
+    return OwnState.SCHEDULED if now < auction.open.start else OwnState.RUNNING
 
 
 def standing_bids(bids: Iterable[Bid]) -> list[Bid]:

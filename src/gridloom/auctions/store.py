@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -12,12 +12,12 @@ import asyncpg
 from gridloom.auctions.model import (
     Auction,
     AuctionState,
-    AuctionStatus,
     BackingShare,
     Bid,
     Conclusion,
     Item,
     Outcome,
+    ShownStatus,
 )
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
@@ -26,7 +26,7 @@ _AUCTION = """
   a.id, a.opens_at, a.closes_at, a.item_id, a.delivery_start, a.delivery_end, a.delivery_zone, a.rated_charge_power_kw,
   a.rated_discharge_power_kw, a.energy_capacity_kwh, a.charge_efficiency, a.discharge_efficiency, a.daily_cycle_limit,
   a.initial_soc, a.last_soc_target, a.final_soc_tolerance, a.hurdle_price_eur, a.state, a.outcome, a.outcome_detail,
-  a.winning_bid_id, a.winner_id, a.virtual_asset_id, a.cleared_at, a.version
+  a.winning_bid_id, a.winner_id, a.winning_price_eur, a.virtual_asset_id, a.cleared_at, a.version
 """
 
 
@@ -147,6 +147,41 @@ async def unknown_physical_assets(db: Database, asset_ids: Sequence[UUID]) -> li
     return [row["asked"] for row in rows]
 
 
+async def read_revenue_readers(
+    db: Database, battery_keys: Collection[int], organisation_ids: Collection[UUID]
+) -> dict[UUID, bool]:
+    """Those of the organisations that may read the revenue of one of the batteries, and whether as its owner."""
+    rows = await db.fetch(
+        """
+        select organisation_id, bool_or(owned) as owned from (
+          select organisation_id, true as owned from asset where key = any($1::int[])
+          union all
+          select organisation_id, false from asset_grant
+          where asset_key = any($1::int[]) and permissions @> array['Read:revenue']
+        ) as reader
+        where organisation_id = any($2::uuid[]) group by organisation_id
+        """,
+        list(battery_keys),
+        list(organisation_ids),
+    )
+    return {row["organisation_id"]: row["owned"] for row in rows}
+
+
+async def was_invited(db: Database, physical_asset_id: UUID, organisation_id: UUID) -> bool:
+    """To any auction on the battery that was not cancelled."""
+    found = await db.fetchval(
+        """
+        select true from auction_participant p
+        join auction_backing b on b.auction_id = p.auction_id
+        join auction a on a.id = p.auction_id
+        where p.organisation_id = $2 and b.physical_asset_id = $1 and a.state <> 'CANCELLED' limit 1
+        """,
+        physical_asset_id,
+        organisation_id,
+    )
+    return found is not None
+
+
 async def lock(db: Database, auction_id: UUID) -> bool:
     """Take the auction's lock until the transaction ends: no bid, clearing or change happens meanwhile."""
     row = await db.fetchval("select 1 from auction_order where auction_id = $1 for update", auction_id)
@@ -203,17 +238,21 @@ async def list_seen(
     organisation_id: UUID,
     *,
     sees_all: bool,
-    statuses: Sequence[AuctionStatus] | None,
+    statuses: Sequence[ShownStatus] | None,
     after: tuple[datetime, UUID] | None,
     limit: int,
 ) -> list[Seen]:
-    """In the order of their opening. sees_all: the operator's view, uninvited and cancelled ones included."""
+    """In the order of their opening. sees_all: the operator's view, uninvited and cancelled ones included, each with
+    the state of its own."""
     rows = await db.fetch(
         f"""
         with clock as materialized (select platform_now() as now),
         seen as (
           select {_AUCTION}, clock.now, p.organisation_id is not null as is_invited, {_OWN_BID},
             case
+              when $1 and a.state <> 'SCHEDULED' then a.state
+              when $1 and clock.now < a.opens_at then 'SCHEDULED'
+              when $1 then 'RUNNING'
               when clock.now < a.opens_at then 'NOT_STARTED'
               when clock.now < a.closes_at then 'RUNNING'
               when a.state <> 'CLEARED' then 'PENDING'
@@ -300,6 +339,7 @@ def _auction(row: asyncpg.Record) -> Auction:
         outcome_detail=row["outcome_detail"],
         winning_bid_id=row["winning_bid_id"],
         winner_id=row["winner_id"],
+        winning_price_eur=row["winning_price_eur"],
         virtual_asset_id=row["virtual_asset_id"],
         cleared_at=row["cleared_at"],
         version=row["version"],

@@ -10,15 +10,16 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.auctions.model import (
     Auction,
-    AuctionState,
     AuctionStatus,
     BackingShare,
     Bid,
     BidFate,
     Item,
     Outcome,
+    OwnState,
+    ShownStatus,
 )
-from gridloom.auctions.rules import status_for
+from gridloom.auctions.rules import own_state, status_for
 from gridloom.auctions.store import Seen
 from gridloom.edge import Instant, Paging, RequestBody, View
 from gridloom.kernel.money import Euro
@@ -113,16 +114,21 @@ class AuctionBackingView(View):
 
 
 class AuctionView(View):
-    """`status` is the caller's own. The fields from `state` on are the operator's alone."""
+    """`status` is the caller's own; to the operator it is the auction's. The fields from `state` on are the operator's
+    alone."""
 
     id: UUID
     start: Instant
     end: Instant
-    status: AuctionStatus
+    status: ShownStatus
     item: ItemView
     current_bid: CurrentBid | UnsetType = UNSET
     virtual_asset_id: UUID | UnsetType = UNSET
-    state: AuctionState | UnsetType = UNSET
+    state: OwnState | UnsetType = UNSET
+    outcome: Outcome | UnsetType | None = UNSET
+    winner_id: Annotated[UUID | None, Meta(description="The organisation that won")] | UnsetType = UNSET
+    price: Annotated[Decimal | None, Meta(description="EUR, what the winner pays")] | UnsetType = UNSET
+    cleared_at: Instant | UnsetType | None = UNSET
     hurdle_price: Decimal | UnsetType | None = UNSET
     backing: list[AuctionBackingView] | UnsetType = UNSET
     participants: list[UUID] | UnsetType = UNSET
@@ -161,7 +167,7 @@ class ResultsView(View):
 
 
 class AuctionQuery(Paging):
-    status: tuple[AuctionStatus, ...] | None = None
+    status: tuple[ShownStatus, ...] | None = None
 
 
 def auction_view(seen: Seen, organisation_id: UUID) -> AuctionView:
@@ -173,23 +179,37 @@ def auction_view(seen: Seen, organisation_id: UUID) -> AuctionView:
         id=auction.id,
         start=auction.open.start,
         end=auction.open.end,
-        status=status,
+        status=ShownStatus(status.value),
         item=item_view(auction.item),
         current_bid=CurrentBid(id=bid.id, price=bid.price_eur, timestamp=bid.placed_at) if bid else UNSET,
         virtual_asset_id=auction.virtual_asset_id if has_won and auction.virtual_asset_id else UNSET,
     )
 
 
-def operator_view(
-    seen: Seen, organisation_id: UUID, backing: list[BackingShare], participants: list[UUID]
-) -> AuctionView:
-    view = auction_view(seen, organisation_id)
-    view.state = seen.auction.state
+def own_view(seen: Seen) -> AuctionView:
+    """The auction by itself, as the operator sees it; no participant's status or bid."""
+    auction = seen.auction
+    state = own_state(auction, seen.now)
+    return AuctionView(
+        id=auction.id,
+        start=auction.open.start,
+        end=auction.open.end,
+        status=ShownStatus(state.value),
+        item=item_view(auction.item),
+        virtual_asset_id=auction.virtual_asset_id or UNSET,
+        state=state,
+        outcome=auction.outcome,
+        winner_id=auction.winner_id,
+        price=auction.winning_price_eur,
+        cleared_at=auction.cleared_at,
+    )
+
+
+def operator_view(seen: Seen, backing: list[BackingShare], participants: list[UUID]) -> AuctionView:
+    view = own_view(seen)
     view.hurdle_price = seen.auction.hurdle_price_eur
     view.backing = [AuctionBackingView(physical_asset_id=part.physical_asset_id, share=part.share) for part in backing]
     view.participants = participants
-    if seen.auction.virtual_asset_id is not None:
-        view.virtual_asset_id = seen.auction.virtual_asset_id
     return view
 
 

@@ -55,6 +55,20 @@ def floor_to_period(instant: datetime) -> datetime:
     return (instant - (instant - _EPOCH) % PERIOD).astimezone(UTC)
 
 
+def period_number(instant: datetime) -> int:
+    """The period in which the instant falls, counted in quarter-hours since 1970 in UTC."""
+    return (instant - _EPOCH) // PERIOD
+
+
+def period_number_from(instant: datetime) -> int:
+    """The first period that starts at the instant or later."""
+    return -((_EPOCH - instant) // PERIOD)
+
+
+def period_start(number: int) -> datetime:
+    return _EPOCH + number * PERIOD
+
+
 def periods_in(window: Window) -> Iterator[datetime]:
     """The starts of all periods that start within the window, in order."""
     period = floor_to_period(window.start)

@@ -22,13 +22,25 @@ LONGEST = timedelta(days=3 * 366)  # what is looked at in one go
 
 
 class ConflictKind(StrEnum):
-    ANCILLARY_BID = "ANCILLARY_BID"
     SCHEDULE = "SCHEDULE"
+    ANCILLARY_BID = "ANCILLARY_BID"
+    VIRTUAL_ASSET = "VIRTUAL_ASSET"
+    AUCTION = "AUCTION"
     VIRTUAL_ASSET_BLOCK = "VIRTUAL_ASSET_BLOCK"
 
 
-class Conflict(View):
-    """A bid, a stretch of schedule or a block that asks for more than will be available."""
+class Missing(View):
+    """What of it is not covered at the worst moment: kW and kWh."""
+
+    charge: float
+    discharge: float
+    energy: float
+
+
+class Conflict(View, kw_only=True):
+    """Something that holds more of the asset than will be there for it: a stretch of its own schedule, a bid, a promise
+    to a virtual asset or an open auction, which bear a loss in this order, the last two and accepted bids alike; or a
+    block whose schedule asks for more than its virtual asset has left."""
 
     kind: ConflictKind
     start: datetime
@@ -36,9 +48,11 @@ class Conflict(View):
     power: Annotated[float, Meta(description="kW that are promised; positive is export")]
     available: Annotated[float, Meta(description="kW that are available in that direction at the worst moment")]
     detail: str
-    id: Annotated[UUID, Meta(description="The bid or the block")] | UnsetType = UNSET
+    missing: Missing | UnsetType = UNSET
+    id: Annotated[UUID, Meta(description="The bid, the virtual asset, the auction or the block")] | UnsetType = UNSET
     product_date_code: str | UnsetType = UNSET
     virtual_asset_id: UUID | UnsetType = UNSET
+    auction_id: UUID | UnsetType = UNSET
 
 
 ConflictFinder = Callable[[Database, int, Window, AvailabilitySeries], Awaitable[list[Conflict]]]

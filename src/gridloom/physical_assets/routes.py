@@ -15,7 +15,7 @@ from gridloom.kernel.ids import uuid7
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import FieldError, NotFound
 from gridloom.physical_assets import store
-from gridloom.physical_assets.availability.changes import announce_parameters
+from gridloom.physical_assets.availability.changes import announce_change
 from gridloom.physical_assets.model import (
     AssetsQuery,
     NewParametersVersion,
@@ -27,6 +27,7 @@ from gridloom.physical_assets.model import (
     VersionPlace,
 )
 from gridloom.physical_assets.rules import (
+    DeliveryZoneHeld,
     InconsistentParameters,
     InvalidCode,
     UnknownFleet,
@@ -93,19 +94,28 @@ async def read_physical_asset(call: Call, physical_asset_id: UUID) -> Answer[Phy
     summary="Change an asset",
     tag=TAG,
     access=UPDATE,
-    problems=(InvalidCode, UnknownFleet),
+    problems=(InvalidCode, UnknownFleet, DeliveryZoneHeld),
 )
 async def update_physical_asset(
     call: Call, physical_asset_id: UUID, body: PhysicalAssetChange
 ) -> Answer[PhysicalAsset]:
-    """What is left out stays as it is. Ratings change with `PUT …/parameters`."""
+    """What is left out stays as it is. Ratings change with `PUT …/parameters`.
+
+    An asset that is `INACTIVE` or `DECOMMISSIONED` keeps what it has promised and takes on nothing new.
+    """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
+    await store.lock_asset(call.db, reach.key)
     before = await store.read_asset(call.db, reach.key, for_change=True)
     call.check_if_match(_etag(before))
     if body.eic_code is not UNSET:
         check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
     if body.fleet_id is not UNSET:
         await _check_fleet(call, body.fleet_id, reach.organisation_id)
+    if body.delivery_zone not in (UNSET, before.asset.delivery_zone) and await store.backs_something(
+        call.db, reach.key
+    ):
+        detail = f"The asset backs virtual assets in the delivery zone {before.asset.delivery_zone}."
+        raise DeliveryZoneHeld(detail, errors=[FieldError("/deliveryZone", detail)])
     changes = {name: value for name, value in structs.asdict(body).items() if value is not UNSET}
     after = structs.replace(before.asset, **changes)
     if after != before.asset:
@@ -151,7 +161,7 @@ async def put_parameters(
     call.check_if_match(str(await store.latest_parameters_version(call.db, reach.key)))
     valid_from = body.valid_from or query.at or await store.platform_now(call.db)
     added = await store.insert_parameters(call.db, reach.key, valid_from, body, call.caller.id)
-    await announce_parameters(call.db, reach.key)
+    await announce_change(call.db, reach.key)
     return Answer(added, etag=str(added.version))
 
 

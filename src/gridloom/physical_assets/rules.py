@@ -37,6 +37,14 @@ class UnknownFleet(Problem):
     title = "The organisation has no such fleet"
 
 
+class DeliveryZoneHeld(Problem):
+    """The asset backs virtual assets, or auctions of them, which lie in its delivery zone; it stays there until they
+    end."""
+
+    status = 422
+    title = "The asset is held in its delivery zone"
+
+
 class AssetNotActive(Problem):
     """The asset is inactive or decommissioned, so nothing can be offered from it or scheduled on it.
 

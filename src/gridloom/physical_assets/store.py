@@ -157,6 +157,17 @@ async def list_assets(
     return [_stored(row).asset for row in rows]
 
 
+async def backs_something(db: Database, asset_key: int) -> bool:
+    """Whether a virtual asset whose life is not over, or the auction of one, holds some of it."""
+    found = await db.fetchval(
+        """select true from capacity_holding
+           where asset_key = $1 and kind in ('VIRTUAL_ASSET', 'AUCTION')
+             and end_period > extract(epoch from platform_now()) / 900 limit 1""",
+        asset_key,
+    )
+    return found is not None
+
+
 async def fleet_belongs_to(db: Database, fleet_id: UUID, organisation_id: UUID) -> bool:
     """Holds the fleet, so that it is still there when the asset joins it."""
     found = await db.fetchval(

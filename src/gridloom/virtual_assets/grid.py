@@ -7,15 +7,42 @@ UTC only cut the storage into equal pieces. Whatever is said about market days u
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from gridloom.kernel.instant import written
-from gridloom.kernel.market_time import PERIOD, market_day_window
+from gridloom.kernel.market_time import (
+    PERIOD,
+    market_day_window,
+    period_number,
+    period_number_from,
+    period_start,
+)
 from gridloom.kernel.window import Window
+
+__all__ = [
+    "DAYS_PER_SPAN",
+    "PERIODS_PER_DAY",
+    "PERIOD_S",
+    "Floats",
+    "Ints",
+    "day_of",
+    "days_of",
+    "first_period",
+    "length",
+    "market_day_periods",
+    "market_year_periods",
+    "period_number",
+    "period_number_from",
+    "period_numbers",
+    "period_start",
+    "utc_milliseconds",
+    "window_periods",
+    "wire_time",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -23,21 +50,6 @@ Ints = npt.NDArray[np.int64]
 PERIOD_S: Final = 900
 PERIODS_PER_DAY: Final = 96
 DAYS_PER_SPAN: Final = 32
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def period_number(instant: datetime) -> int:
-    """The period in which the instant falls."""
-    return (instant - _EPOCH) // PERIOD
-
-
-def period_number_from(instant: datetime) -> int:
-    """The first period that starts at the instant or later."""
-    return -((_EPOCH - instant) // PERIOD)
-
-
-def period_start(number: int) -> datetime:
-    return _EPOCH + number * PERIOD
 
 
 def period_numbers(instants: Sequence[datetime]) -> tuple[Ints, npt.NDArray[np.bool_]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.database.pool import snapshot
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.identity.reach import asset_reach, organisation_reach
@@ -12,12 +13,8 @@ from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.asset_lookup import ASSETS, TAG, author_of, etag_of, known_asset
-from gridloom.virtual_assets.backing.allocation import (
-    BackingAssetInactive,
-    CapacityTaken,
-    UnknownBackingAsset,
-    allocate,
-)
+from gridloom.virtual_assets.backing.allocation import allocate
+from gridloom.virtual_assets.backing.promising import BackingAssetInactive, DeliveryZonesDiffer, UnknownBackingAsset
 from gridloom.virtual_assets.backing.rules import SharesNotWhole, check_shares
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency
 from gridloom.virtual_assets.portfolios import store as portfolio_store
@@ -59,7 +56,15 @@ async def list_virtual_assets(call: Call, organisation_id: UUID, query: VirtualA
     tag=TAG,
     access="Manage:auctions",
     status=201,
-    problems=(CapacityTaken, BackingAssetInactive, UnknownBackingAsset, UnknownPortfolio, SharesNotWhole),
+    problems=(
+        CapacityNotAvailable,
+        CapacityTaken,
+        BackingAssetInactive,
+        DeliveryZonesDiffer,
+        UnknownBackingAsset,
+        UnknownPortfolio,
+        SharesNotWhole,
+    ),
 )
 async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtualAsset) -> Answer[VirtualAssetView]:
     """Outside an auction, by the operator. The asset is born with one wholesale block over its whole life, idle.

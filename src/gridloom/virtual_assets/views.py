@@ -8,14 +8,12 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from gridloom.capacity.store import load_firm_standing
 from gridloom.database.pool import Database
 from gridloom.kernel.codes import ControlArea
-from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability.store import load_circumstances
-from gridloom.virtual_assets.backing import store as backing_store
 from gridloom.virtual_assets.backing.availability import available_of
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.grid import period_number, period_start
+from gridloom.virtual_assets.grid import period_number
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.schedule.scheduling import imbalance_at_end
 from gridloom.virtual_assets.wire import BackingView, BlockMetadata, VirtualAssetView
@@ -35,13 +33,11 @@ async def _available_energies_kwh(db: Database, assets: Sequence[VirtualAsset], 
     """What is available of each asset's energy in the running period, or in the nearest one of its life."""
     periods = {asset.key: min(max(period_number(now), asset.first), asset.end - 1) for asset in assets}
     physical = {promise.physical_asset_key for asset in assets for promise in asset.promises}
-    hull = Window(period_start(min(periods.values())), period_start(max(periods.values()) + 1))
-    circumstances = await load_circumstances(db, physical, hull)
-    steps = await backing_store.read_steps(db, physical, hull)
+    standing = await load_firm_standing(db, physical, min(periods.values()), max(periods.values()) + 1)
     energies_kwh = {}
     for asset in assets:
         period = periods[asset.key]
-        there = available_of(asset.promises, circumstances, steps, period, period + 1)
+        there = available_of(asset.promises, standing, period, period + 1)
         energies_kwh[asset.key] = float(there.energy[0]) * asset.terms.energy_capacity_kwh
     return energies_kwh
 

@@ -4,24 +4,21 @@
 function behind it, from values to values.
 """
 
-from gridloom.physical_assets.availability.series import (
+from gridloom.capacity.series import (
     CHARGE,
     DISCHARGE,
     ENERGY,
     FCR,
     AvailabilityRun,
     AvailabilitySeries,
+    Circumstances,
     Outage,
     Rating,
     availability,
     availability_at,
     greatest_rating,
 )
-from gridloom.physical_assets.availability.store import (
-    Circumstances,
-    load_availability,
-    load_circumstances,
-)
+from gridloom.capacity.store import load_availability, load_circumstances
 
 __all__ = [
     "CHARGE",

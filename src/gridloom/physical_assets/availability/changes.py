@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -13,27 +13,6 @@ AVAILABILITY_CHANGED: Final = "physical-assets.availability-changed"
 """The job, keyed by the asset's key. Whoever has promised the asset's capacity declares its handler."""
 
 _concerned: list[str] = []
-
-Weighing = Callable[[Database, int], Awaitable[None]]
-"""From the asset's key: weigh anew what was promised of it."""
-_weighings: list[Weighing] = []
-
-
-def weighs_promises(weighing: Weighing) -> Weighing:
-    """Have promises weighed in the very transaction that adds parameters, under the asset's lock.
-
-    How much of an asset a promise takes depends on its efficiency and its allowed states of charge. Whoever is promised
-    something of the asset next must find the new weight.
-    """
-    _weighings.append(weighing)
-    return weighing
-
-
-async def announce_parameters(db: Database, asset_key: int) -> None:
-    """To be called after new parameters were written, with the asset's lock held."""
-    for weighing in _weighings:
-        await weighing(db, asset_key)
-    await announce_change(db, asset_key)
 
 
 def concerned_by_changes(*, where: str) -> None:

@@ -9,12 +9,12 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, AvailabilitySeries
+from gridloom.capacity.store import load_availability
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View, operation
 from gridloom.edge.tabular import TIME, stream_table, time_texts
 from gridloom.edge.wire import to_json
 from gridloom.identity.reach import asset_reach
-from gridloom.physical_assets.availability.series import CHARGE, DISCHARGE, ENERGY, AvailabilitySeries
-from gridloom.physical_assets.availability.store import load_availability
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
 
 READ = "Read:physical-assets"

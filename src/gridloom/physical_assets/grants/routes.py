@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from uuid import UUID
 
+from gridloom.database.pool import Database
 from gridloom.edge import Answer, Call, Page, Paging, operation
 from gridloom.identity import model as identity
-from gridloom.identity.permissions import GRANTABLE, in_order
+from gridloom.identity.permissions import GRANTABLE, Permission, in_order
 from gridloom.identity.store import grants as store
 from gridloom.identity.store.organisations import organisation_exists
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, PreconditionFailed, Problem
@@ -30,6 +33,21 @@ class OwnerNeedsNoGrant(Problem):
 
     status = 422
     title = "The owner needs no grant"
+
+
+class RevenueWouldTellPrice(Problem):
+    """`Read:revenue` on a battery is not granted to an organisation that was invited to an auction on it: the battery's
+    reports would tell what others have paid."""
+
+    status = 409
+    title = "The organisation was invited to an auction on the asset"
+
+
+@dataclass(frozen=True, slots=True)
+class Invitations:
+    """Where to ask who was invited to auctions on a battery: `was_invited(db, physical asset, organisation)`."""
+
+    was_invited: Callable[[Database, UUID, UUID], Awaitable[bool]]
 
 
 @operation(
@@ -66,7 +84,7 @@ async def read_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID)
     summary="Set what an organisation may do with an asset",
     tag=TAG,
     access=MANAGE,
-    problems=(NotGrantable, OwnerNeedsNoGrant),
+    problems=(NotGrantable, OwnerNeedsNoGrant, RevenueWouldTellPrice),
 )
 async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, body: NewGrant) -> Answer[Grant]:
     """Only the owner's administrators may. A user of that organisation needs the permission in its role as well."""
@@ -83,6 +101,10 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
     if faults:
         raise NotGrantable(faults[0].detail + ".", errors=faults)
     await lock_asset(call.db, rights.key)
+    if Permission.READ_REVENUE in body.permissions and await call.resources[Invitations].was_invited(
+        call.db, physical_asset_id, organisation_id
+    ):
+        raise RevenueWouldTellPrice(f"The organisation {organisation_id} was invited to an auction on this asset.")
     before = await store.read_grant(call.db, rights.key, organisation_id)
     if before is not None:
         call.check_if_match(str(before.version))

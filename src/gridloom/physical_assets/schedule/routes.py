@@ -9,28 +9,35 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from gridloom.capacity.rules import CapacityTaken
+from gridloom.capacity.store import load_standing, lock_batteries
+from gridloom.capacity.taking import Request, take
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Stream, operation
 from gridloom.edge.acceptance import EARLIEST, LATEST
 from gridloom.edge.tabular import TIME, points_json, stream_table
 from gridloom.edge.wire import to_json
 from gridloom.events.outbox import record_event
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.market_time import period_number
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import load_availability
+from gridloom.physical_assets.availability import availability
 from gridloom.physical_assets.rules import AssetNotActive, check_active
-from gridloom.physical_assets.schedule import (
-    conflicts,  # noqa: F401 — registers who finds what no longer fits
-    store,
-)
+from gridloom.physical_assets.schedule import store
 from gridloom.physical_assets.schedule.model import (
     NewPhysicalSchedule,
     NewSchedulePoint,
     PhysicalSchedulePoint,
     Schedule,
 )
-from gridloom.physical_assets.schedule.rules import PowerNotAvailable, check_available, scheduled_window
-from gridloom.physical_assets.store import lock_asset, read_status
+from gridloom.physical_assets.schedule.rules import (
+    PeriodStarted,
+    PowerNotAvailable,
+    check_available,
+    check_not_started,
+    own_change,
+    scheduled_window,
+)
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
 
 TAG = "Physical assets"
@@ -80,23 +87,30 @@ async def _batches(columns: store.ScheduleColumns) -> AsyncIterator[pa.RecordBat
     summary="Replace periods of the schedule",
     tag=TAG,
     access=UPDATE,
-    problems=(PowerNotAvailable, AssetNotActive),
+    problems=(PowerNotAvailable, CapacityTaken, PeriodStarted, AssetNotActive),
 )
 async def put_physical_asset_schedule(
     call: Call, physical_asset_id: UUID, body: NewPhysicalSchedule, query: WindowQuery
 ) -> Answer[Schedule]:
-    """Exactly the periods given are replaced, all of them or none. Power must be available in its period.
+    """The owner's own use of the asset. Exactly the periods given are replaced, all of them or none, before they start.
 
-    With `start` and `end`, a period outside that window is refused.
+    Power must be available in its period (422), and it and the energy that the market day's schedule swings through
+    must be free of what others hold (409). With `start` and `end`, a period outside that window is refused.
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
     points = body.schedule
     window = await _judged(points, scheduled_window, points, _guard(query))
-    await lock_asset(call.db, reach.key)
-    call.check_if_match(str(await store.read_version(call.db, reach.key)))
-    check_active(await read_status(call.db, reach.key))
-    series = (await load_availability(call.db, [reach.key], window))[reach.key]
+    locked = await lock_batteries(call.db, [reach.key])
+    situation = await store.read_situation(call.db, reach.key)
+    call.check_if_match(str(situation.version))
+    check_active(situation.status)
+    check_not_started(points, situation.now)
+    standing = await load_standing(call.db, [reach.key], period_number(window.start), period_number(window.end))
+    circumstances = standing[reach.key].circumstances
+    series = availability(circumstances.ratings, circumstances.outages, window)
     await _judged(points, check_available, points, series)
+    own = await _judged(points, own_change, points, situation.now)
+    await take(call.db, locked, [Request(reach.key, physical_asset_id, own=own)], standing)
     version = await store.replace_periods(call.db, reach.key, points, call.caller.id)
     await record_event(
         call.db,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import numpy as np
 
+from gridloom.capacity.rules import OwnChange
+from gridloom.capacity.series import milliseconds_of
 from gridloom.kernel.instant import written
-from gridloom.kernel.market_time import PERIOD, is_period_start
+from gridloom.kernel.market_time import PERIOD, floor_to_period, is_period_start, period_number
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, AvailabilitySeries
-from gridloom.physical_assets.availability.series import milliseconds_of
 from gridloom.physical_assets.conflicts import LONGEST
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
 
@@ -27,6 +29,16 @@ class PowerNotAvailable(Problem):
 
     status = 422
     title = "The power is not available"
+
+
+class PeriodStarted(Problem):
+    """A period of a physical asset's schedule can be changed until it starts, by the platform's clock.
+
+    Nothing of the request was applied; `firstOpenPeriod` is the earliest period that can still be changed.
+    """
+
+    status = 409
+    title = "The period has started"
 
 
 def scheduled_window(points: Sequence[NewSchedulePoint], asked: Window | None) -> Window:
@@ -49,6 +61,35 @@ def scheduled_window(points: Sequence[NewSchedulePoint], asked: Window | None) -
 
 def _refuse(pointer: str, detail: str) -> None:
     raise BadRequest(detail, errors=[FieldError(pointer, detail)])
+
+
+def check_not_started(points: Sequence[NewSchedulePoint], now: datetime) -> None:
+    first_open = floor_to_period(now) + PERIOD
+    started = [position for position, point in enumerate(points) if point.time < first_open]
+    if not started:
+        return
+    position = min(started, key=lambda position: points[position].time)
+    detail = (
+        f"The period from {written(points[position].time)} has started; "
+        f"{written(first_open)} is the first that can be changed."
+    )
+    raise PeriodStarted(
+        detail,
+        errors=[
+            FieldError(f"/schedule/{place}/time", "Expected a period that has not started.") for place in started[:50]
+        ],
+        firstOpenPeriod=written(first_open),
+    )
+
+
+def own_change(points: Sequence[NewSchedulePoint], now: datetime) -> OwnChange:
+    """The points as the battery's book takes them."""
+    ordered = sorted(points, key=lambda point: point.time)
+    return OwnChange(
+        np.array([period_number(point.time) for point in ordered], dtype=np.int64),
+        np.array([point.power for point in ordered]),
+        period_number(now),
+    )
 
 
 def check_available(points: Sequence[NewSchedulePoint], series: AvailabilitySeries) -> None:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import AvailabilityRun
+from gridloom.physical_assets.model import AssetStatus
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
-from gridloom.physical_assets.schedule.rules import TOLERANCE_KW
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,12 +26,12 @@ class ScheduleColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Excess:
-    """A scheduled period that asks for more than is available."""
+class Situation:
+    """The version of the schedule, the asset's status and the platform's clock."""
 
-    period: datetime
-    power_kw: float
-    available_kw: float
+    version: int
+    status: AssetStatus
+    now: datetime
 
 
 async def read_schedule(db: Database, asset_key: int, window: Window) -> ScheduleColumns:
@@ -56,11 +55,18 @@ async def read_schedule(db: Database, asset_key: int, window: Window) -> Schedul
     )
 
 
-async def read_version(db: Database, asset_key: int) -> int:
-    version: int | None = await db.fetchval(
-        "select version from physical_schedule_version where asset_key = $1", asset_key
+async def read_situation(db: Database, asset_key: int) -> Situation:
+    """What a change is judged by besides the book; to be read under the battery's lock."""
+    row = await db.fetchrow(
+        """
+        select coalesce((select version from physical_schedule_version where asset_key = $1), 0) as version, p.status,
+               date_trunc('milliseconds', platform_now()) as now
+        from physical_asset p where p.asset_key = $1
+        """,
+        asset_key,
     )
-    return version or 0
+    assert row is not None
+    return Situation(row["version"], AssetStatus(row["status"]), row["now"])
 
 
 async def replace_periods(db: Database, asset_key: int, points: Sequence[NewSchedulePoint], updated_by: UUID) -> int:
@@ -87,32 +93,3 @@ async def replace_periods(db: Database, asset_key: int, points: Sequence[NewSche
         updated_by,
     )
     return version
-
-
-async def read_last_period(db: Database, asset_key: int) -> datetime | None:
-    last: datetime | None = await db.fetchval(
-        "select period from physical_schedule where asset_key = $1 order by period desc limit 1", asset_key
-    )
-    return last
-
-
-async def find_excesses(db: Database, asset_key: int, runs: Sequence[AvailabilityRun], limit: int) -> list[Excess]:
-    """Scheduled periods beyond what the runs have available, in order; compared where the rows are."""
-    rows = await db.fetch(
-        """
-        select s.period, s.power_kw, case when s.power_kw > 0 then r.discharge_kw else r.charge_kw end as available_kw
-        from unnest($2::timestamptz[], $3::timestamptz[], $4::float8[], $5::float8[])
-          as r (start_at, end_at, charge_kw, discharge_kw)
-        join physical_schedule s on s.asset_key = $1 and s.period >= r.start_at and s.period < r.end_at
-        where s.power_kw > r.discharge_kw + $6 or s.power_kw < -r.charge_kw - $6
-        order by s.period limit $7
-        """,
-        asset_key,
-        [run.start for run in runs],
-        [run.end for run in runs],
-        [run.charge_power_kw for run in runs],
-        [run.discharge_power_kw for run in runs],
-        TOLERANCE_KW,
-        limit,
-    )
-    return [Excess(row["period"], row["power_kw"], row["available_kw"]) for row in rows]

@@ -8,7 +8,7 @@ the same quarter-hour one after the other do not add up, since they are never mi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -22,6 +22,9 @@ CHARGE: Final = 0
 DISCHARGE: Final = 1
 ENERGY: Final = 2
 FCR: Final = 3
+CHARGE_EFFICIENCY: Final = 4
+DISCHARGE_EFFICIENCY: Final = 5
+USABLE: Final = 6
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -40,6 +43,10 @@ class Rating:
     discharge_power_kw: float
     energy_kwh: float
     fcr_limit_ratio: float = 0.8
+    charge_efficiency: float = 1.0
+    discharge_efficiency: float = 1.0
+    usable_share: float = 1.0
+    """The part of its energy between its lowest and highest allowed state of charge."""
 
     @property
     def fcr_power_kw(self) -> float:
@@ -60,6 +67,14 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
+class Circumstances:
+    """An asset's ratings and whatever is missing from it."""
+
+    ratings: list[Rating] = field(default_factory=list)
+    outages: list[Outage] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class AvailabilityRun:
     """Consecutive periods in which the same is available."""
 
@@ -74,7 +89,8 @@ class AvailabilityRun:
 class AvailabilitySeries:
     """Rated and available values, one row per delivery period: columns CHARGE and DISCHARGE in kW, ENERGY in kWh.
 
-    What is rated has one column more: FCR, in kW.
+    What is rated has more columns: FCR in kW, and what its promises are weighed by, CHARGE_EFFICIENCY,
+    DISCHARGE_EFFICIENCY and USABLE, the part of its energy between its allowed states of charge.
     """
 
     periods_ms: NDArray[np.int64]
@@ -142,8 +158,21 @@ def greatest_rating(ratings: Sequence[Rating], window: Window) -> tuple[float, f
     valid_from, steps = _rated_steps(ratings)
     first = np.searchsorted(valid_from, milliseconds_of(window.start), "right")
     last = np.searchsorted(valid_from, milliseconds_of(window.end), "left")
-    charge, discharge, energy, _ = steps[first : last + 1].max(axis=0).tolist()
+    charge, discharge, energy = steps[first : last + 1, :FCR].max(axis=0).tolist()
     return charge, discharge, energy
+
+
+def available_between(circumstances: Circumstances, grid_ms: NDArray[np.int64], end_ms: int) -> AvailabilitySeries:
+    """The least rated and available between each instant of the grid and the next, the last reaching to the end."""
+    return _worst_of_each(circumstances.ratings, circumstances.outages, grid_ms, end_ms)
+
+
+def edges_of(circumstances: Circumstances) -> NDArray[np.int64]:
+    """The periods with which what is there may change: those that hold a change, and those after them."""
+    instants = [rating.valid_from for rating in circumstances.ratings]
+    instants += [edge for outage in circumstances.outages for edge in (outage.start, outage.end)]
+    periods_ms = np.array([milliseconds_of(instant) for instant in instants], dtype=np.int64)
+    return np.unique(np.concatenate([periods_ms // PERIOD_MS, -(-periods_ms // PERIOD_MS)]))
 
 
 def _worst_of_each(
@@ -180,8 +209,19 @@ def _rated_steps(ratings: Sequence[Rating]) -> tuple[NDArray[np.int64], NDArray[
     """Instants at which a rating takes over, and the values before the first and from each; of equals the last wins."""
     ordered = sorted(ratings, key=lambda rating: rating.valid_from)
     valid_from = np.array([milliseconds_of(rating.valid_from) for rating in ordered], dtype=np.int64)
-    values = [(r.charge_power_kw, r.discharge_power_kw, r.energy_kwh, r.fcr_power_kw) for r in ordered]
-    return valid_from, np.array([(0.0, 0.0, 0.0, 0.0), *values], dtype=np.float64)
+    values = [
+        (
+            rating.charge_power_kw,
+            rating.discharge_power_kw,
+            rating.energy_kwh,
+            rating.fcr_power_kw,
+            rating.charge_efficiency,
+            rating.discharge_efficiency,
+            rating.usable_share,
+        )
+        for rating in ordered
+    ]
+    return valid_from, np.array([(0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0), *values], dtype=np.float64)
 
 
 def _missing_volumes(

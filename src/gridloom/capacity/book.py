@@ -1,0 +1,262 @@
+"""The book over some periods: what is there, what each kind of holder has of it, and what is left.
+
+Everything is kept as steps: between two edges nothing changes. The columns are those of availability: CHARGE and
+DISCHARGE in kW, ENERGY in kWh. A holding is weighed by the parameters in force in each step, so new parameters need no
+rewriting: a battery that loses more than a virtual asset admits imports more to store as much (`η_c` of the virtual
+over that of the battery) and holds more to deliver as much (`η_d` likewise), and of its energy only what lies between
+its allowed states of charge counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import lru_cache
+
+import numpy as np
+
+from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingKind, Ints, OwnSchedule
+from gridloom.capacity.series import (
+    CHARGE,
+    CHARGE_EFFICIENCY,
+    DISCHARGE,
+    DISCHARGE_EFFICIENCY,
+    ENERGY,
+    PERIOD_MS,
+    USABLE,
+    Circumstances,
+    available_between,
+    edges_of,
+)
+from gridloom.kernel.market_time import market_day_window, market_days_in, period_number, period_start
+from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.kernel.window import Window
+
+# Sums are made of whole milliwatts, so that what was taken and given back leaves exactly nothing.
+_PARTS_PER_KW = 1_000_000
+
+
+class Line(IntEnum):
+    """The lines of a book; what is firm is lost last."""
+
+    PROMISED = 0
+    AUCTIONED = 1
+    FCR = 2
+    AFRR_CAPACITY = 3
+    AFRR_ENERGY = 4
+    FCR_BID = 5
+    AFRR_CAPACITY_BID = 6
+    AFRR_ENERGY_BID = 7
+    OWN = 8
+
+
+FIRM = slice(Line.PROMISED, Line.FCR_BID)
+WAITING = slice(Line.FCR_BID, Line.OWN)
+
+_LINE_OF = {
+    (HoldingKind.VIRTUAL_ASSET, True): Line.PROMISED,
+    (HoldingKind.AUCTION, True): Line.AUCTIONED,
+    (HoldingKind.FCR, True): Line.FCR,
+    (HoldingKind.AFRR_CAPACITY, True): Line.AFRR_CAPACITY,
+    (HoldingKind.AFRR_ENERGY, True): Line.AFRR_ENERGY,
+    (HoldingKind.FCR, False): Line.FCR_BID,
+    (HoldingKind.AFRR_CAPACITY, False): Line.AFRR_CAPACITY_BID,
+    (HoldingKind.AFRR_ENERGY, False): Line.AFRR_ENERGY_BID,
+}
+KIND_OF = {line: kind for (kind, _), line in _LINE_OF.items()} | {Line.OWN: HoldingKind.OWN_SCHEDULE}
+
+
+def line_of(holding: Holding) -> Line:
+    return _LINE_OF[holding.kind, holding.is_firm]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Book:
+    """A battery's book in the periods from the first edge to the last: a row for each step."""
+
+    edges: Ints
+    rated: Floats
+    available: Floats
+    lines: Floats
+    """By `Line`, then step, then column."""
+
+    @property
+    def taken(self) -> Floats:
+        return np.asarray(self.lines.sum(axis=0))
+
+    @property
+    def firm(self) -> Floats:
+        """Promises, open auctions and accepted capacity."""
+        return np.asarray(self.lines[FIRM].sum(axis=0))
+
+    @property
+    def waiting(self) -> Floats:
+        """Bids without a result."""
+        return np.asarray(self.lines[WAITING].sum(axis=0))
+
+    @property
+    def own(self) -> Floats:
+        return np.asarray(self.lines[Line.OWN])
+
+    @property
+    def free(self) -> Floats:
+        return np.maximum(self.available - self.taken, 0.0)
+
+    @property
+    def missing(self) -> Floats:
+        """What was taken and is not there any more."""
+        missing = self.taken - self.available
+        return np.where(missing > TOLERANCE, missing, 0.0)
+
+    def step_of(self, period: int) -> int:
+        return int(np.searchsorted(self.edges, period, "right")) - 1
+
+    def steps_between(self, first: int, end: int) -> slice:
+        """The steps that touch the periods `first` up to but not `end`."""
+        return slice(max(0, self.step_of(first)), int(np.searchsorted(self.edges, end, "left")))
+
+    def by_period(self, values: Floats) -> Floats:
+        """Steps' values as one row for each period."""
+        return np.repeat(values, np.diff(self.edges), axis=-2)
+
+
+def keep_book(
+    circumstances: Circumstances,
+    holdings: Sequence[Holding],
+    own: OwnSchedule,
+    first: int,
+    end: int,
+    edges: Ints | None = None,
+) -> Book:
+    """The book of a battery in the periods `first` up to but not `end`, which some holdings may exceed.
+
+    `own` holds whole market days, since the energy of the own schedule is that of its day. `edges` beyond what the book
+    needs itself make it comparable, step by step, with another.
+    """
+    edges = _edges(circumstances, holdings, own, first, end) if edges is None else edges
+    grid_ms = edges[:-1] * PERIOD_MS
+    series = available_between(circumstances, grid_ms, int(edges[-1]) * PERIOD_MS)
+    lines = np.zeros((len(Line), len(edges) - 1, 3))
+    rated = series.rated
+    for kind in (HoldingKind.VIRTUAL_ASSET, HoldingKind.AUCTION):
+        for holding in holdings:
+            if holding.kind is kind:
+                _add_weighed(lines[line_of(holding)], holding, edges, rated)
+    usable = rated[:, USABLE]
+    _add_reserves(lines, [one for one in holdings if one.losses is None], edges, usable)
+    _add_own(lines[Line.OWN], own, edges, usable)
+    return Book(edges, rated, series.available, lines)
+
+
+def with_edges(book: Book, edges: Ints) -> Book:
+    """The same book cut at more edges."""
+    steps = np.searchsorted(book.edges, edges[:-1], "right") - 1
+    return replace(
+        book, edges=edges, rated=book.rated[steps], available=book.available[steps], lines=book.lines[:, steps]
+    )
+
+
+def _edges(circumstances: Circumstances, holdings: Sequence[Holding], own: OwnSchedule, first: int, end: int) -> Ints:
+    found = [np.array([first, end], dtype=np.int64), edges_of(circumstances)]
+    found.append(np.array([edge for one in holdings for edge in (one.first, one.end)], dtype=np.int64))
+    busy = own.periods[own.power_kw != 0]
+    found += [busy, busy + 1]
+    found += [np.array(span, dtype=np.int64) for span in market_days_of(busy)]
+    every = np.unique(np.concatenate(found))
+    return every[(every >= first) & (every <= end)]
+
+
+def _add_weighed(line: Floats, holding: Holding, edges: Ints, rated: Floats) -> None:
+    """A share of a virtual battery, as it weighs on this one."""
+    low, high = np.searchsorted(edges, (holding.first, holding.end))
+    steps = slice(max(0, int(low)), min(int(high), len(line)))
+    assert holding.losses is not None, "a virtual battery names its efficiencies"
+    means = rated[steps]
+    charge = np.maximum(1.0, holding.losses.charge / means[:, CHARGE_EFFICIENCY])
+    energy = np.maximum(1.0, holding.losses.discharge / means[:, DISCHARGE_EFFICIENCY]) / means[:, USABLE]
+    line[steps, CHARGE] += holding.charge_kw * charge
+    line[steps, DISCHARGE] += holding.discharge_kw
+    line[steps, ENERGY] += holding.energy_kwh * energy
+
+
+def _add_reserves(lines: Floats, reserves: Sequence[Holding], edges: Ints, usable: Floats) -> None:
+    """Balancing capacity as it stands, and of balancing energy what exceeds the accepted capacity of its direction."""
+    if not reserves:
+        return
+    sums = {
+        (kind, is_firm): _summed([one for one in reserves if (one.kind, one.is_firm) == (kind, is_firm)], edges)
+        for kind in (HoldingKind.FCR, HoldingKind.AFRR_CAPACITY)
+        for is_firm in (True, False)
+    }
+    for (kind, is_firm), summed in sums.items():
+        lines[_LINE_OF[kind, is_firm]] += summed
+    capacity_kw = sums[HoldingKind.AFRR_CAPACITY, True]
+    energy = [one for one in reserves if one.kind is HoldingKind.AFRR_ENERGY]
+    for column in (CHARGE, DISCHARGE):
+        own_way = [one for one in energy if (one.charge_kw if column == CHARGE else one.discharge_kw)]
+        accepted = _summed([one for one in own_way if one.is_firm], edges)
+        every = accepted + _summed([one for one in own_way if not one.is_firm], edges)
+        drawn = capacity_kw[:, column]
+        firm_kw = np.maximum(accepted[:, column] - drawn, 0.0)
+        waiting_kw = np.maximum(every[:, column] - drawn, 0.0) - firm_kw
+        served = np.divide(every[:, ENERGY], every[:, column], out=np.zeros(len(every)), where=every[:, column] > 0)
+        for line, excess_kw in ((Line.AFRR_ENERGY, firm_kw), (Line.AFRR_ENERGY_BID, waiting_kw)):
+            lines[line][:, column] += excess_kw
+            lines[line][:, ENERGY] += excess_kw * served
+    lines[Line.FCR : Line.OWN, :, ENERGY] /= usable
+
+
+def _summed(holdings: Sequence[Holding], edges: Ints) -> Floats:
+    changes = np.zeros((len(edges), 3), dtype=np.int64)
+    if holdings:
+        amounts = np.array([(one.charge_kw, one.discharge_kw, one.energy_kwh) for one in holdings])
+        parts = np.rint(amounts * _PARTS_PER_KW).astype(np.int64)
+        low = np.searchsorted(edges, np.clip([one.first for one in holdings], edges[0], edges[-1]))
+        high = np.searchsorted(edges, np.clip([one.end for one in holdings], edges[0], edges[-1]))
+        np.add.at(changes, low, parts)
+        np.subtract.at(changes, high, parts)
+    return np.cumsum(changes[:-1], axis=0) / _PARTS_PER_KW
+
+
+def _add_own(line: Floats, own: OwnSchedule, edges: Ints, usable: Floats) -> None:
+    """Power in its direction, and as energy, in all of a market day, the swing of the running sum in it."""
+    inside = (own.periods >= edges[0]) & (own.periods < edges[-1]) & (own.power_kw != 0)
+    steps = np.searchsorted(edges, own.periods[inside], "right") - 1
+    line[steps, DISCHARGE] += np.maximum(own.power_kw[inside], 0.0)
+    line[steps, CHARGE] += np.maximum(-own.power_kw[inside], 0.0)
+    busy = own.periods[own.power_kw != 0]
+    for first, end in market_days_of(busy):
+        low, high = np.searchsorted(edges, (first, end), "left")
+        if low < high and low < len(line):
+            line[low:high, ENERGY] = swing_kwh(own, first, end) / usable[low:high]
+
+
+def swing_kwh(own: OwnSchedule, first: int, end: int) -> float:
+    """The highest less the lowest point of the running sum over these periods, which starts at zero."""
+    low, high = np.searchsorted(own.periods, (first, end))
+    running_kwh = np.cumsum(own.power_kw[low:high]) * QUARTER_HOUR_H
+    return float(max(running_kwh.max(initial=0.0), 0.0) - min(running_kwh.min(initial=0.0), 0.0))
+
+
+def market_days_around(first: int, end: int) -> tuple[int, int]:
+    """The periods widened to whole market days."""
+    return _day_around(first)[0], _day_around(end - 1)[1]
+
+
+@lru_cache(maxsize=4096)
+def _day_around(period: int) -> tuple[int, int]:
+    """The market day in which a period lies: its first period and the first one after it."""
+    (day,) = market_days_in(Window(period_start(period), period_start(period + 1)))
+    window = market_day_window(day)
+    return period_number(window.start), period_number(window.end)
+
+
+def market_days_of(periods: Ints) -> list[tuple[int, int]]:
+    """The market days in which these periods lie, in order."""
+    days: list[tuple[int, int]] = []
+    place = 0
+    while place < len(periods):
+        days.append(_day_around(int(periods[place])))
+        place = int(np.searchsorted(periods, days[-1][1]))
+    return days

@@ -1,0 +1,49 @@
+"""Who loses when less is there than was taken: first what is free, then the own schedule, then bids without a result,
+then promises, open auctions and accepted capacity alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridloom.capacity.book import Book
+from gridloom.capacity.model import TOLERANCE, Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncovered:
+    """In each step and column of a book, how much of its holders' capacity is not there."""
+
+    own: Floats
+    waiting: Floats
+    firm: Floats
+
+
+def uncovered(book: Book) -> Uncovered:
+    missing = book.missing
+    own = np.minimum(missing, book.own)
+    waiting = np.minimum(missing - own, book.waiting)
+    return Uncovered(own, waiting, missing - own - waiting)
+
+
+def kept_of_firm(book: Book) -> Floats:
+    """Which part of its firm holdings a battery keeps, 0 to 1: they shrink alike to `available ÷ firm`."""
+    kept = np.ones_like(book.available)
+    firm = book.firm
+    np.divide(book.available, firm, out=kept, where=firm > book.available + TOLERANCE)
+    return kept
+
+
+def kept_of_waiting(book: Book) -> Floats:
+    """Which part of the bids without a result is covered, once the firm holdings have theirs."""
+    kept = np.ones_like(book.available)
+    left = np.maximum(book.available - book.firm, 0.0)
+    waiting = book.waiting
+    np.divide(left, waiting, out=kept, where=waiting > left + TOLERANCE)
+    return kept
+
+
+def left_for_own(book: Book) -> Floats:
+    """What the own schedule may use at most."""
+    return np.maximum(book.available - book.firm - book.waiting, 0.0)

@@ -1,0 +1,215 @@
+"""All that the books of batteries are made of in PostgreSQL, and the locks under which they are changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import asyncpg
+import numpy as np
+
+from gridloom.capacity.book import market_days_around
+from gridloom.capacity.model import Holding, HoldingKind, Losses, OwnSchedule
+from gridloom.capacity.rules import Standing
+from gridloom.capacity.series import AvailabilitySeries, Circumstances, Outage, Rating, availability
+from gridloom.database.pool import Database
+from gridloom.kernel.market_time import PERIOD, floor_to_period, period_start
+from gridloom.kernel.window import Window
+
+# Of versions with the same valid_from the highest holds. The past needs only the last rating, but ratings are few.
+RATINGS_AND_OUTAGES = """
+select asset_key, valid_from as starts_at, null::timestamptz as ends_at,
+       rated_charge_power_kw as charge_kw, rated_discharge_power_kw as discharge_kw,
+       energy_capacity_kwh as energy_kwh, fcr_limit_ratio, charge_efficiency, discharge_efficiency,
+       max_state_of_charge - min_state_of_charge as usable_share
+from (select distinct on (asset_key, valid_from) * from physical_asset_parameters
+      where asset_key = any($1::int[]) and valid_from < $3
+      order by asset_key, valid_from, version desc) as in_force
+union all
+select asset_key, starts_at, ends_at, charge_power_kw, discharge_power_kw, energy_kwh, null, null, null, null
+from unavailability
+where asset_key = any($1::int[]) and ends_at > $2 and starts_at < $3
+"""
+
+_HOLDING = """
+  asset_key, kind, holder_id, first_period, end_period, charge_kw, discharge_kw, energy_kwh, is_firm, charge_efficiency,
+  discharge_efficiency, organisation_id, product
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LockedBatteries:
+    """Batteries whose books nobody else changes until this transaction ends."""
+
+    keys: frozenset[int]
+
+
+async def lock_batteries(db: Database, keys: Collection[int]) -> LockedBatteries:
+    """Let changes of these batteries' offers, schedules and availability follow each other.
+
+    Always in the order of keys, whoever asks: two writers cannot wait for each other. Whoever reads after taking the
+    locks sees what the one before has done.
+    """
+    await db.execute(
+        """
+        select pg_advisory_xact_lock(hashtext('physical_asset'), key)
+        from (select key from unnest($1::int[]) as key order by key offset 0) as in_order
+        """,
+        sorted(set(keys)),
+    )
+    return LockedBatteries(frozenset(keys))
+
+
+async def load_circumstances(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, Circumstances]:
+    """By asset key, for every key asked for."""
+    found = {key: Circumstances() for key in asset_keys}
+    for row in await db.fetch(RATINGS_AND_OUTAGES, list(found), window.start, window.end):
+        _add_circumstance(found[row["asset_key"]], row)
+    return found
+
+
+def _add_circumstance(circumstances: Circumstances, row: asyncpg.Record) -> None:
+    _, starts_at, ends_at, charge_kw, discharge_kw, energy_kwh, *means = tuple(row)[:10]
+    if ends_at is None:
+        circumstances.ratings.append(Rating(starts_at, charge_kw, discharge_kw, energy_kwh, *means))
+    else:
+        circumstances.outages.append(Outage(starts_at, ends_at, charge_kw, discharge_kw, energy_kwh))
+
+
+async def load_availability(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, AvailabilitySeries]:
+    """The availability of each asset over every period that the window touches."""
+    return {
+        key: availability(circumstances.ratings, circumstances.outages, window)
+        for key, circumstances in (await load_circumstances(db, asset_keys, whole_periods(window))).items()
+    }
+
+
+def whole_periods(window: Window) -> Window:
+    """The window widened to the periods it touches, since what happens anywhere in them counts."""
+    start = floor_to_period(window.start)
+    end = floor_to_period(window.end)
+    return Window(start, end if end == window.end else end + PERIOD)
+
+
+# The same with all holdings, in one statement.
+_STANDING = f"""
+select r.asset_key, r.starts_at, r.ends_at, r.charge_kw, r.discharge_kw, r.energy_kwh, r.fcr_limit_ratio,
+       r.charge_efficiency, r.discharge_efficiency, r.usable_share, null::text as kind, null::uuid as holder_id,
+       null::int as first_period, null::int as end_period, null::bool as is_firm, null::uuid as organisation_id,
+       null::text as product
+from ({RATINGS_AND_OUTAGES}) r
+union all
+select asset_key, null, null, charge_kw, discharge_kw, energy_kwh, null, charge_efficiency, discharge_efficiency, null,
+       kind, holder_id, first_period, end_period, is_firm, organisation_id, product
+from capacity_holding
+where asset_key = any($1::int[]) and end_period > $4 and first_period < $5 and (is_firm or not $6)
+"""  # noqa: S608 — a constant
+
+
+async def load_firm_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
+    """What the firm lines of these batteries' books are made of in the periods `first` up to but not `end`."""
+    return await _load_holdings(db, keys, first, end, firm_only=True)
+
+
+async def _load_holdings(
+    db: Database, keys: Collection[int], first: int, end: int, *, firm_only: bool
+) -> dict[int, Standing]:
+    circumstances = {key: Circumstances() for key in keys}
+    holdings: dict[int, list[Holding]] = {key: [] for key in keys}
+    for row in await db.fetch(
+        _STANDING, list(circumstances), period_start(first), period_start(end), first, end, firm_only
+    ):
+        if row["kind"] is None:
+            _add_circumstance(circumstances[row["asset_key"]], row)
+        else:
+            holdings[row["asset_key"]].append(_holding(row))
+    return {key: Standing(circumstances[key], holdings[key], OwnSchedule.nothing()) for key in circumstances}
+
+
+async def load_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
+    """What the books of these batteries are made of in the periods `first` up to but not `end`."""
+    days = market_days_around(first, end)
+    standing = await _load_holdings(db, keys, *days, firm_only=False)
+    own = await read_own_schedules(db, keys, *days)
+    return {key: replace(standing[key], own=own[key]) for key in standing}
+
+
+async def read_own_schedules(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, OwnSchedule]:
+    """By battery, what its owner has scheduled in these periods."""
+    found = {key: OwnSchedule.nothing() for key in keys}
+    for row in await db.fetch(
+        """
+        select asset_key, array_agg((extract(epoch from period) / 900)::int order by period) as periods,
+               array_agg(power_kw order by period) as powers
+        from physical_schedule where asset_key = any($1::int[]) and period >= $2 and period < $3 and power_kw <> 0
+        group by asset_key
+        """,
+        list(found),
+        period_start(first),
+        period_start(end),
+    ):
+        found[row["asset_key"]] = OwnSchedule(np.array(row["periods"], dtype=np.int64), np.array(row["powers"]))
+    return found
+
+
+async def write_holdings(
+    db: Database, given_back: Sequence[tuple[int, UUID]], added: Sequence[tuple[int, Holding]]
+) -> None:
+    """Give back and add, each by battery; whoever calls holds the batteries' locks."""
+    if given_back:
+        await db.execute(
+            """
+            delete from capacity_holding h using unnest($1::int[], $2::uuid[]) as gone (asset_key, holder_id)
+            where h.asset_key = gone.asset_key and h.holder_id = gone.holder_id
+            """,
+            [key for key, _ in given_back],
+            [holder_id for _, holder_id in given_back],
+        )
+    if not added:
+        return
+    rows = [_row(key, holding) for key, holding in added]
+    await db.execute(
+        f"""
+        insert into capacity_holding ({_HOLDING})
+        select * from unnest($1::int[], $2::text[], $3::uuid[], $4::int[], $5::int[], $6::float8[], $7::float8[],
+                             $8::float8[], $9::bool[], $10::float8[], $11::float8[], $12::uuid[], $13::text[])
+        """,  # noqa: S608 — a constant
+        *(list(column) for column in zip(*rows, strict=True)),
+    )
+
+
+def _row(key: int, holding: Holding) -> tuple[object, ...]:
+    losses = holding.losses
+    return (
+        key,
+        holding.kind,
+        holding.holder_id,
+        holding.first,
+        holding.end,
+        holding.charge_kw,
+        holding.discharge_kw,
+        holding.energy_kwh,
+        holding.is_firm,
+        losses and losses.charge,
+        losses and losses.discharge,
+        holding.organisation_id,
+        holding.product,
+    )
+
+
+def _holding(row: asyncpg.Record) -> Holding:
+    eta_charge, eta_discharge = row["charge_efficiency"], row["discharge_efficiency"]
+    return Holding(
+        HoldingKind(row["kind"]),
+        row["holder_id"],
+        row["first_period"],
+        row["end_period"],
+        row["charge_kw"],
+        row["discharge_kw"],
+        row["energy_kwh"],
+        row["is_firm"],
+        None if eta_charge is None else Losses(eta_charge, eta_discharge),
+        row["organisation_id"],
+        row["product"],
+    )

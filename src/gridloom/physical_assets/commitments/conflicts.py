@@ -1,0 +1,170 @@
+"""What was taken of an asset and is not there any more, holder by holder, in the order in which a loss is borne."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gridloom.capacity.book import Book
+from gridloom.capacity.losses import kept_of_firm, kept_of_waiting, left_for_own, uncovered
+from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingKind
+from gridloom.capacity.rules import Standing
+from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, FCR
+from gridloom.capacity.store import load_standing, whole_periods
+from gridloom.database.pool import Database
+from gridloom.kernel.market_time import period_number, period_number_from, period_start
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability import AvailabilitySeries
+from gridloom.physical_assets.conflicts import Conflict, ConflictKind, Missing, finds_conflicts
+
+_KIND_OF = {
+    HoldingKind.VIRTUAL_ASSET: ConflictKind.VIRTUAL_ASSET,
+    HoldingKind.AUCTION: ConflictKind.AUCTION,
+    HoldingKind.FCR: ConflictKind.ANCILLARY_BID,
+    HoldingKind.AFRR_CAPACITY: ConflictKind.ANCILLARY_BID,
+    HoldingKind.AFRR_ENERGY: ConflictKind.ANCILLARY_BID,
+}
+_WORDS = {
+    ConflictKind.VIRTUAL_ASSET: "The promise to the virtual asset",
+    ConflictKind.AUCTION: "The auction's offer",
+    ConflictKind.ANCILLARY_BID: "The bid",
+}
+
+
+@finds_conflicts(
+    where="""
+    from (
+      (select true from capacity_holding
+       where asset_key = $1 and end_period > extract(epoch from $2::timestamptz) / 900
+         and first_period < extract(epoch from $3::timestamptz) / 900
+       order by asset_key, end_period limit 1)
+      union all
+      (select true from physical_schedule where asset_key = $1 and period >= $2 and period < $3
+       order by asset_key, period limit 1)
+    ) as held
+    """,
+    last="""
+    select greatest(
+      (select to_timestamp(max(end_period) * 900.0) from capacity_holding
+       where asset_key = $1 and kind not in ('VIRTUAL_ASSET', 'AUCTION')),
+      (select max(period) + interval '15 minutes' from physical_schedule where asset_key = $1))
+    """,
+)
+async def book_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
+    """What the book has as missing, told to those who bear it."""
+    hull = whole_periods(window)
+    first, end = period_number(hull.start), period_number_from(hull.end)
+    return conflicts_in((await load_standing(db, [asset_key], first, end))[asset_key], first, end)
+
+
+def conflicts_in(standing: Standing, first: int, end: int) -> list[Conflict]:
+    book = standing.book(first, end)
+    found = list(_fcr_conflicts(standing, book))
+    if not (book.missing > 0).any():
+        return found
+    told = {conflict.id for conflict in found}
+    lost = uncovered(book)
+    found += _own_conflicts(book, lost.own)
+    for is_firm, missing, kept in ((False, lost.waiting, kept_of_waiting(book)), (True, lost.firm, kept_of_firm(book))):
+        if (missing > TOLERANCE).any():
+            holdings = [one for one in standing.holdings if one.is_firm is is_firm and one.holder_id not in told]
+            found += [conflict for one in holdings for conflict in _holder_conflicts(book, one, kept)]
+    return found
+
+
+def _fcr_conflicts(standing: Standing, book: Book) -> Iterator[Conflict]:
+    """New parameters may allow less FCR than stands, whatever is free."""
+    for one in standing.holdings:
+        if one.kind is not HoldingKind.FCR:
+            continue
+        steps = book.steps_between(one.first, one.end)
+        limit_kw = float(np.minimum(book.rated[steps, FCR], book.available[steps, :ENERGY].min(axis=1)).min())
+        if one.discharge_kw > limit_kw + TOLERANCE:
+            missing_kw = one.discharge_kw - limit_kw
+            missing = Missing(charge=missing_kw, discharge=missing_kw, energy=0.0)
+            yield _conflict(one, one.first, one.end, one.discharge_kw, limit_kw, missing)
+
+
+def _own_conflicts(book: Book, missing: Floats) -> list[Conflict]:
+    left, own = left_for_own(book), book.own
+    found = []
+    for steps in _stretches(missing):
+        worst = steps.start + int(np.argmax(missing[steps].max(axis=1)))
+        column = CHARGE if own[worst, CHARGE] else DISCHARGE
+        power_kw = float(own[worst, column])
+        start, end = period_start(int(book.edges[steps.start])), period_start(int(book.edges[steps.stop]))
+        available_kw = min(power_kw, float(left[worst, column])) if missing[worst, column] else power_kw
+        found.append(
+            Conflict(
+                kind=ConflictKind.SCHEDULE,
+                start=start,
+                end=end,
+                power=power_kw if column == DISCHARGE else -power_kw,
+                available=available_kw,
+                missing=_missing_of(missing[worst]),
+                detail=(
+                    f"The own schedule asks for {power_kw:g} kW and {own[worst, ENERGY]:g} kWh, where "
+                    f"{left[worst, column]:g} kW and {left[worst, ENERGY]:g} kWh are left for it."
+                ),
+            )
+        )
+    return found
+
+
+def _holder_conflicts(book: Book, holding: Holding, kept: Floats) -> list[Conflict]:
+    """kept: the parts, by step and column, that holders of this rank keep."""
+    span = book.steps_between(holding.first, holding.end)
+    asked = np.array([holding.charge_kw, holding.discharge_kw, holding.energy_kwh])
+    missing = np.zeros_like(kept)
+    missing[span] = asked * (1 - kept[span])
+    found = []
+    for steps in _stretches(missing):
+        worst = steps.start + int(np.argmax(missing[steps].max(axis=1)))
+        column = CHARGE if missing[worst, CHARGE] > missing[worst, DISCHARGE] or not asked[DISCHARGE] else DISCHARGE
+        sign = 1 if column == DISCHARGE else -1
+        first = max(holding.first, int(book.edges[steps.start]))
+        end = min(holding.end, int(book.edges[steps.stop]))
+        if holding.kind not in (HoldingKind.VIRTUAL_ASSET, HoldingKind.AUCTION):
+            first, end = holding.first, holding.end  # a product is delivered throughout or not at all
+        left_kw = float(asked[column] - missing[worst, column])
+        found.append(_conflict(holding, first, end, sign * float(asked[column]), left_kw, _missing_of(missing[worst])))
+    return found[:1] if holding.product else found
+
+
+def _conflict(
+    holding: Holding, first: int, end: int, power_kw: float, available_kw: float, missing: Missing
+) -> Conflict:
+    kind = _KIND_OF[holding.kind]
+    conflict = Conflict(
+        kind=kind,
+        id=holding.holder_id,
+        start=period_start(first),
+        end=period_start(end),
+        power=power_kw,
+        available=available_kw,
+        missing=missing,
+        detail=(
+            f"{_WORDS[kind]} is for {abs(power_kw):g} kW, and {available_kw:g} kW of it are covered; "
+            f"{missing.energy:g} kWh of the energy for it are missing."
+        ),
+    )
+    if holding.kind is HoldingKind.VIRTUAL_ASSET:
+        conflict.virtual_asset_id = holding.holder_id
+    elif holding.kind is HoldingKind.AUCTION:
+        conflict.auction_id = holding.holder_id
+    elif holding.product is not None:
+        conflict.product_date_code = holding.product_date_code
+    return conflict
+
+
+def _missing_of(amounts: Floats) -> Missing:
+    charge_kw, discharge_kw, energy_kwh = (round(float(amount), 6) for amount in amounts)
+    return Missing(charge=charge_kw, discharge=discharge_kw, energy=energy_kwh)
+
+
+def _stretches(missing: Floats) -> list[slice]:
+    """Steps that follow each other in which something is missing, together."""
+    places = np.flatnonzero((missing > TOLERANCE).any(axis=1))
+    runs = [run for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(run)]
+    return [slice(int(run[0]), int(run[-1]) + 1) for run in runs]

@@ -1,0 +1,65 @@
+"""The book of a physical asset as it crosses the wire."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, UnsetType
+
+from gridloom.capacity.model import HoldingKind
+from gridloom.edge import View
+
+
+class AncillaryHeld(View):
+    """Offered and accepted balancing capacity; of aFRR energy what exceeds the accepted capacity of its block."""
+
+    fcr: float
+    afrr_capacity: float
+    afrr_energy: float
+
+
+class CommittedAmount(View):
+    """Of one direction (kW) or of the energy (kWh), all as magnitudes."""
+
+    rated: float
+    available: Annotated[float, Meta(description="Rated, less everything unavailable")]
+    promised: Annotated[float, Meta(description="To virtual assets")]
+    offered: Annotated[float, Meta(description="In auctions that are not over")]
+    ancillary: AncillaryHeld
+    own_schedule: Annotated[float, Meta(description="The owner's own use; as energy the swing within the market day")]
+    free: float
+    missing: Annotated[float, Meta(description="What was taken and is not there any more after a loss")]
+
+
+class Holder(View):
+    """Who holds power of the asset; of one who holds both directions there are two entries."""
+
+    kind: HoldingKind
+    power: Annotated[float, Meta(description="kW; positive is export (discharging), negative is import")]
+    virtual_asset_id: UUID | UnsetType = UNSET
+    organisation_id: Annotated[UUID, Meta(description="Who holds the virtual asset")] | UnsetType = UNSET
+    auction_id: UUID | UnsetType = UNSET
+    product: Annotated[str, Meta(examples=["NEGPOS_00_04"])] | UnsetType = UNSET
+
+
+class Commitment(View):
+    """One delivery period."""
+
+    time: datetime
+    charge: CommittedAmount
+    discharge: CommittedAmount
+    energy: CommittedAmount
+    holders: Annotated[list[Holder], Meta(description="For the asset's owner and the operator only")] | UnsetType = (
+        UNSET
+    )
+
+
+class Commitments(View):
+    physical_asset_id: UUID
+    start: datetime
+    end: datetime
+    commitments: list[Commitment]
+    units_power: str = "kW"
+    units_energy: str = "kWh"

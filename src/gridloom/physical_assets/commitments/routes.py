@@ -1,0 +1,123 @@
+"""The book of a physical asset over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import UUID
+
+import numpy as np
+
+from gridloom.capacity.book import Book, Line
+from gridloom.capacity.model import Floats, Holding, HoldingKind, OwnSchedule
+from gridloom.capacity.rules import Standing
+from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, PERIOD_MS
+from gridloom.capacity.store import load_standing, whole_periods
+from gridloom.edge import JSON, Call, Content, operation
+from gridloom.edge.tabular import time_texts
+from gridloom.edge.wire import to_json
+from gridloom.identity.reach import asset_reach
+from gridloom.kernel.market_time import period_number, period_number_from
+from gridloom.physical_assets.commitments.model import (
+    AncillaryHeld,
+    Commitments,
+    CommittedAmount,
+    Holder,
+)
+from gridloom.physical_assets.window_query import WindowQuery, asked_window
+
+READ = "Read:schedules"
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/commitments",
+    summary="Read what is held of an asset and what is free",
+    tag="Physical assets",
+    access=READ,
+    answers=Commitments,
+)
+async def read_commitments(call: Call, physical_asset_id: UUID, query: WindowQuery) -> Content:
+    """Its book in every delivery period that the window touches: what is rated and available, what virtual assets,
+    auctions, balancing capacity and the own schedule hold of it, and what is free. Nothing is sold twice: whatever
+    takes some is judged by this book.
+
+    The asset's owner and the platform's operator also see who holds what.
+    """
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    window = await asked_window(call.db, query)
+    hull = whole_periods(window)
+    first, end = period_number(hull.start), period_number_from(hull.end)
+    standing = (await load_standing(call.db, [reach.key], first, end))[reach.key]
+    sees_holders = call.caller.is_operator or reach.organisation_id == call.caller.organisation_id
+    head = Commitments(physical_asset_id=physical_asset_id, start=window.start, end=window.end, commitments=[])
+    points = await asyncio.to_thread(_points_json, standing, first, end, sees_holders)
+    return Content(to_json(head).replace(b'"commitments":[]', b'"commitments":' + points, 1), JSON)
+
+
+def _points_json(standing: Standing, first: int, end: int, sees_holders: bool) -> bytes:
+    """Between two changes of the book only the time differs, so each step is written once and repeated."""
+    book = standing.book(first, end)
+    missing, free = book.missing, book.free
+    times = time_texts((np.arange(first, end) * PERIOD_MS).astype("datetime64[ms]")).tolist()
+    points = []
+    for step, (low, high) in enumerate(zip(book.edges[:-1].tolist(), book.edges[1:].tolist(), strict=True)):
+        parts = {
+            name: _amount(book, step, column, free, missing)
+            for name, column in (("charge", CHARGE), ("discharge", DISCHARGE), ("energy", ENERGY))
+        }
+        rest = b",".join(b'"%s":%s' % (name.encode(), to_json(amount)) for name, amount in parts.items())
+        if sees_holders:
+            rest += b',"holders":' + to_json(_holders(standing, low))
+        points += [b'{"time":"%s",%s}' % (time.encode(), rest) for time in times[low - first : high - first]]
+    return b"[" + b",".join(points) + b"]"
+
+
+def _amount(book: Book, step: int, column: int, free: Floats, missing: Floats) -> CommittedAmount:
+    line = book.lines[:, step, column]
+    return CommittedAmount(
+        rated=float(book.rated[step, column]),
+        available=float(book.available[step, column]),
+        promised=_rounded(line[Line.PROMISED]),
+        offered=_rounded(line[Line.AUCTIONED]),
+        ancillary=AncillaryHeld(
+            fcr=_rounded(line[Line.FCR] + line[Line.FCR_BID]),
+            afrr_capacity=_rounded(line[Line.AFRR_CAPACITY] + line[Line.AFRR_CAPACITY_BID]),
+            afrr_energy=_rounded(line[Line.AFRR_ENERGY] + line[Line.AFRR_ENERGY_BID]),
+        ),
+        own_schedule=_rounded(line[Line.OWN]),
+        free=_rounded(free[step, column]),
+        missing=_rounded(missing[step, column]),
+    )
+
+
+def _rounded(amount: float) -> float:
+    """To the milliwatt: what sums of doubles leave behind is nobody's."""
+    return round(float(amount), 6)
+
+
+def _holders(standing: Standing, period: int) -> list[Holder]:
+    found = [
+        holder
+        for holding in standing.holdings
+        if holding.first <= period < holding.end
+        for holder in _holder_of(holding)
+    ]
+    own_kw = _own_power_kw(standing.own, period)
+    return found + ([Holder(kind=HoldingKind.OWN_SCHEDULE, power=own_kw)] if own_kw else [])
+
+
+def _holder_of(holding: Holding) -> list[Holder]:
+    who: dict[str, object] = {}
+    if holding.kind is HoldingKind.VIRTUAL_ASSET:
+        who = {"virtual_asset_id": holding.holder_id, "organisation_id": holding.organisation_id}
+    elif holding.kind is HoldingKind.AUCTION:
+        who = {"auction_id": holding.holder_id}
+    elif holding.product is not None:
+        who = {"product": holding.product}
+    powers = [power for power in (holding.discharge_kw, -holding.charge_kw) if power]
+    return [Holder(kind=holding.kind, power=power, **who) for power in powers]  # type: ignore[arg-type]
+
+
+def _own_power_kw(own: OwnSchedule, period: int) -> float:
+    place = int(np.searchsorted(own.periods, period))
+    return float(own.power_kw[place]) if place < len(own.periods) and own.periods[place] == period else 0.0

@@ -1,0 +1,152 @@
+"""Taking capacity of batteries for a virtual asset, or for the auction of one: judged by their books, or handed
+over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from gridloom.capacity.model import Holding, HoldingKind, Losses, Taking
+from gridloom.capacity.store import LockedBatteries, lock_batteries
+from gridloom.capacity.taking import Request, give_back, settle, take
+from gridloom.database.pool import Database
+from gridloom.kernel.problem import FieldError, Problem
+from gridloom.physical_assets.model import AssetStatus
+from gridloom.virtual_assets.backing import store
+from gridloom.virtual_assets.backing.store import PhysicalTerms
+from gridloom.virtual_assets.grid import window_periods
+from gridloom.virtual_assets.model import AssetTerms, BackingShare, Promise
+
+
+class UnknownBackingAsset(Problem):
+    """Each `backing` entry names a physical asset that is registered here, once. The detail lists the ids at fault."""
+
+    status = 422
+    title = "A backing asset is unknown"
+
+
+class BackingAssetInactive(Problem):
+    """Only physical assets in status `ACTIVE` can back a virtual asset."""
+
+    status = 409
+    title = "A backing asset is not active"
+
+
+class DeliveryZonesDiffer(Problem):
+    """A virtual asset and the physical assets behind it lie in the same delivery zone."""
+
+    status = 422
+    title = "A backing asset lies in another delivery zone"
+
+
+async def take_backing(
+    db: Database,
+    terms: AssetTerms,
+    kind: HoldingKind,
+    holder_id: UUID,
+    organisation_id: UUID | None = None,
+    replaced: Sequence[UUID] = (),
+) -> list[Promise]:
+    """Take what the terms ask of each backing asset, or refuse and say for each what is taken.
+
+    `replaced` are batteries in whose books the same holder stands already: it is judged as if that were gone. Locks
+    each battery, in the order of their keys, until the transaction ends; whoever calls takes an auction's lock before.
+    """
+    ids = [share.physical_asset_id for share in terms.backing]
+    keys = await store.read_keys(db, [*ids, *replaced])
+    locked = await lock_batteries(db, keys.values())
+    known = await store.read_physical_terms(db, keys.values())
+    _check_backing(terms, known)
+    stands_in = {keys[asset_id] for asset_id in replaced if asset_id in keys}
+    promises = [_promise(terms, share, known[share.physical_asset_id]) for share in terms.backing]
+    requests = [
+        Request(
+            promise.physical_asset_key,
+            promise.physical_asset_id,
+            [Taking((holding_of(terms, promise, kind, holder_id, organisation_id),), f"/backing/{place}")],
+            [holder_id] if promise.physical_asset_key in stands_in else (),
+        )
+        for place, promise in enumerate(promises)
+    ]
+    left = stands_in - {promise.physical_asset_key for promise in promises}
+    requests += [Request(key, holder_id, given_back=[holder_id]) for key in left]
+    await take(db, locked, requests)
+    return promises
+
+
+async def hand_over_backing(
+    db: Database, terms: AssetTerms, auction_id: UUID, virtual_asset_id: UUID, organisation_id: UUID
+) -> list[Promise]:
+    """What an auction has offered is promised to the virtual asset that was won; it is not judged again."""
+    keys = await store.read_keys(db, [share.physical_asset_id for share in terms.backing])
+    locked = await lock_batteries(db, keys.values())
+    known = await store.read_physical_terms(db, keys.values())
+    promises = [_promise(terms, share, known[share.physical_asset_id]) for share in terms.backing]
+    for promise in promises:
+        holding = holding_of(terms, promise, HoldingKind.VIRTUAL_ASSET, virtual_asset_id, organisation_id)
+        await settle(db, locked, promise.physical_asset_key, given_back=[auction_id], holdings=[holding])
+    return promises
+
+
+async def give_back_backing(db: Database, asset_ids: Sequence[UUID], holder_id: UUID) -> LockedBatteries:
+    """What the holder had of these batteries is free again."""
+    keys = await store.read_keys(db, asset_ids)
+    locked = await lock_batteries(db, keys.values())
+    for key in keys.values():
+        await give_back(db, locked, key, [holder_id])
+    return locked
+
+
+def holding_of(
+    terms: AssetTerms, promise: Promise, kind: HoldingKind, holder_id: UUID, organisation_id: UUID | None
+) -> Holding:
+    first, end = window_periods(terms.window)
+    return Holding(
+        kind,
+        holder_id,
+        first,
+        end,
+        promise.charge_kw,
+        promise.discharge_kw,
+        promise.energy_kwh,
+        losses=Losses(terms.efficiency.charge, terms.efficiency.discharge),
+        organisation_id=organisation_id,
+    )
+
+
+def _promise(terms: AssetTerms, share: BackingShare, physical: PhysicalTerms) -> Promise:
+    return Promise(
+        physical.key,
+        physical.id,
+        share.share,
+        share.share * terms.charge_kw,
+        share.share * terms.discharge_kw,
+        share.share * terms.energy_capacity_kwh,
+    )
+
+
+def _check_backing(terms: AssetTerms, known: dict[UUID, PhysicalTerms]) -> None:
+    ids = [share.physical_asset_id for share in terms.backing]
+    strangers = [place for place, id in enumerate(ids) if id not in known]
+    if strangers:
+        raise UnknownBackingAsset(
+            f"No physical asset is registered here under {_listed(ids, strangers)}.",
+            _at(strangers, "is not registered here"),
+        )
+    idle = [place for place, id in enumerate(ids) if known[id].status is not AssetStatus.ACTIVE]
+    if idle:
+        raise BackingAssetInactive(f"Not active: {_listed(ids, idle)}.", _at(idle, "is not active"))
+    elsewhere = [place for place, id in enumerate(ids) if known[id].delivery_zone != terms.delivery_zone]
+    if elsewhere:
+        raise DeliveryZonesDiffer(
+            f"Not in the delivery zone {terms.delivery_zone}: {_listed(ids, elsewhere)}.",
+            _at(elsewhere, f"lies in {known[ids[elsewhere[0]]].delivery_zone}"),
+        )
+
+
+def _listed(ids: Sequence[UUID], places: Sequence[int]) -> str:
+    return ", ".join(str(ids[place]) for place in places)
+
+
+def _at(places: Sequence[int], detail: str) -> list[FieldError]:
+    return [FieldError(f"/backing/{place}/physicalAssetID", detail) for place in places]

@@ -1,0 +1,324 @@
+"""The book's arithmetic against a plain reckoning, quarter-hour by quarter-hour."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from uuid import uuid4
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.capacity.book import Line, swing_kwh
+from gridloom.capacity.losses import kept_of_firm, uncovered
+from gridloom.capacity.model import (
+    TOLERANCE,
+    Holding,
+    HoldingKind,
+    Losses,
+    OwnSchedule,
+    ReserveMinutes,
+    Taking,
+)
+from gridloom.capacity.rules import OwnChange, Shortage, Standing, judge, judge_own
+from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, Circumstances, Outage, Rating
+from gridloom.kernel.market_time import (
+    block_window,
+    market_day_of,
+    market_day_window,
+    period_number,
+    period_start,
+)
+
+MINUTES = ReserveMinutes()
+DAYS = (date(2027, 1, 14), date(2027, 3, 28), date(2027, 10, 31))
+BEGINNING = period_start(0)
+
+
+def periods_of(day: date) -> tuple[int, int]:
+    window = market_day_window(day)
+    return period_number(window.start), period_number(window.end)
+
+
+def battery(
+    charge: float = 10_000, discharge: float = 10_000, energy: float = 20_000, *outages: Outage, **means: float
+) -> Circumstances:
+    return Circumstances([Rating(BEGINNING, charge, discharge, energy, 0.8, **means)], list(outages))
+
+
+def reserve(kind: HoldingKind, first: int, end: int, charge: float, discharge: float, is_firm: bool = False) -> Holding:
+    energy = MINUTES.energy_kwh(kind, charge, discharge)
+    return Holding(kind, uuid4(), first, end, charge, discharge, energy, is_firm)
+
+
+def promise(first: int, end: int, power: float, energy: float) -> Holding:
+    kind = HoldingKind.VIRTUAL_ASSET
+    return Holding(kind, uuid4(), first, end, power, power, energy, losses=Losses(1.0, 1.0))
+
+
+# --- random books --------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def blocks(draw: st.DrawFn, day: date) -> tuple[int, int]:
+    hour = draw(st.sampled_from(range(0, 24, 4)))
+    window = block_window(day, hour, hour + 4)
+    return period_number(window.start), period_number(window.end)
+
+
+@st.composite
+def holdings(draw: st.DrawFn, day: date) -> Holding:
+    kind = draw(st.sampled_from([kind for kind in HoldingKind if kind is not HoldingKind.OWN_SCHEDULE]))
+    first, end = periods_of(day)
+    is_firm = draw(st.booleans())
+    power = 1000.0 * draw(st.integers(1, 6))
+    if kind in (HoldingKind.VIRTUAL_ASSET, HoldingKind.AUCTION):
+        low = draw(st.integers(first - 40, end - 1))
+        high = draw(st.integers(low + 1, end + 40))
+        losses = Losses(draw(st.sampled_from([0.9, 1.0])), draw(st.sampled_from([0.9, 1.0])))
+        return Holding(kind, uuid4(), low, high, power, power, draw(st.floats(0, 9000)), losses=losses)
+    if kind is HoldingKind.AFRR_ENERGY:
+        low = draw(st.integers(first, end - 1))
+        high = low + 1
+    else:
+        low, high = draw(blocks(day))
+    both = kind is HoldingKind.FCR
+    exports = draw(st.booleans())
+    return reserve(kind, low, high, power if both or not exports else 0.0, power if both or exports else 0.0, is_firm)
+
+
+@st.composite
+def standings(draw: st.DrawFn) -> tuple[date, Standing]:
+    day = draw(st.sampled_from(DAYS))
+    first, end = periods_of(day)
+    start = market_day_window(day).start
+    outages = [
+        Outage(start + timedelta(minutes=low), start + timedelta(minutes=low + length), power, power / 2, power)
+        for low, length, power in draw(
+            st.lists(st.tuples(st.integers(-60, 1400), st.integers(1, 300), st.floats(0, 9000)), max_size=3)
+        )
+    ]
+    circumstances = battery(10_000, 12_000, 20_000, *outages, charge_efficiency=0.95, usable_share=0.8)
+    if draw(st.booleans()):
+        later = start + timedelta(minutes=draw(st.integers(0, 1300)))
+        circumstances.ratings.append(Rating(later, 8_000, 9_000, 15_000, 0.5, 0.9, 0.85, 0.9))
+    busy = draw(st.dictionaries(st.integers(first, end - 1), st.floats(-6000, 6000), max_size=12))
+    own = OwnSchedule(np.array(sorted(busy), dtype=np.int64), np.array([busy[period] for period in sorted(busy)]))
+    return day, Standing(circumstances, draw(st.lists(holdings(day), max_size=8)), own)
+
+
+def reckoned(standing: Standing, period: int) -> dict[Line, list[float]]:
+    """The lines of one quarter-hour, from the rules and nothing else."""
+    start, end = period_start(period), period_start(period + 1)
+    ratings = sorted(standing.circumstances.ratings, key=lambda rating: rating.valid_from)
+    in_force = [
+        rating
+        for place, rating in enumerate(ratings)
+        if rating.valid_from < end and not any(later.valid_from <= start for later in ratings[place + 1 :])
+    ]
+    usable = min(rating.usable_share for rating in in_force)
+    lines = {line: [0.0, 0.0, 0.0] for line in Line}
+    standing_now = [one for one in standing.holdings if one.first <= period < one.end]
+    for one in standing_now:
+        if one.losses is None:
+            continue
+        line = Line.PROMISED if one.kind is HoldingKind.VIRTUAL_ASSET else Line.AUCTIONED
+        factor = max(1.0, one.losses.charge / min(rating.charge_efficiency for rating in in_force))
+        store = max(1.0, one.losses.discharge / min(rating.discharge_efficiency for rating in in_force)) / usable
+        for column, amount in enumerate((one.charge_kw * factor, one.discharge_kw, one.energy_kwh * store)):
+            lines[line][column] += amount
+    for kind, firm_line, waiting_line in (
+        (HoldingKind.FCR, Line.FCR, Line.FCR_BID),
+        (HoldingKind.AFRR_CAPACITY, Line.AFRR_CAPACITY, Line.AFRR_CAPACITY_BID),
+    ):
+        for one in standing_now:
+            if one.kind is kind:
+                line = firm_line if one.is_firm else waiting_line
+                for column, amount in enumerate((one.charge_kw, one.discharge_kw, one.energy_kwh / usable)):
+                    lines[line][column] += amount
+    for column in (CHARGE, DISCHARGE):
+        way = [one for one in standing_now if one.kind is HoldingKind.AFRR_ENERGY]
+        firm = sum((one.charge_kw, one.discharge_kw)[column] for one in way if one.is_firm)
+        every = sum((one.charge_kw, one.discharge_kw)[column] for one in way)
+        drawn = lines[Line.AFRR_CAPACITY][column]
+        excess_firm, excess = max(0.0, firm - drawn), max(0.0, every - drawn)
+        for line, power in ((Line.AFRR_ENERGY, excess_firm), (Line.AFRR_ENERGY_BID, excess - excess_firm)):
+            lines[line][column] += power
+            lines[line][ENERGY] += power * MINUTES.afrr_energy / 60 / usable
+    own = dict(zip(standing.own.periods.tolist(), standing.own.power_kw.tolist(), strict=True))
+    power = own.get(period, 0.0)
+    lines[Line.OWN][DISCHARGE if power > 0 else CHARGE] = abs(power)
+    first, last = periods_of(market_day_of(start))
+    running, low, high = 0.0, 0.0, 0.0
+    for each in range(first, last):
+        running += own.get(each, 0.0) / 4
+        low, high = min(low, running), max(high, running)
+    lines[Line.OWN][ENERGY] = (high - low) / usable
+    return lines
+
+
+class TestBook:
+    @given(standings())
+    def test_has_in_every_quarter_hour_what_a_plain_reckoning_has(self, scene: tuple[date, Standing]) -> None:
+        day, standing = scene
+        first, end = periods_of(day)
+        book = standing.book(first, end)
+        lines = book.by_period(book.lines)
+        for place in range(0, end - first):
+            for line, amounts in reckoned(standing, first + place).items():
+                assert np.allclose(lines[line, place], amounts, atol=1e-5), (line, place)
+
+    @given(standings())
+    def test_divides_what_is_there_into_free_taken_and_missing(self, scene: tuple[date, Standing]) -> None:
+        day, standing = scene
+        book = standing.book(*periods_of(day))
+        assert (book.free >= 0).all()
+        assert (book.missing >= 0).all()
+        assert np.allclose(book.available - book.taken, book.free - book.missing, atol=2 * TOLERANCE)
+
+    @given(standings())
+    def test_loses_the_own_schedule_first_then_waiting_bids_then_the_rest_alike(
+        self, scene: tuple[date, Standing]
+    ) -> None:
+        day, standing = scene
+        book = standing.book(*periods_of(day))
+        lost = uncovered(book)
+        assert np.allclose(lost.own + lost.waiting + lost.firm, book.missing)
+        assert (lost.waiting[lost.own < book.own - TOLERANCE] == 0).all()
+        assert (lost.firm[lost.waiting < book.waiting - TOLERANCE] == 0).all()
+        assert np.allclose(book.firm * kept_of_firm(book), book.firm - lost.firm, atol=1e-4)
+
+
+class TestSwing:
+    def test_is_the_highest_less_the_lowest_of_the_running_sum(self) -> None:
+        first, end = periods_of(DAYS[0])
+        own = OwnSchedule(np.arange(first, first + 4), np.array([4000.0, 4000.0, -6000.0, -6000.0]))
+        assert swing_kwh(own, first, end) == 3000.0
+
+    def test_counts_from_an_untouched_store(self) -> None:
+        first, end = periods_of(DAYS[0])
+        own = OwnSchedule(np.arange(first, first + 4), np.array([10_000.0] * 4))
+        assert swing_kwh(own, first, end) == 10_000.0
+
+
+# --- what may be taken ---------------------------------------------------------------------------------------------
+
+
+class TestTaking:
+    @given(standings(), st.data())
+    def test_is_right_whether_it_is_refused_or_not(self, scene: tuple[date, Standing], data: st.DataObject) -> None:
+        day, standing = scene
+        taking = Taking((data.draw(holdings(day)),))
+        first, end = taking.first, taking.end
+        before = standing.book(first, end)
+        after = Standing(standing.circumstances, [*standing.holdings, *taking.holdings], standing.own).book(first, end)
+        shortage = judge(standing, [taking])
+        added = after.by_period(after.taken) - before.by_period(before.taken)
+        free, available = before.by_period(before.free), before.by_period(before.available)
+        if shortage is None:
+            assert ((added <= TOLERANCE) | (added <= free + 2 * TOLERANCE)).all()
+            return
+        place = shortage.first - first
+        assert any(asked > there for asked, there in zip(shortage.asked, shortage.there, strict=True))
+        if shortage.is_taken:
+            assert (added[place] > free[place]).any()
+            assert shortage.held_by or (added[place] > available[place]).any()
+        else:
+            assert shortage.held_by == ()
+
+    @given(standings(), st.data())
+    def test_leaves_what_stood_once_it_is_given_back(self, scene: tuple[date, Standing], data: st.DataObject) -> None:
+        day, standing = scene
+        added = data.draw(holdings(day))
+        with_it = Standing(standing.circumstances, [*standing.holdings, added], standing.own)
+        span = periods_of(day)
+        before, after = standing.book(*span), with_it.without({added.holder_id}).book(*span)
+        assert (before.by_period(before.lines) == after.by_period(after.lines)).all()
+
+
+def judged(circumstances: Circumstances, stood: list[Holding], *asked: Holding) -> Shortage | None:
+    return judge(Standing(circumstances, stood, OwnSchedule.nothing()), [Taking(tuple(asked))])
+
+
+class TestReserve:
+    first, end = periods_of(DAYS[0])
+
+    def test_of_fcr_holds_a_quarter_of_an_hour_either_way(self) -> None:
+        fcr = reserve(HoldingKind.FCR, self.first, self.first + 16, 8000, 8000)
+        assert fcr.energy_kwh == 4000.0
+        assert judged(battery(energy=4000), [], fcr) is None
+        assert judged(battery(energy=3999), [], fcr) is not None
+
+    def test_of_afrr_holds_an_hour(self) -> None:
+        up = reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 5000)
+        assert judged(battery(energy=5000), [], up) is None
+        assert judged(battery(energy=4999), [], up) is not None
+
+    def test_of_fcr_is_limited_to_a_share_of_rated_power(self) -> None:
+        shortage = judged(battery(), [], reserve(HoldingKind.FCR, self.first, self.first + 16, 9000, 9000))
+        assert shortage is not None
+        assert not shortage.is_taken
+        assert shortage.there[:2] == (8000, 8000)
+
+    def test_of_balancing_energy_draws_first_on_accepted_capacity(self) -> None:
+        capacity = reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 6000, is_firm=True)
+        energy = reserve(HoldingKind.AFRR_ENERGY, self.first, self.first + 1, 0, 10_000)
+        standing = Standing(battery(), [capacity, energy], OwnSchedule.nothing())
+        book = standing.book(self.first, self.first + 1)
+        assert book.taken[0].tolist() == [0, 10_000, 7000]
+
+    def test_stands_beside_a_promise_only_where_both_fit(self) -> None:
+        promised = promise(self.first, self.end, 6000, 12_000)
+        fits = reserve(HoldingKind.FCR, self.first, self.first + 16, 4000, 4000)
+        assert judged(battery(), [promised], fits) is None
+        shortage = judged(battery(), [promised], reserve(HoldingKind.FCR, self.first, self.first + 16, 5000, 5000))
+        assert shortage is not None
+        assert shortage.is_taken
+        assert shortage.held_by == (HoldingKind.VIRTUAL_ASSET,)
+        assert shortage.there == (4000, 4000, 8000)
+
+
+class TestOwnSchedule:
+    first, end = periods_of(DAYS[1])
+
+    def change(self, *power: float, place: int = 0) -> OwnChange:
+        first = self.first + place
+        return OwnChange(np.arange(first, first + len(power)), np.array(power), self.first)
+
+    def test_takes_power_in_its_direction_and_its_swing_all_day(self) -> None:
+        own = OwnSchedule(np.arange(self.first, self.first + 2), np.array([8000.0, 8000.0]))
+        book = Standing(battery(), [], own).book(self.first, self.end)
+        assert book.by_period(book.taken)[0].tolist() == [0, 8000, 4000]
+        assert book.by_period(book.taken)[-1].tolist() == [0, 0, 4000]
+        assert len(book.by_period(book.taken)) == 92
+
+    def test_may_not_use_what_is_promised(self) -> None:
+        standing = Standing(battery(), [promise(self.first, self.end, 6000, 12_000)], OwnSchedule.nothing())
+        assert judge_own(standing, self.change(4000.0)) is None
+        shortage = judge_own(standing, self.change(0.0, 4001.0))
+        assert shortage is not None
+        assert shortage.first == self.first + 1
+
+    def test_may_not_swing_further_than_the_energy_that_is_free(self) -> None:
+        standing = Standing(battery(), [promise(self.first, self.end, 1000, 15_000)], OwnSchedule.nothing())
+        assert judge_own(standing, self.change(*[5000.0] * 4)) is None
+        assert judge_own(standing, self.change(*[5000.0] * 5)) is not None
+        assert judge_own(standing, self.change(*[5000.0, -5000.0] * 10)) is None
+
+    def test_is_judged_as_if_what_it_replaces_were_gone(self) -> None:
+        stood = OwnSchedule(np.arange(self.first, self.first + 4), np.array([9000.0] * 4))
+        standing = Standing(battery(), [promise(self.first, self.end, 1000, 11_000)], stood)
+        assert judge_own(standing, self.change(-9000.0)) is None
+
+    def test_that_takes_less_energy_than_before_is_not_held_up_by_a_loss(self) -> None:
+        stood = OwnSchedule(np.arange(self.first, self.first + 8), np.array([8000.0] * 8))
+        lost = Outage(period_start(self.first), period_start(self.end), 0, 0, 15_000)
+        standing = Standing(battery(10_000, 10_000, 20_000, lost), [], stood)
+        assert judge_own(standing, self.change(0.0)) is None
+
+    def test_leaves_other_days_alone(self) -> None:
+        day_after = self.end
+        stood = OwnSchedule(np.arange(day_after, day_after + 8), np.array([10_000.0] * 8))
+        lost = Outage(period_start(self.first), period_start(day_after + 96), 0, 0, 15_000)
+        standing = Standing(battery(10_000, 10_000, 20_000, lost), [], stood)
+        assert judge_own(standing, self.change(1000.0)) is None
