@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -27,6 +28,7 @@ from gridloom.identity.keyring import Keyring
 from gridloom.identity.permissions import OrganisationKind, Permission, Role, permissions_of
 from gridloom.identity.store.grants import insert_asset
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_time import market_day_of
 
 OPERATIONS = operations_of(*ROOMS)
 PROTECTED = [operation for operation in OPERATIONS if operation.access != PUBLIC]
@@ -81,7 +83,7 @@ async def _auction(world: World) -> UUID:
         "chargeEfficiency": 0.9,
         "dischargeEfficiency": 0.9,
     }
-    physical = (await register_asset(world.owner)).id
+    physical = (await register_asset(world.stranger)).id
     return await _created(
         world.operator,
         "/auctions",
@@ -121,9 +123,10 @@ async def _below_the_asset(world: World, collection: str, body: Any) -> UUID:
 
 async def _ancillary_bid(world: World) -> UUID:
     path = f"/physical-assets/{world.ids['physicalAssetID']}/ancillary/bids"
+    day = market_day_of(datetime.now(UTC)) + timedelta(days=3)
     bids = [{"capacityPrice": 1, "offeredCapacity": 1000}]
     answer = await world.owner.admin.post(
-        path, json=[{"deliveryDay": "2040-01-02", "product": "NEGPOS_00_04", "bids": bids}]
+        path, json=[{"deliveryDay": day.isoformat(), "product": "NEGPOS_00_04", "bids": bids}]
     )
     assert answer.status_code == 201, answer.text
     return UUID(answer.json()[0]["bids"][0]["id"])

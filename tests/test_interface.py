@@ -129,7 +129,7 @@ async def make_samples(client: httpx2.AsyncClient, token: str) -> dict[str, str]
             end=(now + timedelta(hours=3)).isoformat(),
             item={**window, **small},
             backing=backing,
-            participants=[organisation],
+            participants=[await made("/organisations", name="Bidder", kind="PARTICIPANT")],
         ),
         "webhookID": await made("/webhooks", url="http://127.0.0.1:9/", types=["auction.cleared"]),
         "assetName": "swagger-ui.css",

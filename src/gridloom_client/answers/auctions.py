@@ -35,7 +35,8 @@ class CurrentBid(Answered):
 
 
 class Auction(Answered):
-    """`status` is the caller's own: NOT_STARTED, RUNNING, PENDING, WON, LOST or NO_BIDS_SUBMITTED.
+    """`status` is the caller's own: NOT_STARTED, RUNNING, PENDING, WON, LOST or NO_BIDS_SUBMITTED; to the operator it
+    is the auction's: SCHEDULED, RUNNING, CLEARED or CANCELLED.
 
     What stands below `virtual_asset_id` is there for the operator alone.
     """
@@ -48,6 +49,10 @@ class Auction(Answered):
     current_bid: CurrentBid | None = None
     virtual_asset_id: UUID | None = None
     state: str | None = None
+    outcome: str | None = None
+    winner_id: UUID | None = None
+    price: Decimal | None = None
+    cleared_at: datetime | None = None
     hurdle_price: Decimal | None = None
     backing: tuple[Backing, ...] = ()
     participants: tuple[UUID, ...] = ()

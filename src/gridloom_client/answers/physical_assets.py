@@ -76,6 +76,16 @@ class Availability(Answered):
     availability: tuple[AvailabilityPoint, ...]
 
 
+class Commitments(Answered):
+    """What is held of an asset and what is free; each of `commitments` has `charge`, `discharge` and `energy` with
+    `rated`, `available`, `promised`, `offered`, `ancillary`, `ownSchedule`, `free` and `missing`."""
+
+    physical_asset_id: UUID
+    start: datetime
+    end: datetime
+    commitments: tuple[Record, ...]
+
+
 class Health(Answered):
     """`status` is OK, DEGRADED, DOWN or UNKNOWN; `checks` says why."""
 

@@ -13,6 +13,7 @@ from gridloom_client.answers.physical_assets import (
     AncillaryResults,
     Availability,
     ChangedUnavailability,
+    Commitments,
     ExchangeNotification,
     Grant,
     Health,
@@ -108,6 +109,12 @@ class PhysicalAssets(Surface[M]):
     def availability(
         self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
     ) -> Availability: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/commitments")
+    def commitments(
+        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
+    ) -> Commitments:
+        """Who holds what of the asset, and what is free."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/health")
     def health(self, physical_asset_id: ID) -> Health: ...
