@@ -14,7 +14,6 @@ from gridloom.ancillary.gates import Gates
 from gridloom.auctions import bid_batching
 from gridloom.auctions import results as auction_results
 from gridloom.auctions import routes as auctions
-from gridloom.auctions.offering import was_invited
 from gridloom.audit import routes as audit_routes
 from gridloom.audit.recording import record_audit
 from gridloom.background import (
@@ -54,7 +53,6 @@ from gridloom.physical_assets.commitments import conflicts as _book_conflicts  #
 from gridloom.physical_assets.commitments import routes as commitments
 from gridloom.physical_assets.fleets import routes as fleets
 from gridloom.physical_assets.grants import routes as grants
-from gridloom.physical_assets.grants.routes import Invitations
 from gridloom.physical_assets.health import routes as asset_health
 from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
@@ -168,7 +166,6 @@ def create_edge(settings: Settings) -> Edge:
         listener = Listener(settings.database_url)
         edge.resources.add(_gates(settings))
         edge.resources.add(_reserve_minutes(settings))
-        edge.resources.add(Invitations(was_invited))
         for resource in (
             settings,
             Interface(edge, settings),

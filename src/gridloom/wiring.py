@@ -11,11 +11,13 @@ from typing import Final
 
 from gridloom import edge_retention
 from gridloom.auctions import clearing
+from gridloom.auctions.store import was_invited
 from gridloom.events import retention as event_retention
 from gridloom.jobs import jobs_of, know
 from gridloom.kernel.need import Need
 from gridloom.monitoring.folding import jobs as telemetry_folding
 from gridloom.monitoring.reading.latest import latest_of_asset
+from gridloom.physical_assets.grants.routes import WAS_INVITED
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 from gridloom.settlements.activations import read_activated
 from gridloom.virtual_assets.energy.activations import READ_ACTIVATED
@@ -38,5 +40,6 @@ def wire() -> None:
     know(*jobs_of(*JOB_ROOMS))
     LATEST_TELEMETRY.give(latest_of_asset)
     READ_ACTIVATED.give(read_activated)
+    WAS_INVITED.give(was_invited)
     unmet = [need.what for need in Need.declared if not need.is_met]
     assert not unmet, f"nobody gives {', '.join(unmet)}"

@@ -68,8 +68,3 @@ async def check_invited(db: Database, backing: Sequence[BackingShare], participa
 
 def _say_why(owned: bool) -> str:
     return "owns a battery behind the auction" if owned else "may read the revenue of a battery behind the auction"
-
-
-async def was_invited(db: Database, physical_asset_id: UUID, organisation_id: UUID) -> bool:
-    """Whether an organisation was invited to an auction on the battery; then it may not read the battery's revenue."""
-    return await store.was_invited(db, physical_asset_id, organisation_id)

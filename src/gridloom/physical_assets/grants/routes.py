@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from uuid import UUID
 
 from gridloom.database.pool import Database
@@ -12,6 +11,7 @@ from gridloom.identity import model as identity
 from gridloom.identity.permissions import GRANTABLE, Permission, in_order
 from gridloom.identity.store import grants as store
 from gridloom.identity.store.organisations import organisation_exists
+from gridloom.kernel.need import Need
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, PreconditionFailed, Problem
 from gridloom.physical_assets.grants.model import Grant, NewGrant
 from gridloom.physical_assets.store import lock_asset
@@ -43,11 +43,9 @@ class RevenueWouldTellPrice(Problem):
     title = "The organisation was invited to an auction on the asset"
 
 
-@dataclass(frozen=True, slots=True)
-class Invitations:
-    """Where to ask who was invited to auctions on a battery: `was_invited(db, physical asset, organisation)`."""
-
-    was_invited: Callable[[Database, UUID, UUID], Awaitable[bool]]
+WAS_INVITED: Need[Callable[[Database, UUID, UUID], Awaitable[bool]]] = Need(
+    "whether an organisation was invited to an auction on a physical asset"
+)
 
 
 @operation(
@@ -101,7 +99,7 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
     if faults:
         raise NotGrantable(faults[0].detail + ".", errors=faults)
     await lock_asset(call.db, rights.key)
-    if Permission.READ_REVENUE in body.permissions and await call.resources[Invitations].was_invited(
+    if Permission.READ_REVENUE in body.permissions and await WAS_INVITED.get()(
         call.db, physical_asset_id, organisation_id
     ):
         raise RevenueWouldTellPrice(f"The organisation {organisation_id} was invited to an auction on this asset.")
