@@ -60,6 +60,21 @@ class TestAColumn:
         assert faults.tolist() == [0, timestamps.MALFORMED, timestamps.MALFORMED, 0, timestamps.WITHOUT_OFFSET]
         assert times[3] == microseconds(datetime(2024, 2, 28, 23, 0, 0, 500_000, tzinfo=UTC))
 
+    def test_finds_the_bad_wherever_they_are(self) -> None:
+        texts = ["2026-01-01T00:00:00Z"] * 40_000
+        bad = [0, 16_383, 16_384, 39_999]
+        for place in bad:
+            texts[place] = "yesterday"
+        times, faults = timestamps.from_arrow(pa.array(texts))
+        assert faults.nonzero()[0].tolist() == bad
+        assert set(times[faults == timestamps.FINE].tolist()) == {microseconds(datetime(2026, 1, 1, tzinfo=UTC))}
+
+    @pytest.mark.parametrize("text", ["2026-01-01t00:00:00z", "2026-01-01 00:00:00Z", "2025-12-31T22:30:00-01:30"])
+    def test_takes_what_the_standard_leaves_open(self, text: str) -> None:
+        times, faults = timestamps.from_arrow(pa.array([text]))
+        assert not faults.any()
+        assert times[0] == microseconds(datetime(2026, 1, 1, tzinfo=UTC))
+
     def test_reads_a_slice_of_an_array(self) -> None:
         texts = pa.array(["nothing", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"])[1:]
         times, faults = timestamps.from_arrow(texts)
@@ -85,6 +100,13 @@ class TestAColumn:
             "",
             "Z",
             "2026-01-01X00:00:00Z",
+            "026-01-01T00:00:00Z",
+            "2026-01-01T00:00Z",
+            "2026-01-01T00:00+01:00",
+            "2026-01-01T00:00:00+0100",
+            "2026-01-01T00:00:00+01",
+            "2026-01-01T00:00:00 +01:00",
+            "1900-02-29T00:00:00Z",
         ],
     )
     def test_refuses(self, text: str) -> None:
