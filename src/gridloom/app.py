@@ -30,6 +30,7 @@ from gridloom.console import routes as console_routes
 from gridloom.console.application import WithConsole
 from gridloom.database.listen import Listener
 from gridloom.database.pool import create_pool
+from gridloom.delivery import routes as delivery
 from gridloom.documentation import Interface
 from gridloom.edge import operations_of
 from gridloom.edge.dispatch import Edge
@@ -99,6 +100,7 @@ ROOMS: tuple[ModuleType, ...] = (
     portfolios,
     auctions,
     auction_results,
+    delivery,
     settlements,
     revenue,
     reference_prices,

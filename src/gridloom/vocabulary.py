@@ -341,6 +341,7 @@ _TERMS: Final[dict[str, tuple[str, Any]]] = {
     "type": ("Which kind it is", None),
     "types": ("Which types of events to send; an empty list means every type", ["auction.cleared"]),
     "unavailability": ("The unavailability", None),
+    "runID": ("The delivery run", ID),
     "unavailabilityID": ("The unavailability", ID),
     "unavailabilityIDs": ("The unavailabilities it tells of", []),
     "unavailabilityType": ("Planned or not", "PLANNED"),

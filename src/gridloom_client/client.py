@@ -13,6 +13,7 @@ from gridloom_client.retries import Retries
 from gridloom_client.steps import Steps
 from gridloom_client.surfaces.auctions import Auctions
 from gridloom_client.surfaces.auth import Auth
+from gridloom_client.surfaces.delivery import Delivery
 from gridloom_client.surfaces.events import Events
 from gridloom_client.surfaces.fleets import Fleets
 from gridloom_client.surfaces.forecasts import Forecasts
@@ -58,6 +59,7 @@ class Surfaces(Generic[M]):
         self.fleets: Fleets[M] = Fleets(exchange, runner)
         self.virtual_assets: VirtualAssets[M] = VirtualAssets(exchange, runner)
         self.auctions: Auctions[M] = Auctions(exchange, runner)
+        self.delivery: Delivery[M] = Delivery(exchange, runner)
         self.reference_prices: ReferencePrices[M] = ReferencePrices(exchange, runner)
         self.forecasts: Forecasts[M] = Forecasts(exchange, runner)
         self.revenue: Revenue[M] = Revenue(exchange, runner)

@@ -89,6 +89,19 @@ class ForecastPublished(View):
     known_until: Annotated[date, Meta(description="The first day whose prices it does not know")]
 
 
+class DispatchUpdated(View):
+    start: From
+    end: Until
+    version: Annotated[int, Meta(description="The version of the battery's dispatch")]
+
+
+class DispatchDeviation(View):
+    start: Annotated[datetime, Meta(description="The start of the first quarter-hour")]
+    end: Annotated[datetime, Meta(description="The end of the last one")]
+    asked: Annotated[float, Meta(description="kWh that the dispatch asked for; positive is export")]
+    delivered: Annotated[float, Meta(description="kWh that were measured")]
+
+
 class WebhookDisabled(View):
     webhook_id: UUID
     url: str
@@ -167,6 +180,16 @@ _TYPES = (
         "forecast.published",
         ForecastPublished,
         "The forecast of the next day's prices is there, an hour before the day-ahead auction closes.",
+    ),
+    EventType(
+        "dispatch.updated",
+        DispatchUpdated,
+        "A battery must do something else than before for the virtual assets it backs, or for its owner.",
+    ),
+    EventType(
+        "dispatch.deviation",
+        DispatchDeviation,
+        "A battery has not done what it must for two quarter-hours running.",
     ),
     EventType(
         "webhook.disabled",

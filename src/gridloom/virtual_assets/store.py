@@ -52,6 +52,11 @@ async def read_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> Vir
     return None if row is None else VirtualAsset(**_asset_fields(row))
 
 
+async def read_asset_by_key(db: Database, key: int) -> VirtualAsset | None:
+    row = await db.fetchrow(_ASSET + "where v.asset_key = $1", key)
+    return None if row is None else VirtualAsset(**_asset_fields(row))
+
+
 async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> LockedAsset | None:
     """The asset's row, held until the transaction ends: whoever changes its schedules does so one after the other."""
     row = await db.fetchrow(

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from gridloom_client.answers.answered import Record
+from gridloom_client.answers.delivery import Dispatch
 from gridloom_client.answers.physical_assets import (
     AncillaryEntry,
     AncillaryResults,
@@ -115,6 +116,17 @@ class PhysicalAssets(Surface[M]):
         self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
     ) -> Commitments:
         """Who holds what of the asset, and what is free."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/dispatch")
+    def dispatch(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> Dispatch:
+        """What the battery must do, and what each part of it is for."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/health")
     def health(self, physical_asset_id: ID) -> Health: ...

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 from gridloom.capacity.model import HoldingKind
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
+from gridloom.jobs import enqueue
 from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID, uuid7
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.promising import hand_over_backing, take_backing
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.model import AssetTerms, Author, Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
+
+DISPATCH: Final = "delivery.dispatch"
+"""The job, keyed by a delivery zone, that has batteries do what the zone's virtual assets are scheduled for. Whoever
+dispatches declares its handler."""
 
 
 async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, author: Author) -> VirtualAsset:
@@ -44,4 +50,6 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
         asset_key=asset.key,
         data={"virtualAssetID": asset.id, "auctionID": terms.auction_id},
     )
+    # Whoever dispatches the zone's batteries looks at it again.
+    await enqueue(db, DISPATCH, key=terms.delivery_zone, due=asset.created_at, clock="platform", at_latest=True)
     return asset

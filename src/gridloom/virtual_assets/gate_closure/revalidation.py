@@ -20,9 +20,9 @@ from gridloom.virtual_assets import store
 from gridloom.virtual_assets.gate_closure.curtailment import Cut, Standing, cut_to_fit, first_misfit
 from gridloom.virtual_assets.gate_closure.notifications import tell_adjusted
 from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
-from gridloom.virtual_assets.grid import Floats
+from gridloom.virtual_assets.grid import Floats, Ints
 from gridloom.virtual_assets.history import store as history_store
-from gridloom.virtual_assets.model import PLATFORM, Adjustment, LockedAsset, VersionKind
+from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind
 from gridloom.virtual_assets.schedule import gates
 from gridloom.virtual_assets.schedule.rules import first_open_period
 from gridloom.virtual_assets.schedule.scheduling import draft_change, write_change
@@ -67,6 +67,29 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
     if misfit is not None:
         await gates.come_back(db, asset, misfit)
     return adjustments
+
+
+async def cut_unserved_periods(db: Database, asset_key: int, periods: Ints, power_kw: Floats) -> None:
+    """Bring closed periods down to the power that the batteries of the zone could serve, lanes in proportion."""
+    asset = await store.lock_virtual_asset_by_key(db, asset_key)
+    if asset is None or not len(periods):
+        return
+    first, end = int(periods[0]), int(periods[-1]) + 1
+    lanes, standing = await load_standing(db, asset, first, end)
+    places = periods - first
+    accepted_kw = standing.power_kw.sum(axis=0)[places]
+    kept = np.ones(len(periods))
+    np.divide(power_kw, accepted_kw, out=kept, where=accepted_kw != 0)
+    lanes_kw = standing.power_kw[:, places] * np.clip(kept, 0.0, 1.0)
+    changes = {lane: LaneChange(periods, lanes_kw[row]) for row, lane in enumerate(lanes)}
+    adjustments = [
+        Adjustment(period, accepted, adjusted, AdjustmentReason.AVAILABILITY)
+        for period, accepted, adjusted in zip(
+            periods.tolist(), accepted_kw.tolist(), lanes_kw.sum(axis=0).tolist(), strict=True
+        )
+    ]
+    await _write_cuts(db, asset, changes, adjustments)
+    await gates.look_again(db, asset, await store.platform_now(db))
 
 
 def _until(standing: Standing, count: int) -> Standing:

@@ -1,0 +1,226 @@
+"""The run of a delivery zone: cuts, netting, spread, unserved, netting again; then the batteries' dispatch.
+
+There is a run when the last gate of each quarter-hour closes. It plans until the end of the next market day, keeps
+what has not changed, and makes final what has closed. A run that finds nothing changed has looked once and is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.delivery import situation_store, store
+from gridloom.delivery.loading import Zone, load_zone
+from gridloom.delivery.model import Floats
+from gridloom.delivery.notifications import tell_dispatched
+from gridloom.delivery.parts import changed_range
+from gridloom.delivery.plan_codec import StandingPlan, pack
+from gridloom.delivery.settling import settle_periods
+from gridloom.delivery.standing import Replanned, battery_series, replan
+from gridloom.delivery.store import NewVersion, Run, ZoneState
+from gridloom.jobs import JobRun, enqueue, job
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
+from gridloom.monitoring.reading.latest import latest_of_asset
+from gridloom.virtual_assets.backing.allocation import DISPATCH
+from gridloom.virtual_assets.gate_closure.revalidation import revalidate
+from gridloom.virtual_assets.grid import market_day_periods, period_number, period_number_from, period_start
+from gridloom.virtual_assets.schedule.rules import first_open_period
+from gridloom.virtual_assets.store import platform_now
+
+FRESH = timedelta(hours=1)
+"""A state of charge that is older says nothing about a battery that was never planned before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The periods of a run: planned from `first` up to but not `end`, of which those before `final` are for good."""
+
+    zone: str
+    now: datetime
+    first: int
+    final: int
+    end: int
+
+
+@job(DISPATCH, clock="platform", limit=timedelta(minutes=2))
+async def dispatch_zone(run: JobRun) -> None:
+    zone, now = run.key, await platform_now(run.db)
+    clock = await situation_store.read_zone_clock(run.db, zone, now)
+    if clock is None:
+        return
+    day = market_day_of(now)
+    end = market_day_periods(day + timedelta(days=1))[1]
+    if clock.next_start >= period_start(end):
+        due = market_day_window(market_day_of(clock.next_start) - timedelta(days=1)).start
+    else:
+        await plan_zone(run.db, zone, now, clock.gate_closure_s)
+        next_gate = first_open_period(now, clock.gate_closure_s)
+        due = period_start(next_gate) - timedelta(seconds=clock.gate_closure_s)
+    await enqueue(run.db, DISPATCH, key=zone, due=due, clock="platform")
+
+
+async def plan_zone(db: Database, zone: str, now: datetime, gate_closure_s: int) -> Run | None:
+    """One run; None where nothing has changed."""
+    state = await store.lock_zone(db, zone)
+    final = first_open_period(now, gate_closure_s)
+    first = period_number_from(now) if state.settled_until is None else max(state.settled_until, period_number(now))
+    end = market_day_periods(market_day_of(now) + timedelta(days=1))[1]
+    horizon = Horizon(zone, now, min(first, final), final, end)
+    for key in await situation_store.read_closed_misfits(db, zone, final):
+        await revalidate(db, key, now)
+    day_start = market_day_window(market_day_of(period_start(horizon.first))).start
+    stamps = await situation_store.read_stamps(db, zone, day_start, period_start(end))
+    run, plan = None, state.plan
+    if plan is None or plan.end < end or _differ(state.stamps, stamps) or plan.first > horizon.first:
+        run, plan = await _plan_anew(db, horizon, state, stamps)
+    await settle_periods(db, zone, plan, horizon.first, final, now)
+    await store.keep_settled(db, zone, final)
+    return run
+
+
+def _differ(before: situation_store.Stamps, after: situation_store.Stamps) -> bool:
+    """Virtual assets whose life is over fall out of the look without having changed anything."""
+    return any(before.get(name) != stamp for name, stamp in after.items()) or any(
+        name not in after and not name.startswith("V") for name in before
+    )
+
+
+async def _plan_anew(
+    db: Database, horizon: Horizon, state: ZoneState, stamps: situation_store.Stamps
+) -> tuple[Run, StandingPlan]:
+    zone = await load_zone(db, horizon.zone, horizon.first, horizon.end)
+    energy_kwh, due_kwh = await _start_energies(db, zone, state.plan, horizon.now)
+    keeps_batteries = {n: s for n, s in state.stamps.items() if n[0] not in "V"} == {
+        n: s for n, s in stamps.items() if n[0] not in "V"
+    }
+    made = await asyncio.to_thread(replan, zone, state.plan, energy_kwh, due_kwh, keeps_batteries=keeps_batteries)
+    versions = _changed_versions(zone, state.plan, made.plan)
+    run = _run(horizon, zone, made, len(versions))
+    await store.add_run(db, run)
+    numbers = await store.add_versions(db, run.id, horizon.now, versions) if versions else {}
+    await _keep_netting(db, horizon, state.plan, made)
+    await store.keep_plan(db, horizon.zone, run.id, stamps, made.plan)
+    await tell_dispatched(db, zone.batteries, versions, numbers, _moved(zone, state.plan, made.plan))
+    return run, made.plan
+
+
+async def _start_energies(
+    db: Database, zone: Zone, before: StandingPlan | None, now: datetime
+) -> tuple[Floats, Floats]:
+    """What each battery holds at the zone's first period and what it would hold by shares alone: as planned, else as
+    measured lately, else half of what it may hold."""
+    known = {} if before is None else {key: row for row, key in enumerate(before.battery_keys.tolist())}
+    energy_kwh, due_kwh = np.empty(len(zone.batteries)), np.empty(len(zone.batteries))
+    for place, battery in enumerate(zone.batteries):
+        row = known.get(battery.key)
+        if row is not None and before is not None:
+            column = min(max(zone.first - before.first, 0), before.energy_kwh.shape[1] - 1)
+            energy_kwh[place], due_kwh[place] = before.energy_kwh[row, column], before.due_kwh[row, column]
+            continue
+        measured = await latest_of_asset(db, battery.key)
+        low_kwh, high_kwh = float(zone.limits.low_kwh[place, 0]), float(zone.limits.high_kwh[place, 0])
+        energy_kwh[place] = (low_kwh + high_kwh) / 2
+        if measured is not None and measured.state_of_charge_percentage is not None and now - measured.time < FRESH:
+            held_kwh = measured.state_of_charge_percentage / 100 * float(zone.capacity_kwh[place, 0])
+            energy_kwh[place] = min(max(held_kwh, 0.0), float(zone.capacity_kwh[place, 0]))
+        due_kwh[place] = energy_kwh[place]
+    return energy_kwh, due_kwh
+
+
+def _changed_versions(zone: Zone, before: StandingPlan | None, after: StandingPlan) -> list[NewVersion]:
+    """For each battery the periods that are not as they were planned, or were not planned at all."""
+    known_end = zone.first if before is None or before.end <= zone.first else min(before.end, zone.end)
+    old: dict[int, dict[str, Floats]] = {}
+    if before is not None and known_end > zone.first:
+        series = battery_series(before, zone.first, known_end)
+        old = dict(zip(before.battery_keys.tolist(), series, strict=True))
+    versions = []
+    for battery, series_after in zip(zone.batteries, battery_series(after, zone.first, zone.end), strict=True):
+        low, high = zone.end - zone.first, zone.end - zone.first
+        if battery.key not in old:
+            low = 0
+        else:
+            count = known_end - zone.first
+            changed = changed_range(
+                old[battery.key] | {"energy": old[battery.key]["energy"][1:]},
+                {name: row[:count] for name, row in series_after.items()}
+                | {"energy": series_after["energy"][1 : count + 1]},
+            )
+            if changed is None and count == high:
+                continue
+            low = count if changed is None else changed[0]
+            high = changed[1] if changed is not None and count == high else high
+        arrays = {
+            name: row[low : high + 1] if name == "energy" else row[low:high]
+            for name, row in series_after.items()
+            if name == "energy" or np.abs(row[low:high]).max(initial=0.0) > 0
+        }
+        place = next(place for place, other in enumerate(zone.batteries) if other is battery)
+        arrays["capacity"] = zone.capacity_kwh[place, low:high]
+        versions.append(NewVersion(battery.key, zone.first + low, zone.first + high, pack(arrays)))
+    return versions
+
+
+def _moved(zone: Zone, before: StandingPlan | None, after: StandingPlan) -> frozenset[int]:
+    """The batteries whose power is another than before; what was not planned before was idle."""
+    power_kw = (
+        {}
+        if before is None
+        else dict(zip(before.battery_keys.tolist(), before.virtual_kw + before.own_kw, strict=True))
+    )
+    moved = set()
+    for row, key in enumerate(after.battery_keys.tolist()):
+        new_kw = after.virtual_kw[row] + after.own_kw[row]
+        old_kw = np.zeros_like(new_kw)
+        if before is not None and key in power_kw:
+            piece = power_kw[key][max(0, after.first - before.first) :][: len(old_kw)]
+            old_kw[: len(piece)] = piece
+        if np.abs(new_kw - old_kw).max(initial=0.0) > 1e-6:
+            moved.add(key)
+    return frozenset(moved)
+
+
+async def _keep_netting(db: Database, horizon: Horizon, before: StandingPlan | None, made: Replanned) -> None:
+    """The parts that were netted, where they are not as they were."""
+    after = made.plan.netted_part
+    old = np.zeros_like(after)
+    if before is not None and before.end > horizon.first:
+        piece = before.netted_part[:, horizon.first - before.first :][:, : old.shape[1]]
+        old[:, : piece.shape[1]] = piece
+    places = np.flatnonzero(np.abs(after - old).max(axis=0) > 0)
+    if len(places):
+        low, high = int(places[0]), int(places[-1]) + 1
+        await store.add_netting(
+            db, horizon.zone, horizon.now, horizon.first + low, after[0, low:high], after[1, low:high]
+        )
+
+
+def _run(horizon: Horizon, zone: Zone, made: Replanned, changed: int) -> Run:
+    def energy_mwh(power_kw: Floats) -> float:
+        return float(np.abs(power_kw).sum()) * QUARTER_HOUR_H / KW_PER_MW
+
+    return Run(
+        uuid7(),
+        horizon.zone,
+        horizon.now,
+        horizon.first,
+        horizon.end,
+        horizon.final,
+        len(zone.assets),
+        len(zone.batteries),
+        energy_mwh(np.maximum(zone.power_kw, 0.0)),
+        energy_mwh(np.minimum(zone.power_kw, 0.0)),
+        energy_mwh(np.maximum(made.netted_kw, 0.0)),
+        energy_mwh(made.plan.virtual_kw),
+        energy_mwh(made.plan.unserved_kw),
+        made.forced_periods,
+        changed,
+        made.method,
+        made.solver_s,
+    )

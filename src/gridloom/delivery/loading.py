@@ -1,0 +1,229 @@
+"""A zone as it stands: what its virtual assets will do, what its batteries can do, and what stands by in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gridloom.capacity.model import ReserveMinutes
+from gridloom.capacity.store import load_standing as load_standing_books
+from gridloom.database.pool import Database
+from gridloom.delivery import situation_store as store
+from gridloom.delivery.model import Batteries, Floats, Ints, PartKind, Situation
+from gridloom.delivery.situation_store import Battery, LiveAsset, Reserve
+from gridloom.delivery.spreading import changes_kwh
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability import CHARGE, DISCHARGE, ENERGY, load_availability
+from gridloom.virtual_assets.gate_closure.curtailment import cut_to_fit
+from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
+from gridloom.virtual_assets.grid import period_number, period_start
+from gridloom.virtual_assets.store import read_asset_by_key
+
+_MINUTES: Final = ReserveMinutes()
+RESERVE_H: Final = {
+    PartKind.FCR: _MINUTES.fcr / 60,
+    PartKind.AFRR_POS: _MINUTES.afrr / 60,
+    PartKind.AFRR_NEG: _MINUTES.afrr / 60,
+}
+"""How long full power of each product must be in store, or have room."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandBy:
+    """Power that stands by in a battery; `asset_key` is the virtual asset whose block it is, 0 where it is its own."""
+
+    battery: int
+    kind: PartKind
+    asset_key: int
+    power_kw: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Zone:
+    """All that a plan needs but the energies at its start. `due_changes_kwh`: what shares and owners' schedules alone
+    would do to each battery's energy; `capacity_kwh`: what each battery can hold at all."""
+
+    first: int
+    end: int
+    assets: Sequence[LiveAsset]
+    batteries: Sequence[Battery]
+    power_kw: Floats
+    share_of: Ints
+    shares: Floats
+    limits: Batteries
+    due_changes_kwh: Floats
+    capacity_kwh: Floats
+    stand_bys: Sequence[StandBy]
+
+    def situation(self, place: int, energy_kwh: Floats, due_kwh: Floats) -> Situation:
+        """From the period at `place` on, with what is stored there and what by shares alone would be."""
+        cut = {
+            name: getattr(self.limits, name)[:, place:]
+            for name in Batteries.__dataclass_fields__
+            if name != "energy_kwh"
+        }
+        batteries = Batteries(**cut, energy_kwh=energy_kwh)
+        end_kwh = due_kwh + self.due_changes_kwh[:, place:].sum(axis=1)
+        bounded_kwh = np.clip(end_kwh, batteries.low_kwh[:, -1], batteries.high_kwh[:, -1])
+        return Situation(self.power_kw[:, place:], batteries, self.share_of, self.shares, bounded_kwh)
+
+
+async def load_zone(db: Database, zone: str, first: int, end: int) -> Zone:
+    """The periods `first` up to but not `end`."""
+    start, stop = period_start(first), period_start(end)
+    assets = await store.read_live_assets(db, zone, start, stop)
+    keys = [asset.key for asset in assets]
+    power_kw = await store.read_powers_kw(db, keys, first, end)
+    await _lay_cuts(db, assets, power_kw, first, end)
+    backing = await store.read_backing(db, keys)
+    battery_keys = sorted({one.physical_asset_key for one in backing})
+    asset_places = {key: place for place, key in enumerate(keys)}
+    battery_places = {key: place for place, key in enumerate(battery_keys)}
+    share_of = np.array(
+        [(asset_places[one.asset_key], battery_places[one.physical_asset_key]) for one in backing], dtype=np.int64
+    ).reshape(-1, 2)
+    shares = np.array([one.share for one in backing])
+    blocks = await store.read_block_reserves(db, keys, first, end)
+    awards = await store.read_awarded_reserves(db, battery_keys, start, stop)
+    stand_bys = [
+        *_block_stand_bys(blocks, backing, battery_places, first, end),
+        *(_stand_by(battery_places[one.asset_key], one, 0, 1.0, first, end) for one in awards),
+    ]
+    limits, capacity_kwh = await _load_limits(db, battery_keys, stand_bys, first, end)
+    stored_kwh = _virtual_changes_kwh(assets, power_kw)
+    due_kwh = changes_kwh(limits.own_kw, limits.charge_efficiency, limits.discharge_efficiency)
+    np.add.at(due_kwh, share_of[:, 1], shares[:, None] * stored_kwh[share_of[:, 0]])
+    return Zone(
+        first,
+        end,
+        assets,
+        await store.read_batteries(db, battery_keys),
+        power_kw,
+        share_of,
+        shares,
+        limits,
+        due_kwh,
+        capacity_kwh,
+        stand_bys,
+    )
+
+
+async def _lay_cuts(db: Database, assets: Sequence[LiveAsset], power_kw: Floats, first: int, end: int) -> None:
+    """What is known to be cut when its gate closes will not be done."""
+    for place, asset in enumerate(assets):
+        if asset.first_misfit is None or asset.first_misfit >= end:
+            continue
+        low, high = max(first, asset.first), min(end, asset.end)
+        whole = await read_asset_by_key(db, asset.key)
+        if whole is None or low >= high:
+            continue
+        _, standing = await load_standing(db, whole, low, high)
+        cut_kw, _ = cut_to_fit(standing)
+        power_kw[place, low - first : high - first] = cut_kw.sum(axis=0)
+
+
+def _virtual_changes_kwh(assets: Sequence[LiveAsset], power_kw: Floats) -> Floats:
+    charge = np.array([[asset.charge_efficiency] for asset in assets]).reshape(-1, 1)
+    discharge = np.array([[asset.discharge_efficiency] for asset in assets]).reshape(-1, 1)
+    return changes_kwh(power_kw, charge, discharge)
+
+
+def _block_stand_bys(
+    blocks: Sequence[Reserve],
+    backing: Sequence[store.Backing],
+    battery_places: dict[int, int],
+    first: int,
+    end: int,
+) -> list[StandBy]:
+    """Each battery holds its share of a virtual asset's blocks."""
+    behind: dict[int, list[store.Backing]] = {}
+    for one in backing:
+        behind.setdefault(one.asset_key, []).append(one)
+    return [
+        _stand_by(battery_places[one.physical_asset_key], block, block.asset_key, one.share, first, end)
+        for block in blocks
+        for one in behind.get(block.asset_key, ())
+    ]
+
+
+def _stand_by(battery: int, reserve: Reserve, asset_key: int, share: float, first: int, end: int) -> StandBy:
+    power_kw = np.zeros(end - first)
+    power_kw[max(0, reserve.first - first) : max(0, reserve.end - first)] = share * reserve.power_kw
+    return StandBy(battery, PartKind(reserve.market), asset_key, power_kw)
+
+
+async def _load_limits(
+    db: Database, keys: Sequence[int], stand_bys: Sequence[StandBy], first: int, end: int
+) -> tuple[Batteries, Floats]:
+    """What each battery can do, and what it can hold."""
+    count, periods = len(keys), end - first
+    window = Window(period_start(first), period_start(end))
+    series = await load_availability(db, keys, window)
+    there = np.array([series[key].available for key in keys]).reshape(count, periods, 3)
+    rated = np.array([series[key].rated[:, ENERGY] for key in keys]).reshape(count, periods)
+    means = await _load_means(db, keys, first, end)
+    held_kw = np.zeros((3, count, periods))
+    for one in stand_bys:
+        held_kw[_ROW[one.kind], one.battery] += one.power_kw
+    own_kw = await store.read_own_kw(db, keys, first, end)
+    fcr_kw, up_kw, down_kw = held_kw
+    charge_kw = np.maximum(there[:, :, CHARGE] - fcr_kw - down_kw, 0.0)
+    discharge_kw = np.maximum(there[:, :, DISCHARGE] - fcr_kw - up_kw, 0.0)
+    above_kwh = RESERVE_H[PartKind.FCR] * fcr_kw + RESERVE_H[PartKind.AFRR_POS] * up_kw
+    below_kwh = RESERVE_H[PartKind.FCR] * fcr_kw + RESERVE_H[PartKind.AFRR_NEG] * down_kw
+    low_kwh = means.lowest * there[:, :, ENERGY] + above_kwh / means.discharge
+    high_kwh = means.highest * there[:, :, ENERGY] - below_kwh * means.charge
+    free_kw = await _load_free_kw(db, keys, first, end)
+    limits = Batteries(
+        charge_kw,
+        discharge_kw,
+        low_kwh,
+        np.maximum(high_kwh, low_kwh),
+        means.charge,
+        means.discharge,
+        own_kw,
+        free_kw[0],
+        free_kw[1],
+        np.zeros(count),
+    )
+    return limits, rated
+
+
+_ROW: Final = {PartKind.FCR: 0, PartKind.AFRR_POS: 1, PartKind.AFRR_NEG: 2}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Means:
+    charge: Floats
+    discharge: Floats
+    lowest: Floats
+    highest: Floats
+
+
+async def _load_means(db: Database, keys: Sequence[int], first: int, end: int) -> _Means:
+    """Efficiencies and allowed states of charge in each period."""
+    places = {key: place for place, key in enumerate(keys)}
+    shape = (len(keys), end - first)
+    means = _Means(np.ones(shape), np.ones(shape), np.zeros(shape), np.ones(shape))
+    for one in await store.read_parameters(db, keys, period_start(end)):
+        row, low = places[one.asset_key], max(0, period_number(one.valid_from) - first)
+        means.charge[row, low:] = one.charge_efficiency
+        means.discharge[row, low:] = one.discharge_efficiency
+        means.lowest[row, low:] = one.lowest_part
+        means.highest[row, low:] = one.highest_part
+    return means
+
+
+async def _load_free_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
+    """What nobody holds of each battery by its book: rows for charging and discharging."""
+    free_kw = np.zeros((2, len(keys), end - first))
+    standing = await load_standing_books(db, keys, first, end)
+    for place, key in enumerate(keys):
+        book = standing[key].book(first, end)
+        lengths = np.diff(book.edges)
+        for row, column in enumerate((CHARGE, DISCHARGE)):
+            free_kw[row, place] = np.repeat(book.free[:, column], lengths)
+    return free_kw

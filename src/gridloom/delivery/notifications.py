@@ -1,0 +1,43 @@
+"""Telling owners what their batteries must do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from gridloom.database.pool import Database
+from gridloom.delivery.situation_store import Battery
+from gridloom.delivery.store import NewVersion
+from gridloom.events.model import NewEvent
+from gridloom.events.outbox import record_events
+from gridloom.virtual_assets.grid import period_start
+
+READ = "Read:schedules"
+
+
+async def tell_dispatched(
+    db: Database,
+    batteries: Sequence[Battery],
+    versions: Sequence[NewVersion],
+    numbers: Mapping[int, int],
+    moved: Collection[int],
+) -> None:
+    """One event for each battery that must do something else than before."""
+    by_key = {battery.key: battery for battery in batteries}
+    events = [
+        NewEvent(
+            type="dispatch.updated",
+            organisation_id=by_key[one.asset_key].organisation_id,
+            subject=f"physical-assets/{by_key[one.asset_key].id}",
+            permission=READ,
+            asset_key=one.asset_key,
+            data={
+                "start": period_start(one.first),
+                "end": period_start(one.end),
+                "version": numbers[one.asset_key],
+            },
+        )
+        for one in versions
+        if one.asset_key in moved
+    ]
+    if events:
+        await record_events(db, events)

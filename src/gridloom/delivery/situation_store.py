@@ -1,0 +1,250 @@
+"""What a zone's plan is made from, read in bulk from PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.delivery.model import Floats
+from gridloom.virtual_assets.grid import PERIODS_PER_DAY, days_of, first_period
+
+Stamps = dict[str, str]
+"""What each input was at, by its kind and key: an input whose stamp is the same has not changed."""
+
+# One look at all that a plan depends on. Stamps hold for the whole market day, so that what merely passes by changes
+# none of them.
+_STAMPS = """
+with live as materialized (
+  select asset_key, version, first_misfit from virtual_asset
+  where delivery_zone = $1 and end_at > $2 and start_at < $3
+), battery as materialized (
+  select distinct physical_asset_key as asset_key from virtual_backing where asset_key in (select asset_key from live)
+)
+select 'V' || asset_key as name, version || ':' || coalesce(first_misfit, 0) as stamp from live
+union all
+select 'P' || asset_key, max(version)::text from physical_asset_parameters
+where asset_key in (select asset_key from battery) group by asset_key
+union all
+select 'U' || asset_key, md5(string_agg(id || ':' || version, ',' order by id)) from unavailability
+where asset_key in (select asset_key from battery) and ends_at > $2 and starts_at < $3 group by asset_key
+union all
+select 'S' || asset_key, version::text from physical_schedule_version
+where asset_key in (select asset_key from battery)
+union all
+select 'A' || asset_key, count(*) || ':' || coalesce(sum(revision), 0) from ancillary_result
+where asset_key in (select asset_key from battery)
+  and delivery_day between ($2::timestamptz at time zone 'Europe/Berlin')::date - 1
+    and ($3::timestamptz at time zone 'Europe/Berlin')::date
+group by asset_key
+"""
+
+
+async def read_stamps(db: Database, zone: str, start: datetime, end: datetime) -> Stamps:
+    return {row["name"]: row["stamp"] for row in await db.fetch(_STAMPS, zone, start, end)}
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneClock:
+    """When the zone's virtual assets live: the last of their gates, and the first start of those still to come."""
+
+    gate_closure_s: int
+    next_start: datetime
+
+
+async def read_zone_clock(db: Database, zone: str, now: datetime) -> ZoneClock | None:
+    """None where no virtual asset lives, now or later."""
+    row = await db.fetchrow(
+        """select min(gate_closure_s) as gate_s, min(start_at) as next_start from virtual_asset
+           where delivery_zone = $1 and end_at > $2""",
+        zone,
+        now,
+    )
+    assert row is not None
+    return None if row["gate_s"] is None else ZoneClock(row["gate_s"], row["next_start"])
+
+
+async def read_closed_misfits(db: Database, zone: str, closed_until: int) -> list[int]:
+    """The virtual assets of the zone with periods that no longer fit and whose gates have closed, in their order."""
+    rows = await db.fetch(
+        """select asset_key from virtual_asset where delivery_zone = $1 and first_misfit < $2
+             and end_at > to_timestamp(first_misfit::bigint * 900)
+           order by asset_key""",
+        zone,
+        closed_until,
+    )
+    return [row["asset_key"] for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAsset:
+    """What matters of a virtual asset that lives in the window."""
+
+    key: int
+    id: UUID
+    organisation_id: UUID
+    first: int
+    end: int
+    charge_efficiency: float
+    discharge_efficiency: float
+    first_misfit: int | None
+
+
+async def read_live_assets(db: Database, zone: str, start: datetime, end: datetime) -> list[LiveAsset]:
+    rows = await db.fetch(
+        """select v.asset_key, a.id, v.organisation_id, (extract(epoch from v.start_at) / 900)::int as first,
+                  (extract(epoch from v.end_at) / 900)::int as last, v.charge_efficiency, v.discharge_efficiency,
+                  v.first_misfit
+           from virtual_asset v join asset a on a.key = v.asset_key
+           where v.delivery_zone = $1 and v.end_at > $2 and v.start_at < $3 order by v.asset_key""",
+        zone,
+        start,
+        end,
+    )
+    return [LiveAsset(*row) for row in rows]
+
+
+async def read_powers_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
+    """All lanes together of each asset, a row for each key in its order."""
+    places = {key: place for place, key in enumerate(keys)}
+    days = days_of(first, end)
+    power_kw = np.zeros((len(keys), len(days) * PERIODS_PER_DAY))
+    for row in await db.fetch(
+        """select asset_key, day, power_kw from virtual_schedule
+           where asset_key = any($1::int[]) and day >= $2 and day < $3""",
+        list(keys),
+        days.start,
+        days.stop,
+    ):
+        low = (row["day"] - days.start) * PERIODS_PER_DAY
+        power_kw[places[row["asset_key"]], low : low + PERIODS_PER_DAY] += row["power_kw"]
+    offset = first - first_period(days.start)
+    return power_kw[:, offset : offset + end - first]
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    asset_key: int
+    physical_asset_key: int
+    share: float
+
+
+async def read_backing(db: Database, keys: Sequence[int]) -> list[Backing]:
+    rows = await db.fetch(
+        """select asset_key, physical_asset_key, share from virtual_backing where asset_key = any($1::int[])
+           order by asset_key, physical_asset_key""",
+        list(keys),
+    )
+    return [Backing(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Balancing capacity that stands by, over the periods `first` up to but not `end`; kW of an asset, by market."""
+
+    asset_key: int
+    market: str
+    first: int
+    end: int
+    power_kw: float
+
+
+async def read_block_reserves(db: Database, keys: Sequence[int], first: int, end: int) -> list[Reserve]:
+    """The FCR and aFRR blocks of virtual assets."""
+    rows = await db.fetch(
+        """select asset_key, market, first_period, end_period, greatest(charge_kw, discharge_kw) from virtual_block
+           where asset_key = any($1::int[]) and until_version is null and market <> 'WHOLESALE'
+             and end_period > $2 and first_period < $3
+           order by asset_key, first_period, lane""",
+        list(keys),
+        first,
+        end,
+    )
+    return [Reserve(*row) for row in rows]
+
+
+async def read_awarded_reserves(db: Database, keys: Sequence[int], start: datetime, end: datetime) -> list[Reserve]:
+    """Accepted balancing capacity of batteries themselves, by their latest results; block products only."""
+    rows = await db.fetch(
+        """
+        with latest as (
+          select distinct on (r.asset_key, r.bid_id, r.delivery_day, r.product)
+                 r.asset_key, r.product, r.accepted, r.accepted_capacity_kw, b.delivery_start, b.delivery_end
+          from ancillary_result r join ancillary_bid b on b.asset_key = r.asset_key and b.id = r.bid_id
+          where r.asset_key = any($1::int[]) and b.delivery_end > $2 and b.delivery_start < $3
+            and r.product ~ '_[0-9]{2}_[0-9]{2}$'
+          order by r.asset_key, r.bid_id, r.delivery_day, r.product, r.revision desc
+        )
+        select asset_key,
+               case split_part(product, '_', 1) when 'NEGPOS' then 'FCR' when 'POS' then 'AFRR_POS' else 'AFRR_NEG' end,
+               (extract(epoch from delivery_start) / 900)::int, (extract(epoch from delivery_end) / 900)::int,
+               sum(accepted_capacity_kw)
+        from latest where accepted and accepted_capacity_kw > 0
+        group by 1, 2, 3, 4 order by 1, 2, 3
+        """,
+        list(keys),
+        start,
+        end,
+    )
+    return [Reserve(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalParameters:
+    """In force from a period on."""
+
+    asset_key: int
+    valid_from: datetime
+    charge_efficiency: float
+    discharge_efficiency: float
+    lowest_part: float
+    highest_part: float
+
+
+async def read_parameters(db: Database, keys: Sequence[int], end: datetime) -> list[PhysicalParameters]:
+    """All that came into force before the end, in the order of time."""
+    rows = await db.fetch(
+        """select distinct on (asset_key, valid_from) asset_key, valid_from, charge_efficiency, discharge_efficiency,
+                  min_state_of_charge, max_state_of_charge
+           from physical_asset_parameters where asset_key = any($1::int[]) and valid_from < $2
+           order by asset_key, valid_from, version desc""",
+        list(keys),
+        end,
+    )
+    return [PhysicalParameters(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Battery:
+    """Who a battery is, and whose."""
+
+    key: int
+    id: UUID
+    organisation_id: UUID
+
+
+async def read_batteries(db: Database, keys: Sequence[int]) -> list[Battery]:
+    rows = await db.fetch(
+        "select key, id, organisation_id from asset where key = any($1::int[]) order by key", list(keys)
+    )
+    return [Battery(*row) for row in rows]
+
+
+async def read_own_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
+    """The owners' schedules, a row for each key in its order."""
+    places = {key: place for place, key in enumerate(keys)}
+    own_kw = np.zeros((len(keys), end - first))
+    for row in await db.fetch(
+        """select asset_key, (extract(epoch from period) / 900)::int - $2 as place, power_kw from physical_schedule
+           where asset_key = any($1::int[]) and period >= to_timestamp($2::bigint * 900)
+             and period < to_timestamp($3::bigint * 900)""",
+        list(keys),
+        first,
+        end,
+    ):
+        own_kw[places[row["asset_key"]], row["place"]] = row["power_kw"]
+    return own_kw

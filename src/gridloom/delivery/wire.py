@@ -1,0 +1,77 @@
+"""Dispatch and runs as they stand on the wire."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, UnsetType
+
+from gridloom.delivery.model import Method, PartKind
+from gridloom.edge import Instant, Paging, View
+from gridloom.physical_assets.window_query import WindowQuery
+
+Power = Annotated[float, Meta(description="kW; positive is export")]
+
+
+class DispatchPart(View):
+    """What a part of the power is for. FCR and aFRR parts are power that stands by: magnitudes, no part of `power`."""
+
+    kind: PartKind
+    power: Power
+    virtual_asset_id: (
+        Annotated[UUID, Meta(description="A virtual asset that the battery backs; left out for others of its zone")]
+        | UnsetType
+    ) = UNSET
+
+
+class DispatchPoint(View):
+    """What the battery must do in one quarter-hour."""
+
+    time: datetime
+    power: Annotated[float, Meta(description="kW, the sum of the VIRTUAL and OWN parts; positive is export")]
+    parts: Annotated[list[DispatchPart], Meta(description="What the power is for, and what stands by")]
+    state_of_charge_percentage: Annotated[
+        float, Meta(description="At the start of the quarter-hour if all is done as planned")
+    ]
+
+
+class Dispatch(View):
+    physical_asset_id: UUID
+    version: Annotated[int, Meta(description="Counts each change; 0 where nothing was ever dispatched")]
+    dispatch: Annotated[list[DispatchPoint], Meta(description="The quarter-hours of the window that are planned")]
+
+
+class DispatchQuery(WindowQuery):
+    as_of: Annotated[Instant | None, Meta(description="As it was planned at this moment")] = None
+
+
+class DeliveryRun(View):
+    """One run: what was scheduled from `start` to `end`, and what became of it. Energies in MWh at the grid."""
+
+    id: UUID
+    time: Annotated[datetime, Meta(description="When it ran")]
+    zones: Annotated[list[str], Meta(description="The delivery zone that was planned")]
+    start: datetime
+    end: datetime
+    final_until: Annotated[datetime, Meta(description="Quarter-hours before this moment are final; later ones a plan")]
+    virtual_assets: Annotated[int, Meta(description="How many live in the window")]
+    batteries: Annotated[int, Meta(description="How many back one of them")]
+    scheduled_export: Annotated[float, Meta(description="MWh")]
+    scheduled_import: Annotated[float, Meta(description="MWh")]
+    netted: Annotated[float, Meta(description="MWh of exports that met as much of imports")]
+    spread: Annotated[float, Meta(description="MWh moved by batteries for virtual assets, both ways")]
+    unserved: Annotated[float, Meta(description="MWh that no battery could serve")]
+    forced_periods: Annotated[
+        int, Meta(description="Quarter-hours in which a limit had one battery charge beside another that discharges")
+    ]
+    changed_dispatches: Annotated[int, Meta(description="Batteries whose dispatch got a new version")]
+    method: Annotated[Method, Meta(description="How the net was spread over the batteries")]
+    solver_seconds: Annotated[float, Meta(description="What the linear programme took")]
+
+
+class RunsQuery(Paging):
+    delivery_zone: Annotated[str | None, Meta(description="Only this zone's")] = None
+    start: Annotated[Instant | None, Meta(description="Only those that ran at this moment or later")] = None
+    end: Annotated[Instant | None, Meta(description="Only those that ran before")] = None

@@ -1,0 +1,28 @@
+"""The runs that turn schedules into what batteries do; for the platform's operator."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from datetime import datetime
+
+from gridloom_client.answers.delivery import DeliveryRun
+from gridloom_client.operations import M, Surface, collection, operation
+from gridloom_client.wire import ID
+
+
+class Delivery(Surface[M]):
+    """Energies in MWh at the grid."""
+
+    @collection("/delivery/runs")
+    def runs(
+        self,
+        *,
+        delivery_zone: str | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> DeliveryRun:
+        """The newest first."""
+
+    @operation("GET", "/delivery/runs/{runID}")
+    def run(self, run_id: ID) -> DeliveryRun: ...

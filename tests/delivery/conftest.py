@@ -1,0 +1,93 @@
+"""A zone of batteries and virtual assets on a service whose clock can be moved."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+from tests.people import OrganisationUnderTest, People
+from tests.virtual_assets.conftest import QUARTER, new_asset, register, tomorrow, wire
+
+from gridloom.edge.dispatch import Edge
+from gridloom.jobs import run_due_platform_jobs
+
+GATE = timedelta(seconds=480)
+
+
+@dataclass
+class Yard:
+    """An owner with batteries, a trader with virtual ones, and the operator who allocates them; all in TenneT."""
+
+    edge: Edge
+    people: People
+    operator: httpx2.AsyncClient
+    owner: OrganisationUnderTest
+    trader: OrganisationUnderTest
+    start: datetime = field(default_factory=tomorrow)
+
+    async def battery(self, **parameters: float) -> dict[str, Any]:
+        battery: dict[str, Any] = await register(self.operator, self.owner.id, **parameters)
+        return battery
+
+    async def virtual(self, *batteries: dict[str, Any], **changes: Any) -> dict[str, Any]:
+        body = new_asset(
+            list(batteries), **{"start": wire(self.start), "end": wire(self.start + timedelta(days=2)), **changes}
+        )
+        answer = await self.operator.post(f"/organisations/{self.trader.id}/virtual-assets", json=body)
+        assert answer.status_code == 201, answer.text
+        made: dict[str, Any] = answer.json()
+        return made
+
+    def url(self, virtual: dict[str, Any]) -> str:
+        return f"/organisations/{self.trader.id}/virtual-assets/{virtual['id']}"
+
+    async def schedule(self, virtual: dict[str, Any], powers: list[float], offset: int = 0) -> None:
+        points = [
+            {"time": wire(self.start + (offset + place) * QUARTER), "power": power}
+            for place, power in enumerate(powers)
+        ]
+        answer = await self.trader.trader.put(
+            f"{self.url(virtual)}/blocks/{virtual['blockIDs'][0]}", json={"schedule": points}
+        )
+        assert answer.status_code == 200, answer.text
+
+    async def now(self) -> datetime:
+        moment: datetime = await self.edge.pool.fetchval("select platform_now()")
+        return moment
+
+    async def advance(self, until: datetime) -> None:
+        async def set_clock(moment: datetime) -> None:
+            await self.edge.pool.execute(
+                "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", moment
+            )
+
+        await run_due_platform_jobs(self.edge.pool, until, set_clock)
+
+    async def gate_of(self, offset: int) -> None:
+        """Have the gate of a period close and what is due at it happen."""
+        await self.advance(self.start + offset * QUARTER - GATE + timedelta(seconds=1))
+
+    async def dispatch(self, battery: dict[str, Any], **params: str) -> Any:
+        window = {"start": wire(self.start), "end": wire(self.start + timedelta(days=1)), **params}
+        answer = await self.owner.trader.get(f"/physical-assets/{battery['id']}/dispatch", params=window)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def powers(self, battery: dict[str, Any], count: int = 4) -> list[float]:
+        return [point["power"] for point in (await self.dispatch(battery))["dispatch"][:count]]
+
+
+@pytest.fixture
+async def yard(fresh_app: Any) -> AsyncIterator[Yard]:
+    edge = await fresh_app()
+    async with People(edge) as people:
+        operator = (await people.operator()).client
+        yield Yard(edge, people, operator, await people.new_organisation(), await people.new_organisation())
+
+
+def at(moment: str) -> datetime:
+    return datetime.fromisoformat(moment).astimezone(UTC)

@@ -1,0 +1,198 @@
+"""Schedules of virtual assets reach the batteries behind them."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from tests.delivery.conftest import Yard
+from tests.virtual_assets.conftest import QUARTER, wire
+
+from gridloom.kernel.market_time import block_window, market_day_of
+
+
+class TestDispatch:
+    async def test_has_the_battery_do_what_its_virtual_asset_is_scheduled_for(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0, -200.0, 0.0, 100.0])
+        await yard.gate_of(0)
+        answer = await yard.dispatch(battery)
+        assert [point["power"] for point in answer["dispatch"][:4]] == [400.0, -200.0, 0.0, 100.0]
+        assert answer["dispatch"][0]["parts"] == [{"kind": "VIRTUAL", "power": 400.0, "virtualAssetID": virtual["id"]}]
+        assert answer["dispatch"][2]["parts"] == []
+        # Half of 2,000 kWh at first; a quarter-hour of 400 kW takes 100 ÷ 0.9 kWh.
+        assert answer["dispatch"][0]["stateOfChargePercentage"] == 50.0
+        assert answer["dispatch"][1]["stateOfChargePercentage"] == pytest.approx(50 - 100 / 0.9 / 20)
+
+    async def test_splits_a_schedule_by_shares(self, yard: Yard) -> None:
+        one, two = await yard.battery(), await yard.battery()
+        virtual = await yard.virtual(one, two)
+        await yard.schedule(virtual, [600.0])
+        await yard.gate_of(0)
+        assert await yard.powers(one, 1) == [300.0]
+        assert await yard.powers(two, 1) == [300.0]
+
+    async def test_nets_opposite_schedules_and_records_each_part(self, yard: Yard) -> None:
+        one, two = await yard.battery(), await yard.battery()
+        seller, buyer = await yard.virtual(one), await yard.virtual(two)
+        await yard.schedule(seller, [600.0])
+        await yard.schedule(buyer, [-400.0])
+        await yard.gate_of(1)
+        assert await yard.powers(one, 1) == [200.0]
+        assert await yard.powers(two, 1) == [0.0]
+        facts = (await yard.operator.get("/settlements/net-off")).json()
+        assert {(fact["assetID"], fact["volume"]) for fact in facts} == {(seller["id"], 0.1), (buyer["id"], -0.1)}
+        assert {fact["origin"] for fact in facts} == {"COMPUTED"}
+
+    async def test_lets_a_posted_net_off_prevail(self, yard: Yard) -> None:
+        one, two = await yard.battery(), await yard.battery()
+        seller, buyer = await yard.virtual(one), await yard.virtual(two)
+        await yard.schedule(seller, [600.0])
+        await yard.schedule(buyer, [-400.0])
+        row = {"assetID": seller["id"], "time": wire(yard.start), "volume": 0.09}
+        assert (await yard.operator.post("/settlements/net-off", json=[row])).status_code == 200
+        await yard.gate_of(1)
+        facts = (await yard.operator.get("/settlements/net-off", params={"asset-id": seller["id"]})).json()
+        assert [fact["volume"] for fact in facts] == [0.09]
+
+    async def test_makes_no_new_version_where_nothing_has_changed(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0, -200.0])
+        await yard.gate_of(0)
+        version = (await yard.dispatch(battery))["version"]
+        runs = len((await yard.operator.get("/delivery/runs")).json())
+        await yard.gate_of(8)
+        assert (await yard.dispatch(battery))["version"] == version
+        assert len((await yard.operator.get("/delivery/runs")).json()) == runs
+
+    async def test_answers_what_was_planned_earlier(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [0.0, 400.0])
+        await yard.gate_of(-4)
+        earlier = await yard.now()
+        await yard.schedule(virtual, [0.0, 100.0])
+        await yard.gate_of(-3)
+        assert await yard.powers(battery, 2) == [0.0, 100.0]
+        before = (await yard.dispatch(battery, **{"as-of": wire(earlier)}))["dispatch"]
+        assert [point["power"] for point in before[:2]] == [0.0, 400.0]
+
+    async def test_tells_the_owner_when_the_battery_must_do_something_else(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.gate_of(-4)
+        before = await _told(yard)
+        await yard.schedule(virtual, [400.0])
+        await yard.gate_of(-3)
+        assert await _told(yard) == before + 1
+        await yard.gate_of(-1)
+        assert await _told(yard) == before + 1
+
+    async def test_cuts_what_no_battery_can_serve_and_records_the_adjustment(self, yard: Yard) -> None:
+        one, two = await yard.battery(), await yard.battery(energyCapacity=500)
+        virtual = await yard.virtual(one, two, energyCapacity=1000)
+        await yard.schedule(virtual, [900.0] * 2)
+        await yard.gate_of(-8)
+        # The larger battery falls out without a word of energy; the smaller one holds 250 kWh.
+        await _lose(yard, one, 1000.0)
+        await yard.gate_of(2)
+        powers = [await yard.powers(battery, 2) for battery in (one, two)]
+        assert powers[0] == [0.0, 0.0]
+        answer = await yard.trader.trader.get(
+            f"{yard.url(virtual)}/adjustments",
+            params={"start": wire(yard.start), "end": wire(yard.start + timedelta(hours=1))},
+        )
+        cut = answer.json()
+        assert [entry["reason"] for entry in cut] == ["AVAILABILITY"] * 2
+        assert [entry["adjustedSchedule"] for entry in cut] == pytest.approx(powers[1])
+
+    async def test_comes_as_csv_arrow_and_parquet(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0, -200.0])
+        await yard.gate_of(0)
+        tables = {}
+        for kind in ("text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"):
+            answer = await yard.owner.trader.get(
+                f"/physical-assets/{battery['id']}/dispatch",
+                params={"start": wire(yard.start), "end": wire(yard.start + 2 * QUARTER)},
+                headers={"Accept": kind},
+            )
+            assert answer.status_code == 200, answer.text
+            tables[kind] = answer.content
+        assert pa.csv.read_csv(io.BytesIO(tables["text/csv"]))["power"].to_pylist() == [400, -200]
+        arrow = pa.ipc.open_stream(tables["application/vnd.apache.arrow.stream"]).read_all()
+        assert arrow["virtualPower"].to_pylist() == [400.0, -200.0]
+        parquet = pa.parquet.read_table(io.BytesIO(tables["application/vnd.apache.parquet"]))
+        assert parquet["power"].to_pylist() == [400.0, -200.0]
+
+    async def test_holds_back_what_stands_by_for_balancing(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery, energyCapacity=1800)
+        answer = await yard.trader.trader.post(
+            f"{yard.url(virtual)}/blocks",
+            json={
+                "start": wire(_block_start(yard)),
+                "end": wire(_block_start(yard) + timedelta(hours=4)),
+                "market": "FCR",
+                "ratedChargePower": 300,
+                "ratedDischargePower": 300,
+            },
+        )
+        assert answer.status_code == 201, answer.text
+        await yard.gate_of(0)
+        place = round((_block_start(yard) - yard.start) / QUARTER)
+        point = (await yard.dispatch(battery))["dispatch"][place]
+        assert point["power"] == 0.0
+        assert point["parts"] == [{"kind": "FCR", "power": 300.0, "virtualAssetID": virtual["id"]}]
+
+
+class TestRuns:
+    async def test_say_what_was_scheduled_netted_and_spread(self, yard: Yard) -> None:
+        one, two = await yard.battery(), await yard.battery()
+        await yard.schedule(await yard.virtual(one), [600.0])
+        await yard.schedule(await yard.virtual(two), [-400.0])
+        await yard.gate_of(0)
+        [run, *_] = (await yard.operator.get("/delivery/runs")).json()
+        assert run["zones"] == ["TenneT"]
+        assert (run["scheduledExport"], run["scheduledImport"]) == (0.15, 0.1)
+        assert (run["netted"], run["spread"], run["unserved"]) == (0.1, 0.05, 0.0)
+        assert (run["virtualAssets"], run["batteries"], run["method"]) == (2, 2, "CLOSED_FORM")
+        assert (await yard.operator.get(f"/delivery/runs/{run['id']}")).json() == run
+
+    async def test_are_the_operators_alone(self, yard: Yard) -> None:
+        assert (await yard.owner.admin.get("/delivery/runs")).status_code == 403
+
+
+async def _told(yard: Yard) -> int:
+    told: int = await yard.edge.pool.fetchval(
+        """select (select count(*) from event where type = 'dispatch.updated' and organisation_id = $1)
+             + (select count(*) from event_outbox where type = 'dispatch.updated')""",
+        yard.owner.id,
+    )
+    return told
+
+
+def _block_start(yard: Yard) -> datetime:
+    return block_window(market_day_of(yard.start), 4, 8).start
+
+
+async def _lose(yard: Yard, battery: dict[str, Any], power: float) -> None:
+    answer = await yard.owner.engineer.post(
+        f"/physical-assets/{battery['id']}/unavailability",
+        json={
+            "description": "A transformer trips",
+            "type": "OUTAGE",
+            "start": wire(yard.start),
+            "end": wire(yard.start + timedelta(hours=1)),
+            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": power, "discharge": power}},
+        },
+    )
+    assert answer.status_code == 201, answer.text
