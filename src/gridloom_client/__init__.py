@@ -1,5 +1,6 @@
 """The Gridloom client: the SDK and the commands of its users. Imports nothing of the service."""
 
+from gridloom_client.calls import Answer, AwaitedItems, Items
 from gridloom_client.client import AsyncClient, Client
 from gridloom_client.errors import (
     AnswerError,
@@ -21,11 +22,20 @@ from gridloom_client.errors import (
     UnavailableError,
     UnprocessableError,
 )
-from gridloom_client.operations import Answer
+from gridloom_client.frames import MissingLibrary, Rows, Table, Tabular
 from gridloom_client.retries import NEVER, Retries
 from gridloom_client.server_sent import ServerSentEvent
 from gridloom_client.tokens import Memory, Tokens, TokenStore
 from gridloom_client.wire import ARROW, CSV, JSON, KEEP, NDJSON, PARQUET, Reply, Request
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # looked up when asked for: it reads the installed package's metadata
+        from importlib.metadata import version
+
+        return version("gridloom")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "ARROW",
@@ -38,6 +48,7 @@ __all__ = [
     "Answer",
     "AnswerError",
     "AsyncClient",
+    "AwaitedItems",
     "BadRequestError",
     "Client",
     "ConflictError",
@@ -45,7 +56,9 @@ __all__ = [
     "FieldError",
     "ForbiddenError",
     "GridloomError",
+    "Items",
     "Memory",
+    "MissingLibrary",
     "NotFoundError",
     "PayloadTooLargeError",
     "PreconditionFailedError",
@@ -54,8 +67,11 @@ __all__ = [
     "Reply",
     "Request",
     "Retries",
+    "Rows",
     "ServerSentEvent",
     "ServiceError",
+    "Table",
+    "Tabular",
     "TokenStore",
     "Tokens",
     "TooManyRequestsError",

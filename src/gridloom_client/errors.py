@@ -14,6 +14,7 @@ GridloomError
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any, ClassVar
 
 import msgspec
@@ -84,6 +85,12 @@ class ProblemError(GridloomError):
             if error.detail not in sentence
         ]
         return f"{sentence} ({'; '.join(faults)})" if faults else sentence
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the sentence, and every field at fault."""
+        faults = "".join(f"<li><code>{escape(e.pointer)}</code> {escape(e.detail)}</li>" for e in self.errors)
+        listed = f"<ul>{faults}</ul>" if faults else ""
+        return f"<p><b>{self.status} {escape(self.title)}</b><br>{escape(self.detail)}</p>{listed}"
 
     @staticmethod
     def of(reply: Reply) -> ProblemError:

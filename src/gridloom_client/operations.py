@@ -13,25 +13,28 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_type_hints, overload
-from urllib.parse import parse_qs
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_origin, get_type_hints, overload
 
 import msgspec
 
+from gridloom_client.calls import Answer, AwaitedItems, AwaitingCall, BlockingCall, Items
 from gridloom_client.exchange import Exchange, decode, new_key
+from gridloom_client.frames import Rows, Table, Tabular, arrow_bytes, is_frame, parquet_bytes, plain_body
 from gridloom_client.server_sent import ServerSentEvent
 from gridloom_client.steps import Steps
 from gridloom_client.transport import Awaiting, Blocking
 from gridloom_client.wire import (
+    ARROW,
     EVENT_STREAM,
     JSON,
     KEEP,
+    PARQUET,
     Reply,
     Request,
     encode_body,
+    field_name,
     fill_path,
     parameter_name,
     query_string,
@@ -53,31 +56,7 @@ _HEADERS = {
     "last_event_id": "Last-Event-ID",
 }
 _RENAMED = {"page_size": "limit"}
-_SPELT = {"refresh_token": "refresh_token", "exchange_notification_ids": "exchangeNotificationIds"}
-
-
-@dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
-    """An answer with what came beside it."""
-
-    value: T
-    status: int
-    headers: Mapping[str, str]
-
-    @property
-    def etag(self) -> str | None:
-        return self.headers.get("etag")
-
-    @property
-    def next_cursor(self) -> str | None:
-        """Where the next page starts, for the few answers that are objects with a page in them."""
-        query = Reply(self.status, self.headers).next_query
-        return parse_qs(query[1:]).get("cursor", [None])[0] if query else None
-
-    @property
-    def is_replayed(self) -> bool:
-        """Whether the service had carried out this request before."""
-        return self.headers.get("idempotency-replayed") == "true"
+_FRAMES = {ARROW: arrow_bytes, PARQUET: parquet_bytes}
 
 
 class Surface(Generic[M]):
@@ -92,19 +71,44 @@ class Declared(Generic[P, T]):
     """One operation: how its arguments become a request, and what its answer is."""
 
     def __init__(
-        self, method: str, path: str, function: Callable[Concatenate[Any, P], T], query: Sequence[str] = ()
+        self,
+        method: str,
+        path: str,
+        function: Callable[Concatenate[Any, P], T],
+        query: Sequence[str] = (),
+        frames: str | None = None,
     ) -> None:
         self.method = method
         self.path = path
         self.function = function
-        self.__doc__ = function.__doc__
+        self.name = function.__name__
+        self.__doc__ = f"{inspect.getdoc(function) or _name_answer(function)}\n\n{method} {path}"
         self._in_query = frozenset(query)
+        self._frames = frames
         self._signature = inspect.signature(function)
         placeholders = set(re.findall(r"\{(\w+)\}", path))
         self._in_path = {
             name: wire_name(name) for name in self._signature.parameters if wire_name(name) in placeholders
         }
         assert set(self._in_path.values()) == placeholders, f"{path} does not fit its parameters"
+
+    def bind(self, surface: Surface[Any], call: Callable[..., Any]) -> Any:
+        """A plain function that a person can ask for its parameters and its help, kept for the next time."""
+
+        def bound(*args: Any, **kwargs: Any) -> Any:
+            return call(*args, **kwargs)
+
+        bound.__name__, bound.__doc__ = self.name, self.__doc__
+        bound.__qualname__ = f"{type(surface).__name__}.{self.name}"
+        bound.__module__ = self.function.__module__
+        own = [parameter for name, parameter in self._signature.parameters.items() if name != "self"]
+        bound.__signature__ = self._signature.replace(parameters=own)  # type: ignore[attr-defined]
+        bound.request = self.request  # type: ignore[attr-defined]
+        for more in ("answer", "content", "table"):
+            if hasattr(call, more):
+                setattr(bound, more, getattr(call, more))
+        surface.__dict__[self.name] = bound
+        return bound
 
     def __set_name__(self, owner: type, name: str) -> None:
         surface = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", owner.__name__).lower()
@@ -117,6 +121,8 @@ class Declared(Generic[P, T]):
 
     @cached_property
     def decoder(self) -> msgspec.json.Decoder[Any]:
+        if get_origin(self.answer_type) is Rows:
+            return msgspec.json.Decoder(list[get_args(self.answer_type)[0]])  # type: ignore[misc]
         return msgspec.json.Decoder(self.answer_type)
 
     @property
@@ -138,6 +144,12 @@ class Declared(Generic[P, T]):
             return Request(self.method, target, headers)
         if self.method == "POST":
             headers = {**new_key(), **headers}
+        body = values.get("body")
+        if self._frames is not None and is_frame(body):
+            headers.setdefault("Content-Type", self._frames)
+            return Request(self.method, target, headers, _FRAMES[self._frames](body))
+        if isinstance(body, bytes) and "Content-Type" not in headers:
+            raise ValueError("Bytes need their content_type, such as gridloom_client.CSV; nothing was sent.")
         content = self._content(values)
         if content is not None:
             headers.setdefault("Content-Type", JSON)
@@ -149,7 +161,7 @@ class Declared(Generic[P, T]):
     def _content(self, values: dict[str, Any]) -> bytes | None:
         if "body" in values:
             body = values["body"]
-            return body if isinstance(body, bytes) else encode_body(body)
+            return body if isinstance(body, bytes) else encode_body(plain_body(body))
         if not values:
             return None
         if self.method == "PATCH":
@@ -161,35 +173,33 @@ class Declared(Generic[P, T]):
             return None
         if self.answer_type is bytes:
             return reply.content
-        return decode(reply, self.decoder)
+        value = decode(reply, self.decoder)
+        return Rows(value) if isinstance(value, list) else value
 
 
 def _named(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {field_name(name): value for name, value in values.items() if value is not KEEP}
+    return {field_name(name): plain_body(value) for name, value in values.items() if value is not KEEP}
 
 
-def field_name(name: str) -> str:
-    """A field's name in a body: by rule, but for the few that the contract spells otherwise."""
-    return _SPELT.get(name) or wire_name(name)
-
-
-# --- an operation with one answer ------------------------------------------------------------------------------------
+def _name_answer(function: Callable[..., Any]) -> str:
+    answer = inspect.signature(function).return_annotation
+    return "Answers nothing." if answer in (None, "None") else f"Answers {answer}."
 
 
 class Operation(Declared[P, T]):
     """An operation that answers once."""
 
     @overload
-    def __get__(self, surface: Surface[Blocking], owner: type) -> Now[P, T]: ...
+    def __get__(self, surface: Surface[Blocking], owner: type) -> BlockingCall[P, T]: ...
     @overload
-    def __get__(self, surface: Surface[Awaiting], owner: type) -> Later[P, T]: ...
+    def __get__(self, surface: Surface[Awaiting], owner: type) -> AwaitingCall[P, T]: ...
     @overload
     def __get__(self, surface: None, owner: type) -> Operation[P, T]: ...
     def __get__(self, surface: Surface[Any] | None, owner: type) -> Any:
         if surface is None:
             return self
-        bound: type[Any] = Now if isinstance(surface._runner, Blocking) else Later
-        return bound(self, surface)
+        make: type[Any] = BlockingCall if isinstance(surface._runner, Blocking) else AwaitingCall
+        return self.bind(surface, make(self, surface._exchange, surface._runner))
 
     def answer(self, exchange: Exchange, request: Request) -> Steps[Answer[T]]:
         reply = yield from exchange.call(request, is_public=self.is_public)
@@ -199,67 +209,35 @@ class Operation(Declared[P, T]):
         reply = yield from exchange.call(request.with_headers(Accept=accept), is_public=self.is_public)
         return reply.content
 
-
-class Now(Generic[P, T]):
-    """An operation of a blocking client."""
-
-    def __init__(self, operation: Operation[P, T], surface: Surface[Blocking]) -> None:
-        self._operation, self._exchange, self._runner = operation, surface._exchange, surface._runner
-        self.__doc__ = operation.__doc__
-        self.request = operation.request
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.answer(*args, **kwargs).value
-
-    def answer(self, *args: P.args, **kwargs: P.kwargs) -> Answer[T]:
-        """The answer with its headers, for its ETag."""
-        return self._runner.run(self._operation.answer(self._exchange, self.request(*args, **kwargs)))
-
-    def content(self, accept: str, *args: P.args, **kwargs: P.kwargs) -> bytes:
-        """The answer's bytes in another media type: CSV, ARROW or PARQUET."""
-        return self._runner.run(self._operation.content(self._exchange, self.request(*args, **kwargs), accept))
-
-
-class Later(Generic[P, T]):
-    """An operation of an awaiting client."""
-
-    def __init__(self, operation: Operation[P, T], surface: Surface[Awaiting]) -> None:
-        self._operation, self._exchange, self._runner = operation, surface._exchange, surface._runner
-        self.__doc__ = operation.__doc__
-        self.request = operation.request
-
-    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        return (await self.answer(*args, **kwargs)).value
-
-    async def answer(self, *args: P.args, **kwargs: P.kwargs) -> Answer[T]:
-        """The answer with its headers, for its ETag."""
-        return await self._runner.run(self._operation.answer(self._exchange, self.request(*args, **kwargs)))
-
-    async def content(self, accept: str, *args: P.args, **kwargs: P.kwargs) -> bytes:
-        """The answer's bytes in another media type: CSV, ARROW or PARQUET."""
-        return await self._runner.run(self._operation.content(self._exchange, self.request(*args, **kwargs), accept))
-
-
-# --- operations that answer item after item --------------------------------------------------------------------------
+    def table(self, exchange: Exchange, request: Request) -> Steps[Tabular]:
+        """As Arrow where the service has it, else from what it answers."""
+        wanted = request.with_headers(Accept=f"{ARROW}, {JSON};q=0.5")
+        reply = yield from exchange.call(wanted, is_public=self.is_public)
+        if reply.headers.get("content-type", "").startswith(ARROW):
+            return Table.read(reply.content)
+        value = self.read(reply)
+        return value if isinstance(value, Tabular) else Rows([value])
 
 
 class Series(Declared[P, T]):
     """An operation whose items are iterated: a collection in pages, or a stream."""
 
     @overload
-    def __get__(self, surface: Surface[Blocking], owner: type) -> Callable[P, Iterator[T]]: ...
+    def __get__(self, surface: Surface[Blocking], owner: type) -> Callable[P, Items[T]]: ...
     @overload
-    def __get__(self, surface: Surface[Awaiting], owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, surface: Surface[Awaiting], owner: type) -> Callable[P, AwaitedItems[T]]: ...
     @overload
     def __get__(self, surface: None, owner: type) -> Series[P, T]: ...
     def __get__(self, surface: Surface[Any] | None, owner: type) -> Any:
         if surface is None:
             return self
+        runner, exchange = surface._runner, surface._exchange
+        wrap: type[Any] = Items if isinstance(runner, Blocking) else AwaitedItems
 
         def iterate(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return surface._runner.iterate(self.items(surface._exchange, self.request(*args, **kwargs)))
+            return wrap(runner.iterate(self.items(exchange, self.request(*args, **kwargs))))
 
-        return iterate
+        return self.bind(surface, iterate)
 
     def items(self, exchange: Exchange, request: Request) -> Steps[None]:
         raise NotImplementedError
@@ -285,15 +263,17 @@ class Stream(Series[P, T]):
     def _read_event(self, event: ServerSentEvent) -> Any:
         if self.answer_type is ServerSentEvent:
             return event
+        if hasattr(self.answer_type, "read_event"):
+            return self.answer_type.read_event(event)
         value = decode(Reply(200, {}, event.data.encode()), self.decoder)
         return msgspec.structs.replace(value, place=event.id) if hasattr(value, "place") else value
 
 
 def operation(
-    method: str, path: str, *, query: Sequence[str] = ()
+    method: str, path: str, *, query: Sequence[str] = (), frames: str | None = None
 ) -> Callable[[Callable[Concatenate[Any, P], T]], Operation[P, T]]:
-    """A method that sends one request and returns its answer."""
-    return lambda function: Operation(method, path, function, query)
+    """A method that sends one request and returns its answer. frames: the media type in which a frame is sent."""
+    return lambda function: Operation(method, path, function, query, frames)
 
 
 def collection(path: str) -> Callable[[Callable[Concatenate[Any, P], T]], Collection[P, T]]:

@@ -27,6 +27,7 @@ Keep = msgspec.UnsetType
 ID: TypeAlias = UUID | str
 
 _ACRONYMS = {"id": "ID", "ids": "IDs", "soc": "SoC"}
+_SPELT = {"refresh_token": "refresh_token", "exchange_notification_ids": "exchangeNotificationIds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,11 @@ def wire_name(name: str) -> str:
     """`physical_asset_id` → `physicalAssetID`, `final_soc_tolerance` → `finalSoCTolerance`."""
     first, *rest = name.strip("_").split("_")
     return first + "".join(_ACRONYMS.get(word, word.capitalize()) for word in rest)
+
+
+def field_name(name: str) -> str:
+    """A field's name in a body: by rule, but for the few that the contract spells otherwise."""
+    return _SPELT.get(name) or wire_name(name)
 
 
 def parameter_name(name: str) -> str:

@@ -18,9 +18,9 @@ import pytest
 
 from gridloom.operate import interface_json
 from gridloom.settings import read_settings
-from gridloom_client import AsyncClient, Client
-from gridloom_client.operations import OPERATIONS, Collection, Declared, Stream, field_name
-from gridloom_client.wire import parameter_name
+from gridloom_client import AsyncClient, Client, Rows
+from gridloom_client.operations import OPERATIONS, Collection, Declared, Stream
+from gridloom_client.wire import field_name, parameter_name
 
 HEADERS = {"if_match", "idempotency_key", "content_type", "last_event_id"}
 
@@ -157,7 +157,7 @@ def _differences(kind: Any, schema: dict[str, Any], where: str) -> Iterator[str]
             yield f"{where}: a mapping against {schema}"
         elif isinstance(schema.get("additionalProperties"), dict) and get_args(kind):
             yield from _differences(get_args(kind)[1], schema["additionalProperties"], f"{where}/*")
-    elif origin in (tuple, list, Sequence):
+    elif origin in (tuple, list, Sequence, Rows):
         if schema.get("type") != "array":
             yield f"{where}: a sequence against {schema}"
         else:

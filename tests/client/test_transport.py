@@ -60,7 +60,7 @@ class TestBlockingClient:
         with blocking(service, api_key="k") as client:
             events = client.monitoring.follow("1")
             assert [next(events).data for _ in range(3)] == ["1", "2", "3"]
-            events.close()  # type: ignore[attr-defined]
+            events.close()
 
     def test_reads_other_media_types_as_bytes(self):
         from datetime import UTC, datetime

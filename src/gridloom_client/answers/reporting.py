@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from gridloom_client.answers.answered import Answered
+from gridloom_client.frames import Tabular, Zone, in_zone, table_of
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 class SeriesPoint(Answered):
@@ -21,11 +26,18 @@ class SeriesDescription(Answered):
     description: str | None = None
 
 
-class DataPoints(Answered):
-    """Named series with a description of each."""
+class DataPoints(Answered, Tabular):
+    """Named series with a description of each; as a table, a row per time and a column per series."""
 
     meta_data: tuple[SeriesDescription, ...]
     data: dict[str, tuple[SeriesPoint, ...]]
+
+    def to_arrow(self, zone: Zone = "UTC") -> pyarrow.Table:
+        rows: dict[datetime, dict[str, object]] = {}
+        for name, points in self.data.items():
+            for point in points:
+                rows.setdefault(point.time, {"time": point.time})[name] = point.value
+        return in_zone(table_of([rows[time] for time in sorted(rows)]), zone)
 
 
 class RevenueBucket(Answered):

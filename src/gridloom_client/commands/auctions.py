@@ -9,6 +9,7 @@ from uuid import UUID
 
 from cyclopts import App, Parameter, Token
 
+from gridloom_client.choices import AuctionStatus
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.rendering import print_facts, print_json, print_table
@@ -28,7 +29,7 @@ def _euros(_type: object, tokens: Sequence[Token]) -> Decimal:
 
 @app.command(name="list")
 @ending
-def list_(*, status: str | None = None, options: Options = USUAL) -> None:
+def list_(*, status: AuctionStatus | None = None, options: Options = USUAL) -> None:
     """List the auctions that you are invited to.
 
     Parameters

@@ -10,6 +10,8 @@ from typing import Any
 
 from gridloom_client.answers.auctions import Auction, AuctionResults, Bid
 from gridloom_client.answers.decisions import Valuation
+from gridloom_client.choices import AuctionStatus
+from gridloom_client.inputs import Backing, Item
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID, KEEP, Keep
 
@@ -18,7 +20,9 @@ class Auctions(Surface[M]):
     """Prices in EUR for the whole delivery window."""
 
     @collection("/auctions")
-    def list(self, *, status: str | None = None, page_size: int | None = None) -> Auction:
+    def list(
+        self, *, status: AuctionStatus | Sequence[AuctionStatus] | None = None, page_size: int | None = None
+    ) -> Auction:
         """Those to which the caller's organisation is invited."""
 
     @operation("GET", "/auctions/{auctionID}")
@@ -47,8 +51,8 @@ class Auctions(Surface[M]):
         *,
         start: datetime,
         end: datetime,
-        item: Mapping[str, Any],
-        backing: Sequence[Mapping[str, Any]],
+        item: Item | Mapping[str, Any],
+        backing: Sequence[Backing] | Sequence[Mapping[str, Any]],
         participants: Sequence[ID],
         hurdle_price: Decimal | str | None = None,
     ) -> Auction:
@@ -61,9 +65,9 @@ class Auctions(Surface[M]):
         *,
         start: datetime | Keep = KEEP,
         end: datetime | Keep = KEEP,
-        item: Mapping[str, Any] | Keep = KEEP,
+        item: Item | Mapping[str, Any] | Keep = KEEP,
         hurdle_price: Decimal | str | Keep | None = KEEP,
-        backing: Sequence[Mapping[str, Any]] | Keep = KEEP,
+        backing: Sequence[Backing] | Sequence[Mapping[str, Any]] | Keep = KEEP,
         if_match: str | None = None,
     ) -> Auction:
         """Until it opens."""

@@ -9,12 +9,15 @@ from typing import Any, TypeAlias
 
 from gridloom_client.answers.monitoring import AllWritten, DetailedSum, Latest, Signal, Written
 from gridloom_client.answers.reporting import DataPoints
+from gridloom_client.choices import Aggregation, SeriesResolution
+from gridloom_client.frames import Frame
 from gridloom_client.operations import M, Surface, collection, operation, stream
 from gridloom_client.server_sent import ServerSentEvent
-from gridloom_client.wire import ID
+from gridloom_client.wire import ARROW, ID
 
-Points: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any]] | bytes
-"""Columns `{signal: {time: […], value: […]}}`, rows `{signal, time, value}`, or CSV, NDJSON or Arrow as bytes."""
+Points: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any]] | Frame | bytes
+"""Columns `{signal: {time: […], value: […]}}`, rows `{signal, time, value}`, a frame (long, or `time` and a column a
+signal), or CSV, NDJSON or Arrow as bytes with their `content_type`."""
 
 
 class Monitoring(Surface[M]):
@@ -23,11 +26,11 @@ class Monitoring(Surface[M]):
     @collection("/monitoring/{physicalAssetID}/signals")
     def signals(self, physical_asset_id: ID, *, page_size: int | None = None) -> Signal: ...
 
-    @operation("POST", "/monitoring/{physicalAssetID}/datapoints")
+    @operation("POST", "/monitoring/{physicalAssetID}/datapoints", frames=ARROW)
     def write(self, physical_asset_id: ID, body: Points, *, content_type: str | None = None) -> Written:
         """All that is accepted is durable when this returns."""
 
-    @operation("POST", "/monitoring/datapoints")
+    @operation("POST", "/monitoring/datapoints", frames=ARROW)
     def write_many(self, body: Points, *, content_type: str | None = None) -> AllWritten:
         """Points of many assets at once, for gateways."""
 
@@ -39,8 +42,8 @@ class Monitoring(Surface[M]):
         start: datetime | None = None,
         end: datetime | None = None,
         datapoints: Sequence[str] | None = None,
-        resolution: str | None = None,
-        aggregation: str | None = None,
+        resolution: SeriesResolution | None = None,
+        aggregation: Aggregation | None = None,
     ) -> DataPoints: ...
 
     @operation("GET", "/monitoring/{physicalAssetID}/datapoints/latest")

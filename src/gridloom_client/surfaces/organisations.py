@@ -6,6 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from gridloom_client.answers.identity import AuditEntry, Invitation, IssuedInvitation, Member, Organisation
+from gridloom_client.choices import OrganisationKind, Role
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 
@@ -18,7 +19,7 @@ class Organisations(Surface[M]):
         """All of them for the operator, one's own for others."""
 
     @operation("POST", "/organisations")
-    def create(self, *, name: str, kind: str = "PARTICIPANT") -> Organisation:
+    def create(self, *, name: str, kind: OrganisationKind = "PARTICIPANT") -> Organisation:
         """Operator only."""
 
     @operation("GET", "/organisations/{organisationID}")
@@ -31,7 +32,7 @@ class Organisations(Surface[M]):
     def invitations(self, organisation_id: ID, *, page_size: int | None = None) -> Invitation: ...
 
     @operation("POST", "/organisations/{organisationID}/invitations")
-    def invite(self, organisation_id: ID, *, email: str, role: str) -> IssuedInvitation:
+    def invite(self, organisation_id: ID, *, email: str, role: Role) -> IssuedInvitation:
         """The invitation's token is shown this once."""
 
     @operation("DELETE", "/organisations/{organisationID}/invitations/{invitationID}")
@@ -41,7 +42,7 @@ class Organisations(Surface[M]):
     def members(self, organisation_id: ID, *, page_size: int | None = None) -> Member: ...
 
     @operation("PATCH", "/organisations/{organisationID}/members/{userID}")
-    def change_role(self, organisation_id: ID, user_id: ID, *, role: str, if_match: str | None = None) -> Member: ...
+    def change_role(self, organisation_id: ID, user_id: ID, *, role: Role, if_match: str | None = None) -> Member: ...
 
     @operation("DELETE", "/organisations/{organisationID}/members/{userID}")
     def remove_member(self, organisation_id: ID, user_id: ID, *, if_match: str | None = None) -> None: ...

@@ -24,6 +24,10 @@ from gridloom_client.answers.physical_assets import (
     Schedule,
     Unavailability,
 )
+from gridloom_client.choices import DeliveryZone
+from gridloom_client.frames import Rows
+from gridloom_client.inputs import Parameters as NewParameters
+from gridloom_client.inputs import Volume
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID, KEEP, Keep
 
@@ -43,8 +47,8 @@ class PhysicalAssets(Surface[M]):
         *,
         name: str,
         organisation_id: ID,
-        delivery_zone: str,
-        parameters: Mapping[str, Any],
+        delivery_zone: DeliveryZone,
+        parameters: NewParameters | Mapping[str, Any],
         control_area: str | None = None,
         eic_code: str | None = None,
         commissioned_on: date | None = None,
@@ -60,7 +64,7 @@ class PhysicalAssets(Surface[M]):
         physical_asset_id: ID,
         *,
         name: str | Keep = KEEP,
-        delivery_zone: str | Keep = KEEP,
+        delivery_zone: DeliveryZone | Keep = KEEP,
         control_area: str | Keep = KEEP,
         eic_code: str | Keep | None = KEEP,
         commissioned_on: date | Keep | None = KEEP,
@@ -134,7 +138,7 @@ class PhysicalAssets(Surface[M]):
     # --- ancillary bids and results ---
 
     @operation("POST", "/physical-assets/{physicalAssetID}/ancillary/bids")
-    def offer(self, physical_asset_id: ID, body: Sequence[Mapping[str, Any]]) -> Sequence[AncillaryEntry]:
+    def offer(self, physical_asset_id: ID, body: Sequence[Mapping[str, Any]]) -> Rows[AncillaryEntry]:
         """Entries of `{deliveryDay, product, bids: [{capacityPrice, offeredCapacity, energyPrice?}]}`."""
 
     @collection("/physical-assets/{physicalAssetID}/ancillary/bids")
@@ -152,15 +156,15 @@ class PhysicalAssets(Surface[M]):
     def withdraw_offer(self, physical_asset_id: ID, bid_id: ID, *, if_match: str | None = None) -> None: ...
 
     @operation("GET", "/physical-assets/{physicalAssetID}/ancillary/bids-without-result")
-    def bids_without_result(self, physical_asset_id: ID, *, product_keys: Sequence[str]) -> Sequence[AncillaryEntry]:
+    def bids_without_result(self, physical_asset_id: ID, *, product_keys: Sequence[str]) -> Rows[AncillaryEntry]:
         """One entry per key, such as `2026-03-29_NEGPOS_00_04`, in the order asked."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/ancillary/bids-by-product-keys")
-    def bids_by_product_keys(self, physical_asset_id: ID, *, product_keys: Sequence[str]) -> Sequence[AncillaryEntry]:
+    def bids_by_product_keys(self, physical_asset_id: ID, *, product_keys: Sequence[str]) -> Rows[AncillaryEntry]:
         """The same with all bids, whatever became of them."""
 
     @operation("POST", "/physical-assets/{physicalAssetID}/ancillary/results")
-    def report_results(self, physical_asset_id: ID, body: Sequence[Mapping[str, Any]]) -> Sequence[AncillaryResults]:
+    def report_results(self, physical_asset_id: ID, body: Sequence[Mapping[str, Any]]) -> Rows[AncillaryResults]:
         """Entries of `{deliveryDay, product, results: [{bidID, accepted, acceptedCapacity, settlementPrice?}]}`."""
 
     @collection("/physical-assets/{physicalAssetID}/ancillary/results")
@@ -246,7 +250,7 @@ class PhysicalAssets(Surface[M]):
         type: str,
         start: datetime,
         end: datetime,
-        volume: Mapping[str, Any],
+        volume: Volume | Mapping[str, Any],
         exchange_notification_ids: Sequence[ID] | None = None,
     ) -> ChangedUnavailability:
         """`volume` is what is missing: `{energyCapacity, powerCapacity: {charge, discharge}}` in kWh and kW."""
@@ -275,7 +279,7 @@ class PhysicalAssets(Surface[M]):
         type: str | Keep = KEEP,
         start: datetime | Keep = KEEP,
         end: datetime | Keep = KEEP,
-        volume: Mapping[str, Any] | Keep = KEEP,
+        volume: Volume | Mapping[str, Any] | Keep = KEEP,
         exchange_notification_ids: Sequence[ID] | Keep = KEEP,
         if_match: str | None = None,
     ) -> ChangedUnavailability: ...

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from gridloom_client.answers.reporting import DataPoints, RevenueBuckets
+from gridloom_client.choices import BucketResolution, ReportResolution
 from gridloom_client.operations import M, Surface, operation
 from gridloom_client.wire import ID
 
@@ -25,7 +26,7 @@ class Revenue(Surface[M]):
         *,
         start: datetime,
         end: datetime,
-        resolution: str | None = None,
+        resolution: ReportResolution | None = None,
         datapoints: Sequence[str] | None = None,
         as_of: datetime | None = None,
     ) -> DataPoints: ...
@@ -37,7 +38,7 @@ class Revenue(Surface[M]):
         *,
         start: datetime,
         end: datetime,
-        resolution: str | None = None,
+        resolution: ReportResolution | None = None,
         datapoints: Sequence[str] | None = None,
         as_of: datetime | None = None,
     ) -> DataPoints: ...
@@ -49,7 +50,7 @@ class Revenue(Surface[M]):
         *,
         start: datetime,
         end: datetime,
-        resolution: str | None = None,
+        resolution: ReportResolution | None = None,
         datapoints: Sequence[str] | None = None,
         as_of: datetime | None = None,
     ) -> DataPoints: ...
@@ -61,7 +62,7 @@ class Revenue(Surface[M]):
         *,
         start: datetime,
         end: datetime,
-        resolution: str | None = None,
+        resolution: ReportResolution | None = None,
         datapoints: Sequence[str] | None = None,
         as_of: datetime | None = None,
     ) -> DataPoints: ...
@@ -73,7 +74,7 @@ class Revenue(Surface[M]):
         *,
         start: datetime,
         end: datetime,
-        resolution: str | None = None,
+        resolution: BucketResolution | None = None,
         as_of: datetime | None = None,
     ) -> RevenueBuckets: ...
 
@@ -84,7 +85,7 @@ class Revenue(Surface[M]):
         *,
         start: datetime,
         end: datetime,
-        resolution: str | None = None,
+        resolution: BucketResolution | None = None,
         as_of: datetime | None = None,
     ) -> RevenueBuckets: ...
 
@@ -95,7 +96,7 @@ class Revenue(Surface[M]):
         *,
         start: datetime,
         end: datetime,
-        resolution: str | None = None,
+        resolution: BucketResolution | None = None,
         as_of: datetime | None = None,
     ) -> RevenueBuckets: ...
 
@@ -106,6 +107,6 @@ class Revenue(Surface[M]):
         *,
         start: datetime,
         end: datetime,
-        resolution: str | None = None,
+        resolution: BucketResolution | None = None,
         as_of: datetime | None = None,
     ) -> RevenueBuckets: ...

@@ -16,11 +16,12 @@ from gridloom_client.answers.reporting import (
     TollingContract,
     WholesaleTrade,
 )
+from gridloom_client.frames import Frame
 from gridloom_client.operations import M, Surface, collection, operation
-from gridloom_client.wire import ID
+from gridloom_client.wire import ID, PARQUET
 
-Rows: TypeAlias = Iterable[Mapping[str, Any]] | bytes
-"""Rows as mappings, or a whole CSV, NDJSON or Parquet file as bytes with its `content_type`."""
+Facts: TypeAlias = Iterable[Mapping[str, Any]] | Frame | bytes
+"""Rows as mappings, a frame, or a whole CSV, NDJSON or Parquet file as bytes with its `content_type`."""
 
 
 class Settlements(Surface[M]):
@@ -29,8 +30,8 @@ class Settlements(Surface[M]):
     Lists show what stands, or what stood at `as_of`; with `versions`, also what was replaced.
     """
 
-    @operation("POST", "/settlements/wholesale-trades")
-    def add_wholesale_trades(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+    @operation("POST", "/settlements/wholesale-trades", frames=PARQUET)
+    def add_wholesale_trades(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
         """Rows `{tradeID, assetID, time, side, volume, price, market}`: MWh and EUR/MWh."""
 
     @collection("/settlements/wholesale-trades")
@@ -45,8 +46,8 @@ class Settlements(Surface[M]):
         page_size: int | None = None,
     ) -> WholesaleTrade: ...
 
-    @operation("POST", "/settlements/fcr")
-    def add_fcr(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+    @operation("POST", "/settlements/fcr", frames=PARQUET)
+    def add_fcr(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
         """Rows `{assetID, deliveryDay, product, capacity, settlementPrice}`: MW and EUR/MW per hour."""
 
     @collection("/settlements/fcr")
@@ -61,8 +62,8 @@ class Settlements(Surface[M]):
         page_size: int | None = None,
     ) -> FcrAward: ...
 
-    @operation("POST", "/settlements/afrr-capacity")
-    def add_afrr_capacity(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+    @operation("POST", "/settlements/afrr-capacity", frames=PARQUET)
+    def add_afrr_capacity(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
         """Rows `{assetID, deliveryDay, product, capacity, price}`: MW and EUR/MW per hour."""
 
     @collection("/settlements/afrr-capacity")
@@ -77,8 +78,8 @@ class Settlements(Surface[M]):
         page_size: int | None = None,
     ) -> AfrrCapacityAward: ...
 
-    @operation("POST", "/settlements/afrr-energy")
-    def add_afrr_energy(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+    @operation("POST", "/settlements/afrr-energy", frames=PARQUET)
+    def add_afrr_energy(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
         """Rows `{assetID, time, direction, volume, price}`: MWh and EUR/MWh."""
 
     @collection("/settlements/afrr-energy")
@@ -93,8 +94,8 @@ class Settlements(Surface[M]):
         page_size: int | None = None,
     ) -> AfrrActivation: ...
 
-    @operation("POST", "/settlements/net-off")
-    def add_net_off(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+    @operation("POST", "/settlements/net-off", frames=PARQUET)
+    def add_net_off(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
         """Rows `{assetID, time, volume}`: MWh."""
 
     @collection("/settlements/net-off")
@@ -109,8 +110,8 @@ class Settlements(Surface[M]):
         page_size: int | None = None,
     ) -> NetOff: ...
 
-    @operation("POST", "/settlements/tolling-contracts")
-    def add_tolling_contracts(self, body: Rows, *, content_type: str | None = None) -> BulkOutcome:
+    @operation("POST", "/settlements/tolling-contracts", frames=PARQUET)
+    def add_tolling_contracts(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
         """Rows `{contractID, assetID, start, end, annualPrice}`: EUR/MW/year."""
 
     @collection("/settlements/tolling-contracts")

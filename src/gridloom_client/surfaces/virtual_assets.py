@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from gridloom_client.answers.reporting import DataPoints
 from gridloom_client.answers.virtual_assets import (
@@ -19,8 +19,14 @@ from gridloom_client.answers.virtual_assets import (
     StateOfEnergy,
     VirtualAsset,
 )
+from gridloom_client.choices import Market
+from gridloom_client.frames import Frame, Rows
+from gridloom_client.inputs import Point
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID, KEEP, Keep
+
+Schedule: TypeAlias = Sequence[Point] | Sequence[Mapping[str, Any]] | Frame
+"""Points, mappings `{time, power}`, or a frame with these columns (or an index of times)."""
 
 
 class VirtualAssets(Surface[M]):
@@ -64,7 +70,7 @@ class VirtualAssets(Surface[M]):
         *,
         start: datetime,
         end: datetime,
-        market: str,
+        market: Market,
         rated_charge_power: float,
         rated_discharge_power: float,
     ) -> Block:
@@ -93,7 +99,7 @@ class VirtualAssets(Surface[M]):
         virtual_asset_id: ID,
         block_id: ID,
         *,
-        schedule: Sequence[Mapping[str, Any]],
+        schedule: Schedule,
         start: datetime | None = None,
         end: datetime | None = None,
         if_match: str | None = None,
@@ -121,7 +127,7 @@ class VirtualAssets(Surface[M]):
         organisation_id: ID,
         virtual_asset_id: ID,
         *,
-        schedule: Sequence[Mapping[str, Any]],
+        schedule: Schedule,
         start: datetime | None = None,
         end: datetime | None = None,
         if_match: str | None = None,
@@ -141,7 +147,7 @@ class VirtualAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
-    ) -> Sequence[StateOfCharge]: ...
+    ) -> Rows[StateOfCharge]: ...
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/latest")
     def state_of_energy(self, organisation_id: ID, virtual_asset_id: ID) -> LatestStateOfEnergy: ...
@@ -154,7 +160,7 @@ class VirtualAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
-    ) -> Sequence[StateOfEnergy]: ...
+    ) -> Rows[StateOfEnergy]: ...
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/operational")
     def operational(

@@ -12,7 +12,7 @@ from gridloom.edge.tabular import points_json
 from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, imbalance_view
 from gridloom.virtual_assets.grid import Floats
-from gridloom.virtual_assets.model import Block, VirtualAsset
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.imbalance import Imbalance
 from gridloom.virtual_assets.schedule.spreading import rated_kw
 from gridloom.virtual_assets.schedule.wire import AssetScheduleHead, AssetScheduleView, ScheduledAssetView
@@ -25,6 +25,7 @@ def schedule_head(asset: VirtualAsset) -> AssetScheduleHead:
         id=asset.id,
         start=asset.terms.window.start,
         end=asset.terms.window.end,
+        market=Market.WHOLESALE,
         rated_charge_power=asset.terms.charge_kw,
         rated_discharge_power=asset.terms.discharge_kw,
     )

@@ -16,7 +16,7 @@ class AssetScheduleHead(View, kw_only=True):
     id: UUID
     start: datetime
     end: datetime
-    market: Market = Market.WHOLESALE
+    market: Market
     rated_charge_power: float
     rated_discharge_power: float
     units_power: str = "kW"

@@ -1,0 +1,243 @@
+"""Tables in and out: answers as Arrow, pandas or polars, and frames of any of them as bodies.
+
+Columns have the names that the SDK has (`rated_charge_power`), times carry the zone that was asked for. pyarrow, pandas
+and polars are imported when they are needed: `pip install 'gridloom[pandas]'` or `'gridloom[polars]'` brings them.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from gridloom_client.wire import field_name, wire_name
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    Frame: TypeAlias = pandas.DataFrame | polars.DataFrame | pyarrow.Table
+else:
+    Frame = Any  # any of the three, wherever a method takes one; none is imported for it
+
+T = TypeVar("T")
+
+Zone: TypeAlias = Literal["UTC", "Europe/Berlin"]
+
+_HTML_ROWS: Final = 20
+_INSTALL: Final = {"pyarrow": "parquet", "pandas": "pandas", "polars": "polars"}
+
+
+class MissingLibrary(ImportError):
+    """What was asked for needs a library that is not installed."""
+
+
+def load_library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        library = name.partition(".")[0]
+        raise MissingLibrary(f"This needs {library}: pip install 'gridloom[{_INSTALL[library]}]'.") from None
+
+
+class Tabular:
+    """What can be shown as rows and columns."""
+
+    __slots__ = ()
+
+    def to_arrow(self, zone: Zone = "UTC") -> pyarrow.Table:
+        """As an Arrow table, its times in `zone`."""
+        raise NotImplementedError
+
+    def to_pandas(self, zone: Zone = "UTC") -> pandas.DataFrame:
+        """As a pandas frame, its times in `zone`."""
+        load_library("pandas")
+        frame: pandas.DataFrame = self.to_arrow(zone).to_pandas()
+        return frame
+
+    def to_polars(self, zone: Zone = "UTC") -> polars.DataFrame:
+        """As a polars frame, its times in `zone`."""
+        frame: polars.DataFrame = load_library("polars").from_arrow(self.to_arrow(zone))
+        return frame
+
+
+class Table(Tabular):
+    """An answer that was fetched as Arrow."""
+
+    def __init__(self, table: pyarrow.Table) -> None:
+        self._table = table
+
+    @classmethod
+    def read(cls, content: bytes) -> Table:
+        ipc = load_library("pyarrow.ipc")
+        table = ipc.open_stream(io.BytesIO(content)).read_all()
+        return cls(table.rename_columns([python_name(name) for name in table.column_names]))
+
+    def to_arrow(self, zone: Zone = "UTC") -> pyarrow.Table:
+        return in_zone(self._table, zone)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __repr__(self) -> str:
+        return f"Table({len(self)} rows: {', '.join(self._table.column_names)})"
+
+    def _repr_html_(self) -> str:
+        return table_html(self._table.column_names, self._table.slice(0, _HTML_ROWS).to_pylist(), len(self))
+
+
+class Rows(list[T], Tabular, Generic[T]):
+    """The items of an answer, which are also the rows of a table."""
+
+    def to_arrow(self, zone: Zone = "UTC") -> pyarrow.Table:
+        return in_zone(table_of([plain_row(item) for item in self]), zone)
+
+    def _repr_html_(self) -> str:
+        rows = [plain_row(item) for item in self[:_HTML_ROWS]]
+        return table_html(list(rows[0]) if rows else [], rows, len(self))
+
+
+# --- out -------------------------------------------------------------------------------------------------------------
+
+
+def python_name(name: str) -> str:
+    """`physicalAssetID` → `physical_asset_id`; the inverse of what goes onto the wire."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace("SoC", "Soc").replace("-", "_")).lower()
+
+
+def plain_row(item: Any) -> dict[str, Any]:
+    """A struct as a row of plain values: ids and enumerations as text."""
+    if isinstance(item, Mapping):
+        return {python_name(str(name)): _plain_value(value) for name, value in item.items()}
+    return {name: _plain_value(getattr(item, name)) for name in item.__struct_fields__}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, msgspec.Struct):
+        return plain_row(value)
+    if isinstance(value, list | tuple):
+        return [_plain_value(each) for each in value]
+    if isinstance(value, dict):
+        return msgspec.json.encode(value).decode()
+    return value
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
+    arrow = load_library("pyarrow")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return arrow.table({name: arrow.array([row.get(name) for row in rows]) for name in names})
+
+
+def in_zone(table: pyarrow.Table, zone: str) -> pyarrow.Table:
+    """The same moments, shown in another zone."""
+    arrow = load_library("pyarrow")
+    for position, field in enumerate(table.schema):
+        if arrow.types.is_timestamp(field.type):
+            wanted = arrow.timestamp("us", tz=zone)
+            table = table.set_column(position, field.name, table.column(position).cast(wanted, safe=False))
+    return table
+
+
+def table_html(names: Sequence[str], rows: Sequence[Mapping[str, Any]], total: int) -> str:
+    from html import escape
+
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join("<tr>" + "".join(f"<td>{escape(_shown(row.get(n)))}</td>" for n in names) + "</tr>" for row in rows)
+    more = f"<p>{total} rows, the first {len(rows)} shown</p>" if total > len(rows) else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+# --- in --------------------------------------------------------------------------------------------------------------
+
+
+def is_frame(value: Any) -> bool:
+    """Whether it is a frame or series of pandas or polars, or an Arrow table; nothing is imported to find out."""
+    return type(value).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and hasattr(value, "__len__")
+
+
+def arrow_of(frame: Any) -> pyarrow.Table:
+    """A frame as an Arrow table; an index that holds times becomes the column `time`."""
+    library = type(frame).__module__.partition(".")[0]
+    arrow = load_library("pyarrow")
+    if library == "pandas":
+        table = _arrow_of_pandas(frame)
+    elif library == "polars":
+        table = (frame.to_frame() if type(frame).__name__ == "Series" else frame).to_arrow()
+    else:
+        table = frame
+    for field in table.schema:
+        if arrow.types.is_timestamp(field.type) and field.type.tz is None:
+            raise ValueError(
+                f"The times in column {field.name} have no zone: say which, as in .dt.tz_localize('Europe/Berlin')."
+            )
+    return table
+
+
+def named_for_wire(table: pyarrow.Table) -> pyarrow.Table:
+    return table.rename_columns([field_name(name) for name in table.column_names])
+
+
+def _arrow_of_pandas(frame: Any) -> pyarrow.Table:
+    pandas, arrow = load_library("pandas"), load_library("pyarrow")
+    if isinstance(frame, pandas.Series):
+        frame = frame.to_frame(frame.name or "power")
+    if isinstance(frame.index, pandas.DatetimeIndex):
+        frame = frame.rename_axis(index=frame.index.name or "time").reset_index()
+    return arrow.Table.from_pandas(frame, preserve_index=False)
+
+
+def rows_of(frame: Any) -> list[dict[str, Any]]:
+    """A frame as rows for a JSON body; empty cells are left out."""
+    rows: list[dict[str, Any]] = named_for_wire(arrow_of(frame)).to_pylist()
+    return [{name: value for name, value in row.items() if value is not None and value == value} for row in rows]
+
+
+def arrow_bytes(frame: Any) -> bytes:
+    """Telemetry: a column is a signal and keeps its name."""
+    table, sink = arrow_of(frame), io.BytesIO()
+    table = table.rename_columns([wire_name(n) if n == "physical_asset_id" else n for n in table.column_names])
+    with load_library("pyarrow.ipc").new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def parquet_bytes(frame: Any) -> bytes:
+    sink = io.BytesIO()
+    load_library("pyarrow.parquet").write_table(named_for_wire(arrow_of(frame)), sink)
+    return sink.getvalue()
+
+
+def plain_body(value: Any) -> Any:
+    """A body with frames as rows and numpy's numbers as Python's; a time without an offset is refused."""
+    if is_frame(value):
+        return rows_of(value)
+    if isinstance(value, Mapping):
+        return {name: plain_body(each) for name, each in value.items()}
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{value.isoformat()} has no offset; use a timezone, such as datetime.UTC.")
+        return value.isoformat().replace("+00:00", "Z") if type(value) is not datetime else value
+    if isinstance(value, str | bytes | date | Decimal | bool | int | float | msgspec.Struct) or value is None:
+        return value
+    if type(value).__module__ == "numpy":
+        return value.item() if getattr(value, "ndim", 0) == 0 else value.tolist()
+    return [plain_body(each) for each in value] if isinstance(value, Iterable) else value

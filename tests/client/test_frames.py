@@ -1,0 +1,225 @@
+"""Answers as frames, and frames as bodies."""
+
+from __future__ import annotations
+
+import inspect
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import msgspec
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gridloom_client import ARROW, JSON, PARQUET, AsyncClient, Client, Rows, Table
+from gridloom_client.answers.reporting import DataPoints, SeriesPoint
+from gridloom_client.frames import plain_body, python_name
+from gridloom_client.inputs import Backing, Item, Parameters, Point
+from gridloom_client.operations import OPERATIONS
+from gridloom_client.wire import wire_name
+
+START = datetime(2026, 10, 24, 22, tzinfo=UTC)
+TIMES = [START + timedelta(minutes=15 * step) for step in range(100)]
+"""The market day that has 100 quarter-hours."""
+
+
+class Recorder:
+    """A service that answers one thing and keeps what it was sent."""
+
+    def __init__(self, content: bytes, media_type: str = JSON) -> None:
+        self.content, self.media_type = content, media_type
+        self.requests: list[httpx2.Request] = []
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.requests.append(request)
+        return httpx2.Response(200, content=self.content, headers={"Content-Type": self.media_type})
+
+    @property
+    def client(self) -> Client:
+        return Client(api_key="k", transport=httpx2.MockTransport(self))
+
+    @property
+    def awaiting(self) -> AsyncClient:
+        return AsyncClient(api_key="k", transport=httpx2.MockTransport(self))
+
+    @property
+    def sent(self) -> Any:
+        return msgspec.json.decode(self.requests[-1].content)
+
+
+def arrow_answer() -> bytes:
+    table = pa.table(
+        {"time": pa.array(TIMES, pa.timestamp("ms", tz="UTC")), "stateOfChargePercentage": np.linspace(0, 100, 100)}
+    )
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+BLOCK = {
+    **{"id": str(UUID(int=1)), "start": "2026-10-24T22:00:00Z", "end": "2026-10-25T22:00:00Z", "market": "WHOLESALE"},
+    **{"ratedChargePower": 1, "ratedDischargePower": 1, "schedule": [], "powerCapacity": []},
+    "imbalance": {
+        **{"balanced": True, "endStateOfChargePercentage": 50, "imbalanceCharge": 0, "imbalanceDischarge": 0},
+        "feedback": "",
+    },
+}
+
+
+class TestATable:
+    def test_is_fetched_as_arrow_and_shown_in_the_zone_that_is_asked_for(self):
+        service = Recorder(arrow_answer(), ARROW)
+        table = service.client.virtual_assets.state_of_charge.table("1", "2")
+        assert service.requests[0].headers["Accept"].startswith(ARROW)
+        frame = table.to_pandas("Europe/Berlin")
+        assert list(frame.columns) == ["time", "state_of_charge_percentage"]
+        assert str(frame["time"].dt.tz) == "Europe/Berlin"
+        assert [str(frame["time"][row]) for row in (0, 8, 12)] == [
+            "2026-10-25 00:00:00+02:00",
+            "2026-10-25 02:00:00+02:00",
+            "2026-10-25 02:00:00+01:00",
+        ]
+        assert table.to_polars().schema["time"] == pl.Datetime("us", "UTC")
+        assert table.to_arrow().num_rows == 100
+
+    async def test_comes_to_an_awaiting_client_too(self):
+        table = await Recorder(arrow_answer(), ARROW).awaiting.virtual_assets.state_of_charge.table("1", "2")
+        assert len(table.to_polars("Europe/Berlin")) == 100
+
+    def test_is_made_of_json_where_the_service_has_no_arrow(self):
+        answer = [{"time": "2026-10-24T22:00:00Z", "stateOfChargePercentage": 50.0}]
+        service = Recorder(msgspec.json.encode(answer))
+        rows = service.client.virtual_assets.state_of_charge("1", "2")
+        assert isinstance(rows, Rows)
+        assert rows.to_pandas("Europe/Berlin")["time"][0].hour == 0
+        assert service.client.virtual_assets.state_of_charge.table("1", "2").to_arrow().num_rows == 1
+
+    def test_has_a_row_per_time_and_a_column_per_series(self):
+        points = DataPoints((), {"a": (SeriesPoint(TIMES[1], 2.0), SeriesPoint(TIMES[0], 1.0)), "b": ()})
+        assert points.to_arrow().to_pydict() == {"time": TIMES[:2], "a": [1.0, 2.0]}
+
+    def test_shows_itself_in_a_notebook(self):
+        html = Table.read(arrow_answer())._repr_html_()
+        assert html.startswith("<table>")
+        assert "100 rows" in html
+
+    def test_takes_in_what_is_left_of_a_collection(self):
+        organisation = {"id": str(UUID(int=1)), "name": "A", "kind": "PARTICIPANT", "createdAt": "2026-01-01T00:00:00Z"}
+        listed = Recorder(msgspec.json.encode([organisation])).client.organisations.list()
+        assert listed.to_polars()["name"].to_list() == ["A"]
+
+
+class TestAFrame:
+    @pytest.mark.parametrize(
+        "frame",
+        [
+            pd.DataFrame({"time": TIMES, "power": np.arange(100)}),
+            pd.DataFrame({"power": np.arange(100.0)}, index=pd.DatetimeIndex(TIMES)),
+            pd.Series(np.arange(100.0), index=pd.DatetimeIndex(TIMES).tz_convert("Europe/Berlin"), name="power"),
+            pl.DataFrame({"time": TIMES, "power": range(100)}),
+            pa.table({"time": TIMES, "power": range(100)}),
+            [Point(time=time, power=power) for power, time in enumerate(TIMES)],
+        ],
+        ids=["pandas", "indexed", "series", "polars", "arrow", "points"],
+    )
+    def test_is_a_schedule(self, frame: Any):
+        service = Recorder(msgspec.json.encode(BLOCK))
+        service.client.virtual_assets.set_schedule("1", "2", "3", schedule=frame)
+        schedule = service.sent["schedule"]
+        assert [datetime.fromisoformat(point["time"]) for point in schedule] == TIMES
+        assert [point["power"] for point in schedule] == list(range(100))
+
+    def test_of_telemetry_goes_as_arrow(self):
+        written = {"received": 0, "written": 0, "overwritten": 0, "refused": 0, "refusals": []}
+        service = Recorder(msgspec.json.encode(written))
+        service.client.monitoring.write("1", pl.DataFrame({"time": TIMES, "active_power": range(100)}))
+        assert service.requests[0].headers["Content-Type"] == ARROW
+        sent = pa.ipc.open_stream(service.requests[0].content).read_all()
+        assert sent.column_names == ["time", "active_power"]
+
+    def test_of_facts_goes_as_parquet_with_the_wires_names(self):
+        service = Recorder(msgspec.json.encode({"received": 0, "inserted": 0, "replaced": 0, "unchanged": 0}))
+        service.client.settlements.add_net_off(pd.DataFrame({"asset_id": ["1"], "time": TIMES[:1], "volume": [1.5]}))
+        assert service.requests[0].headers["Content-Type"] == PARQUET
+        assert pq.read_table(io.BytesIO(service.requests[0].content)).column_names == ["assetID", "time", "volume"]
+
+    def test_with_naive_times_is_refused_before_anything_is_sent(self):
+        service = Recorder(b"")
+        naive = pd.DataFrame({"time": pd.DatetimeIndex(["2026-10-25 00:00"]), "power": [1.0]})
+        with pytest.raises(ValueError, match="have no zone"):
+            service.client.virtual_assets.set_schedule("1", "2", "3", schedule=naive)
+        with pytest.raises(ValueError, match="has no offset"):
+            plain_body([{"time": START.replace(tzinfo=None)}])
+        assert service.requests == []
+
+
+class TestABody:
+    def test_takes_stamps_and_numbers_of_pandas_and_numpy(self):
+        body = plain_body(
+            [{"time": pd.Timestamp(START), "power": np.float32(1.5), "n": np.int64(3), "v": np.arange(2)}]
+        )
+        assert msgspec.json.decode(msgspec.json.encode(body)) == [
+            {"time": "2026-10-24T22:00:00Z", "power": 1.5, "n": 3, "v": [0, 1]}
+        ]
+
+    def test_takes_structs_in_pythons_spelling(self):
+        item = Item(
+            start=START,
+            end=TIMES[-1],
+            delivery_zone="TenneT",
+            rated_charge_power=1,
+            rated_discharge_power=1,
+            energy_capacity=2,
+            charge_efficiency=1,
+            discharge_efficiency=1,
+            initial_soc=0.5,
+        )
+        sent = msgspec.to_builtins(plain_body({"item": item, "backing": [Backing(physical_asset_id="1", share=1)]}))
+        assert sent["item"]["initialSoC"] == 0.5
+        assert "dailyCycleLimit" not in sent["item"]
+        assert sent["backing"] == [{"physicalAssetID": "1", "share": 1}]
+        assert "ratedChargePower" in msgspec.to_builtins(
+            Parameters(
+                rated_charge_power=1,
+                rated_discharge_power=1,
+                energy_capacity=1,
+                charge_efficiency=1,
+                discharge_efficiency=1,
+            )
+        )
+
+    def test_of_bytes_needs_its_type(self):
+        service = Recorder(b"{}")
+        with pytest.raises(ValueError, match="content_type"):
+            service.client.monitoring.write("1", b"signal,time,value")
+        assert service.requests == []
+
+
+BLOCKING, AWAITING = Client(), AsyncClient()
+
+
+class TestAMethod:
+    @pytest.mark.parametrize("name", sorted(OPERATIONS.values()))
+    def test_tells_its_parameters_and_what_it_does(self, name: str):
+        surface, _, method = name.partition(".")
+        for client in (BLOCKING, AWAITING):
+            found = getattr(getattr(client, surface), method)
+            assert inspect.isfunction(found)
+            assert found.__doc__
+            assert not {"args", "kwargs", "self"} & set(inspect.signature(found).parameters)
+
+    def test_of_the_package_says_its_version(self):
+        import gridloom_client
+
+        assert gridloom_client.__version__[0].isdigit()
+
+    @pytest.mark.parametrize("name", ["physical_asset_id", "final_soc_tolerance", "virtual_asset_ids", "time"])
+    def test_has_names_that_go_there_and_back(self, name: str):
+        assert python_name(wire_name(name)) == name
