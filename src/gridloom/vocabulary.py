@@ -385,6 +385,16 @@ _TERMS: Final[dict[str, tuple[str, Any]]] = {
     "running": ("Whether the simulated world moves", True),
     "user": ("Who is signed in", None),
     "world": ("Which beginning of the world, counted from the first", 1),
+    "afrrCapacity": ("Held by bids and awards of aFRR capacity, kW or kWh", 0),
+    "afrrEnergy": ("Held by bids of aFRR energy beyond the capacity accepted, kW or kWh", 0),
+    "ancillary": ("Held by standing and accepted balancing bids", None),
+    "basis": ("Perfect foresight, or what a policy would earn", "POLICY"),
+    "calibration": ("How well the method did on past windows", None),
+    "commitments": ("One entry per quarter-hour", None),
+    "fcr": ("Held by bids and awards of FCR, kW or kWh", 5000),
+    "free": ("What nobody holds, kW or kWh", 5000),
+    "missing": ("What a loss of capacity leaves uncovered", None),
+    "rated": ("What the battery is rated at, kW or kWh", 10000),
 }
 
 VOCABULARY: Final = Vocabulary({name: Term(*term) for name, term in _TERMS.items()}, _TAGS)
