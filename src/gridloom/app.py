@@ -30,6 +30,7 @@ from gridloom.console import routes as console_routes
 from gridloom.console.application import WithConsole
 from gridloom.database.listen import Listener
 from gridloom.database.pool import create_pool
+from gridloom.delivery import position_routes as delivery_positions
 from gridloom.delivery import routes as delivery
 from gridloom.documentation import Interface
 from gridloom.edge import operations_of
@@ -101,6 +102,7 @@ ROOMS: tuple[ModuleType, ...] = (
     auctions,
     auction_results,
     delivery,
+    delivery_positions,
     settlements,
     revenue,
     reference_prices,

@@ -12,7 +12,7 @@ from typing import Final
 from gridloom import edge_retention
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
-from gridloom.delivery import dispatching
+from gridloom.delivery import deviations, dispatching
 from gridloom.events import retention as event_retention
 from gridloom.jobs import jobs_of, know
 from gridloom.kernel.need import Need
@@ -27,6 +27,7 @@ from gridloom.webhooks import retention as webhook_retention
 
 JOB_ROOMS: Final[tuple[ModuleType, ...]] = (
     clearing,
+    deviations,
     dispatching,
     edge_retention,
     event_retention,

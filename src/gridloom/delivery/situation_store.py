@@ -248,3 +248,28 @@ async def read_own_kw(db: Database, keys: Sequence[int], first: int, end: int) -
     ):
         own_kw[places[row["asset_key"]], row["place"]] = row["power_kw"]
     return own_kw
+
+
+async def read_measured_keys(db: Database, keys: Sequence[int]) -> list[int]:
+    """Those of the batteries whose power was ever measured."""
+    rows = await db.fetch(
+        """select asset_key from telemetry_signal where asset_key = any($1::int[]) and name = 'active_power'
+           order by asset_key""",
+        list(keys),
+    )
+    return [row["asset_key"] for row in rows]
+
+
+async def read_backed_shares(db: Database, physical_asset_key: int, first: int, end: int) -> list[Backing]:
+    """The virtual assets that a battery backs and that live in the periods."""
+    rows = await db.fetch(
+        """select b.asset_key, b.physical_asset_key, b.share
+           from virtual_backing b join virtual_asset v using (asset_key)
+           where b.physical_asset_key = $1 and v.end_at > to_timestamp($2::bigint * 900)
+             and v.start_at < to_timestamp($3::bigint * 900)
+           order by b.asset_key""",
+        physical_asset_key,
+        first,
+        end,
+    )
+    return [Backing(*row) for row in rows]

@@ -8,6 +8,9 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gridloom.database.pool import Database
 from gridloom.reference_prices.model import Deviation, PublishedPrice
 
@@ -76,6 +79,26 @@ async def read_price_arrays(
     )  # fmt: skip
     assert row is not None
     return row["starts"], row["ends"], row["prices"]
+
+
+async def read_period_prices(db: Database, series: str, first: int, end: int) -> NDArray[np.float64]:
+    """A price for each quarter-hour from number `first` on (since 1970, UTC); NaN where none is published.
+
+    A price that holds for longer, an hour say, counts in each of its quarter-hours.
+    """
+    prices = np.full(max(0, end - first), np.nan)
+    for row in await db.fetch(
+        """
+        select (extract(epoch from start_at) / 900)::int as first, (extract(epoch from end_at) / 900)::int as last,
+          price::float8 as price
+        from reference_price
+        where series = $1 and end_at > to_timestamp($2::bigint * 900) and start_at < to_timestamp($3::bigint * 900)
+        order by start_at
+        """,
+        series, first, end,
+    ):  # fmt: skip
+        prices[max(0, row["first"] - first) : max(0, row["last"] - first)] = row["price"]
+    return prices
 
 
 _BLOCK_START = """

@@ -47,3 +47,49 @@ class DeliveryRun(Answered):
     changed_dispatches: int
     method: str
     solver_seconds: float
+
+
+class PositionPoint(Answered):
+    """MWh; `open` is positive where something was sold and is not delivered; prices in EUR/MWh."""
+
+    time: datetime
+    bought: float
+    sold: float
+    scheduled: float
+    netted: float
+    activated: float
+    delivered: float
+    open: float
+    imbalance_price: float | None = None
+    imbalance_cost: float | None = None
+
+
+class PerformancePoint(Answered):
+    """kW, kWh and per cent; what was not measured is None."""
+
+    time: datetime
+    dispatched_power: float
+    planned_state_of_charge_percentage: float
+    measured_power: float | None = None
+    power_deviation: float | None = None
+    energy_deviation: float | None = None
+    measured_state_of_charge_percentage: float | None = None
+    state_of_charge_drift: float | None = None
+    availability_delivered: float | None = None
+
+
+class PerformanceSummary(Answered):
+    measured_periods: int
+    asked_energy: float
+    delivered_energy: float
+    energy_deviation: float
+    availability_delivered: float | None = None
+    state_of_charge_drift: float | None = None
+
+
+class DeliveryPerformance(Answered):
+    physical_asset_id: UUID
+    start: datetime
+    end: datetime
+    summary: PerformanceSummary
+    performance: tuple[PerformancePoint, ...]

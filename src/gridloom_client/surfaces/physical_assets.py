@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from gridloom_client.answers.answered import Record
-from gridloom_client.answers.delivery import Dispatch
+from gridloom_client.answers.delivery import DeliveryPerformance, Dispatch
 from gridloom_client.answers.physical_assets import (
     AncillaryEntry,
     AncillaryResults,
@@ -131,6 +131,12 @@ class PhysicalAssets(Surface[M]):
         as_of: datetime | None = None,
     ) -> Dispatch:
         """What the battery must do, and what each part of it is for."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/performance")
+    def performance(
+        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
+    ) -> DeliveryPerformance:
+        """What was measured against what was dispatched."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/health")
     def health(self, physical_asset_id: ID) -> Health: ...

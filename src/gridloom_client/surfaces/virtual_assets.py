@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from gridloom_client.answers.delivery import PositionPoint
 from gridloom_client.answers.reporting import DataPoints
 from gridloom_client.answers.virtual_assets import (
     Adjustment,
@@ -148,6 +149,17 @@ class VirtualAssets(Surface[M]):
         start: datetime | None = None,
         end: datetime | None = None,
     ) -> Rows[StateOfCharge]: ...
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/position")
+    def position(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Sequence[PositionPoint]:
+        """What was traded against what is delivered, in MWh."""
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/latest")
     def state_of_energy(self, organisation_id: ID, virtual_asset_id: ID) -> LatestStateOfEnergy: ...

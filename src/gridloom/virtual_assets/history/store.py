@@ -119,9 +119,25 @@ async def read_lane_as_of(db: Database, key: int, lane: int, version: int, first
 async def write_adjustments(db: Database, asset: LockedAsset, version: int, adjustments: Sequence[Adjustment]) -> None:
     await db.executemany(
         """insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason)
-           values ($1, $2, $3, $4, $5, $6)""",
+           values ($1, $2, $3, $4, $5, $6)
+           on conflict (asset_key, period) do update
+             set version = excluded.version, adjusted_kw = excluded.adjusted_kw""",
         [(asset.key, a.period, version, a.accepted_kw, a.adjusted_kw, a.reason.value) for a in adjustments],
     )
+
+
+async def read_accepted_kw(db: Database, key: int, first: int, power_kw: Floats) -> Floats:
+    """The power that was accepted, from what stands in the periods from `first` on: cuts taken back."""
+    accepted_kw = power_kw.copy()
+    for row in await db.fetch(
+        """select period, accepted_kw from schedule_adjustment
+           where asset_key = $1 and period >= $2 and period < $3""",
+        key,
+        first,
+        first + len(power_kw),
+    ):
+        accepted_kw[row["period"] - first] = row["accepted_kw"]
+    return accepted_kw
 
 
 async def read_adjustments(

@@ -1,0 +1,48 @@
+"""Telling when a battery does not do what it must, two quarter-hours running."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from gridloom.delivery import situation_store, store
+from gridloom.delivery.performance import load_performance
+from gridloom.events.outbox import record_event
+from gridloom.jobs import JobRun, job
+from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.virtual_assets.grid import period_number, period_start
+
+CHECK: Final = "delivery.check"
+"""The job, keyed by a delivery zone: look at what its batteries did in the quarter-hours that have passed."""
+ARRIVAL: Final = timedelta(minutes=5)
+"""How long telemetry may be on its way."""
+READ: Final = "Read:monitoring"
+
+
+@job(CHECK, clock="platform")
+async def check_zone(run: JobRun) -> None:
+    plan = await store.read_zone_plan(run.db, run.key)
+    if plan is None:
+        return
+    end = period_number(run.due - ARRIVAL)
+    keys = await situation_store.read_measured_keys(run.db, plan.battery_keys.tolist())
+    for battery in await situation_store.read_batteries(run.db, keys):
+        performance = await load_performance(run.db, battery.key, end - 3, end)
+        earlier, first, second = performance.deviates.tolist()
+        # Once for each stretch: the one that has begun before was told when its second quarter-hour had passed.
+        if not (first and second) or earlier:
+            continue
+        await record_event(
+            run.db,
+            type="dispatch.deviation",
+            organisation_id=battery.organisation_id,
+            subject=f"physical-assets/{battery.id}",
+            permission=READ,
+            asset_key=battery.key,
+            data={
+                "start": period_start(end - 2),
+                "end": period_start(end),
+                "asked": round(QUARTER_HOUR_H * float(performance.dispatch.power_kw[1:].sum()), 6),
+                "delivered": round(QUARTER_HOUR_H * float(performance.measured_kw[1:].sum()), 6),
+            },
+        )

@@ -1,0 +1,51 @@
+"""A battery owner's open position: what the battery did beyond what it owes to virtual assets, against own trades."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.delivery import situation_store
+from gridloom.delivery.model import Floats, PartKind
+from gridloom.delivery.performance import load_performance
+from gridloom.delivery.position import IMBALANCE_SERIES
+from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
+from gridloom.reference_prices.store import read_period_prices
+from gridloom.settlements.period_volumes import read_period_volumes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnerPosition:
+    """MWh in each period from `first` on; positive is sold, or owed to virtual assets, and not delivered."""
+
+    first: int
+    open_mwh: Floats
+    price_eur_mwh: Floats
+
+    @property
+    def cost_eur(self) -> Floats:
+        return np.asarray(self.open_mwh * self.price_eur_mwh)
+
+
+async def load_owner_position(db: Database, asset_key: int, first: int, end: int) -> OwnerPosition:
+    """`sold − bought + activated − (measured − dispatched for virtual assets − their activations by share)`.
+
+    A battery that trips within a quarter-hour has measured less than it owes, and the rest is its owner's. Where
+    nothing was measured, it counts as having done what it was dispatched for.
+    """
+    performance = await load_performance(db, asset_key, first, end)
+    own = await read_period_volumes(db, asset_key, first, end)
+    to_mwh = QUARTER_HOUR_H / KW_PER_MW
+    dispatch = performance.dispatch
+    owed_mwh = dispatch.sum_kw(PartKind.VIRTUAL) * to_mwh
+    for backing in await situation_store.read_backed_shares(db, asset_key, first, end):
+        volumes = await read_period_volumes(db, backing.asset_key, first, end)
+        owed_mwh = owed_mwh + backing.share * volumes.activated_mwh
+    as_dispatched_mwh = owed_mwh + dispatch.sum_kw(PartKind.OWN) * to_mwh + own.activated_mwh
+    measured = dispatch.is_planned & ~np.isnan(performance.measured_kw)
+    delivered_mwh = np.where(measured, performance.measured_kw * to_mwh, as_dispatched_mwh)
+    open_mwh = own.sold_mwh - own.bought_mwh + own.activated_mwh - (delivered_mwh - owed_mwh)
+    open_mwh = np.where(np.abs(open_mwh) < 5e-9, 0.0, open_mwh)
+    return OwnerPosition(first, open_mwh, await read_period_prices(db, IMBALANCE_SERIES, first, end))

@@ -1,0 +1,80 @@
+"""A virtual asset's open position: what was traded against what it delivers, and what the difference costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.delivery import store
+from gridloom.delivery.model import Floats
+from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
+from gridloom.reference_prices.store import read_period_prices
+from gridloom.settlements.period_volumes import read_period_volumes
+from gridloom.virtual_assets.gate_closure.curtailment import cut_to_fit
+from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
+from gridloom.virtual_assets.grid import days_of
+from gridloom.virtual_assets.history.store import read_accepted_kw
+from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
+
+IMBALANCE_SERIES = "REBAP_DE"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Position:
+    """MWh in each period from `first` on, positive is export; prices are NaN where none is published.
+
+    `open_mwh = sold − bought + activated − delivered`: positive is energy that was sold and not delivered.
+    """
+
+    first: int
+    bought_mwh: Floats
+    sold_mwh: Floats
+    scheduled_mwh: Floats
+    netted_mwh: Floats
+    activated_mwh: Floats
+    delivered_mwh: Floats
+    price_eur_mwh: Floats
+
+    @property
+    def open_mwh(self) -> Floats:
+        open_mwh = self.sold_mwh - self.bought_mwh + self.activated_mwh - self.delivered_mwh
+        open_mwh[np.abs(open_mwh) < 5e-9] = 0.0  # below the hundredth of a watt-hour that facts are kept to
+        return open_mwh
+
+    @property
+    def cost_eur(self) -> Floats:
+        """Who is short pays the imbalance price, who is long is paid it."""
+        return np.asarray(self.open_mwh * self.price_eur_mwh)
+
+
+async def load_position(db: Database, asset: VirtualAsset, first: int, end: int) -> Position:
+    """The periods `first` up to but not `end`, which lie within the asset's life."""
+    power_kw, accepted_kw = await _load_powers_kw(db, asset, first, end)
+    exported, imported = await store.read_netting(db, asset.terms.delivery_zone, first, end)
+    volumes = await read_period_volumes(db, asset.key, first, end)
+    to_mwh = QUARTER_HOUR_H / KW_PER_MW
+    return Position(
+        first,
+        volumes.bought_mwh,
+        volumes.sold_mwh,
+        accepted_kw * to_mwh,
+        power_kw * np.where(power_kw > 0, exported, imported) * to_mwh,
+        volumes.activated_mwh,
+        power_kw * to_mwh + volumes.activated_mwh,
+        await read_period_prices(db, IMBALANCE_SERIES, first, end),
+    )
+
+
+async def _load_powers_kw(db: Database, asset: VirtualAsset, first: int, end: int) -> tuple[Floats, Floats]:
+    """The power after all cuts, those known to come among them, and the power that was accepted."""
+    if asset.first_misfit is None or asset.first_misfit >= end:
+        powers = await read_day_range(db, asset.key, days_of(first, max(end, first + 1)))
+        power_kw = accepted_kw = total_power_kw(powers, first, end)
+    else:
+        _, standing = await load_standing(db, asset, first, end)
+        accepted_kw = standing.power_kw.sum(axis=0)
+        power_kw = cut_to_fit(standing)[0].sum(axis=0)
+    return power_kw, await read_accepted_kw(db, asset.key, first, accepted_kw)

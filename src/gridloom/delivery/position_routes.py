@@ -1,0 +1,250 @@
+"""Open positions of virtual assets and the performance of batteries over HTTP."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from msgspec import UNSET, Meta, UnsetType
+
+from gridloom.database.pool import snapshot
+from gridloom.delivery.model import Floats
+from gridloom.delivery.performance import Performance, load_performance
+from gridloom.delivery.position import Position, load_position
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View, operation
+from gridloom.edge.tabular import TIME, stream_table
+from gridloom.edge.wire import to_json
+from gridloom.identity.reach import asset_reach
+from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.physical_assets.window_query import WindowQuery, asked_window
+from gridloom.virtual_assets.asset_lookup import ASSET, known_asset
+from gridloom.virtual_assets.asset_lookup import TAG as VIRTUAL_TAG
+from gridloom.virtual_assets.grid import PERIOD_S, period_number, period_number_from, period_start
+from gridloom.virtual_assets.store import platform_now
+from gridloom.virtual_assets.windows import asked_periods
+
+TABLES = (JSON, CSV, ARROW, PARQUET)
+MEASURE = "Read:monitoring"
+TAG = "Delivery"
+
+Energy = Annotated[float, Meta(description="MWh")]
+
+
+class PositionPoint(View):
+    """One quarter-hour. `open` = sold − bought + activated − delivered."""
+
+    time: datetime
+    bought: Annotated[float, Meta(description="MWh traded in")]
+    sold: Annotated[float, Meta(description="MWh traded out")]
+    scheduled: Annotated[float, Meta(description="MWh as accepted; positive is export")]
+    netted: Annotated[float, Meta(description="MWh that met opposite schedules of the zone; it never changes `open`")]
+    activated: Annotated[float, Meta(description="MWh of settled aFRR activations; positive is export")]
+    delivered: Annotated[float, Meta(description="MWh after cuts, activations included; positive is export")]
+    open: Annotated[float, Meta(description="MWh; positive was sold and is not delivered")]
+    imbalance_price: Annotated[float, Meta(description="EUR/MWh, where published")] | UnsetType = UNSET
+    imbalance_cost: Annotated[float, Meta(description="EUR; negative is income")] | UnsetType = UNSET
+
+
+@operation(
+    "GET",
+    ASSET + "/position",
+    summary="Read the open position",
+    tag=VIRTUAL_TAG,
+    access="Read:virtual-assets",
+    produces=TABLES,
+    answers=list[PositionPoint],
+)
+async def read_position(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
+) -> Content | Stream:
+    """What was traded against what the asset delivers, in each quarter-hour of its life that starts in the window.
+
+    Cuts that are known to come count as made. An open volume costs the published imbalance price (`REBAP_DE`).
+    """
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        first, end = asset.clip(*asked_periods(query.start, query.end, await platform_now(db)))
+        position = await load_position(db, asset, first, end)
+    columns = _position_columns(position)
+    if call.accepts != JSON:
+        return _table(call.accepts, first, columns, f"position-{virtual_asset_id}")
+    points = []
+    for place in range(end - first):
+        values = {name: float(column[place]) + 0.0 for name, column in columns.items()}
+        priced = not math.isnan(values["imbalancePrice"])
+        points.append(
+            PositionPoint(
+                time=period_start(first + place),
+                bought=values["bought"],
+                sold=values["sold"],
+                scheduled=values["scheduled"],
+                netted=values["netted"],
+                activated=values["activated"],
+                delivered=values["delivered"],
+                open=values["open"],
+                imbalance_price=values["imbalancePrice"] if priced else UNSET,
+                imbalance_cost=values["imbalanceCost"] if priced else UNSET,
+            )
+        )
+    return Content(to_json(points), JSON)
+
+
+def _position_columns(position: Position) -> dict[str, Floats]:
+    columns = {
+        "bought": position.bought_mwh,
+        "sold": position.sold_mwh,
+        "scheduled": position.scheduled_mwh,
+        "netted": position.netted_mwh,
+        "activated": position.activated_mwh,
+        "delivered": position.delivered_mwh,
+        "open": position.open_mwh,
+        "imbalancePrice": position.price_eur_mwh,
+        "imbalanceCost": position.cost_eur,
+    }
+    return {name: np.round(column, 8) for name, column in columns.items()}
+
+
+class PerformancePoint(View):
+    """One quarter-hour; what was not measured is left out."""
+
+    time: datetime
+    dispatched_power: Annotated[float, Meta(description="kW that the battery was to do; positive is export")]
+    planned_state_of_charge_percentage: Annotated[float, Meta(description="At the start of the quarter-hour, planned")]
+    measured_power: Annotated[float, Meta(description="kW, the mean of `active_power`")] | UnsetType = UNSET
+    power_deviation: Annotated[float, Meta(description="kW measured less dispatched")] | UnsetType = UNSET
+    energy_deviation: Annotated[float, Meta(description="kWh measured less dispatched")] | UnsetType = UNSET
+    measured_state_of_charge_percentage: (
+        Annotated[float, Meta(description="At the start of the quarter-hour, measured")] | UnsetType
+    ) = UNSET
+    state_of_charge_drift: (
+        Annotated[float, Meta(description="Measured less planned, in percentage points")] | UnsetType
+    ) = UNSET
+    availability_delivered: (
+        Annotated[float, Meta(description="The part of what was asked that was delivered, 0 to 1")] | UnsetType
+    ) = UNSET
+
+
+class PerformanceSummary(View):
+    """Over all quarter-hours that were planned and measured."""
+
+    measured_periods: Annotated[int, Meta(description="How many quarter-hours were planned and measured")]
+    asked_energy: Annotated[float, Meta(description="kWh that were asked for, both ways added up")]
+    delivered_energy: Annotated[float, Meta(description="kWh of them that were delivered")]
+    energy_deviation: Annotated[float, Meta(description="kWh measured less dispatched")]
+    availability_delivered: (
+        Annotated[float, Meta(description="Delivered ÷ asked, 0 to 1; left out where nothing was asked")] | UnsetType
+    ) = UNSET
+    state_of_charge_drift: Annotated[float, Meta(description="The latest, in percentage points")] | UnsetType = UNSET
+
+
+class DeliveryPerformance(View):
+    """What was measured of a battery against what it was dispatched for."""
+
+    physical_asset_id: UUID
+    start: datetime
+    end: datetime
+    summary: Annotated[PerformanceSummary, Meta(description="All of it together")]
+    performance: Annotated[list[PerformancePoint], Meta(description="The planned quarter-hours of the window")]
+
+
+@operation(
+    "GET",
+    "/physical-assets/{physicalAssetID}/performance",
+    summary="Read what was delivered of what was asked",
+    tag=TAG,
+    access=MEASURE,
+    produces=TABLES,
+    answers=DeliveryPerformance,
+)
+async def read_performance(call: Call, physical_asset_id: UUID, query: WindowQuery) -> Content | Stream:
+    """Telemetry (`active_power`, `state_of_charge`) against the dispatch, for each quarter-hour that was planned."""
+    async with snapshot(call.pool) as db:
+        reach = await asset_reach(db, call.caller, physical_asset_id, MEASURE)
+        window = await asked_window(db, query)
+        first, end = period_number(window.start), period_number_from(window.end)
+        performance = await load_performance(db, reach.key, first, end)
+    columns = _performance_columns(performance)
+    if call.accepts != JSON:
+        planned = performance.dispatch.is_planned
+        kept = {name: column[planned] for name, column in columns.items()}
+        return _table(call.accepts, first, kept, f"performance-{physical_asset_id}", np.flatnonzero(planned) + first)
+    answer = DeliveryPerformance(
+        physical_asset_id=physical_asset_id,
+        start=window.start,
+        end=window.end,
+        summary=_summary(performance),
+        performance=[
+            _performance_point(first + place, {name: float(column[place]) + 0.0 for name, column in columns.items()})
+            for place in np.flatnonzero(performance.dispatch.is_planned).tolist()
+        ],
+    )
+    return Content(to_json(answer), JSON)
+
+
+def _performance_columns(performance: Performance) -> dict[str, Floats]:
+    columns = {
+        "dispatchedPower": performance.dispatch.power_kw,
+        "plannedStateOfChargePercentage": performance.dispatch.state_of_charge_percentage,
+        "measuredPower": performance.measured_kw,
+        "powerDeviation": performance.deviation_kw,
+        "energyDeviation": performance.deviation_kwh,
+        "measuredStateOfChargePercentage": performance.measured_soc,
+        "stateOfChargeDrift": performance.soc_drift,
+        "availabilityDelivered": performance.delivered_part,
+    }
+    return {name: np.round(column, 6) for name, column in columns.items()}
+
+
+def _performance_point(period: int, values: Mapping[str, float]) -> PerformancePoint:
+    def known(name: str) -> float | UnsetType:
+        return UNSET if math.isnan(values[name]) else values[name]
+
+    return PerformancePoint(
+        time=period_start(period),
+        dispatched_power=values["dispatchedPower"],
+        planned_state_of_charge_percentage=values["plannedStateOfChargePercentage"],
+        measured_power=known("measuredPower"),
+        power_deviation=known("powerDeviation"),
+        energy_deviation=known("energyDeviation"),
+        measured_state_of_charge_percentage=known("measuredStateOfChargePercentage"),
+        state_of_charge_drift=known("stateOfChargeDrift"),
+        availability_delivered=known("availabilityDelivered"),
+    )
+
+
+def _summary(performance: Performance) -> PerformanceSummary:
+    measured = performance.dispatch.is_planned & ~np.isnan(performance.measured_kw)
+    asked_kw = performance.dispatch.power_kw[measured]
+    delivered_kw = np.clip(performance.measured_kw[measured] * np.sign(asked_kw), 0.0, np.abs(asked_kw))
+    asked_kwh = QUARTER_HOUR_H * float(np.abs(asked_kw).sum())
+    delivered_kwh = QUARTER_HOUR_H * float(delivered_kw.sum())
+    drift = performance.soc_drift[performance.dispatch.is_planned & ~np.isnan(performance.soc_drift)]
+    return PerformanceSummary(
+        measured_periods=int(measured.sum()),
+        asked_energy=round(asked_kwh, 6),
+        delivered_energy=round(delivered_kwh, 6),
+        energy_deviation=round(float(performance.deviation_kwh[measured].sum()), 6) + 0.0,
+        availability_delivered=round(delivered_kwh / asked_kwh, 6) if asked_kwh > 0 else UNSET,
+        state_of_charge_drift=round(float(drift[-1]), 6) if len(drift) else UNSET,
+    )
+
+
+def _table(
+    media_type: str, first: int, columns: Mapping[str, Floats], file_name: str, periods: np.ndarray | None = None
+) -> Stream:
+    """Quarter-hours in rows; NaN is null."""
+    schema = pa.schema([pa.field("time", TIME, nullable=False), *(pa.field(name, pa.float64()) for name in columns)])
+    count = len(next(iter(columns.values())))
+    numbers = np.arange(first, first + count) if periods is None else periods
+
+    async def batches() -> AsyncIterator[pa.RecordBatch]:
+        times = pa.array(numbers.astype(np.int64) * (PERIOD_S * 1000), pa.int64()).cast(TIME)
+        values = [pa.array(column + 0.0, from_pandas=True) for column in columns.values()]
+        yield pa.record_batch([times, *values], schema=schema)
+
+    return stream_table(media_type, schema, batches(), file_name=file_name)

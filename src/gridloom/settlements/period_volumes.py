@@ -1,0 +1,55 @@
+"""What was traded and activated of an asset in each delivery period."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.settlements import store
+from gridloom.settlements.market_days import PERIOD_S, day_edges_s, day_numbers_at, day_of_number
+from gridloom.settlements.measures import POSITION, Source, positions_of
+from gridloom.settlements.sheets import FloatArray
+
+_TRADED: Final = positions_of(Source.WHOLESALE).start
+_ACTIVATED: Final = positions_of(Source.AFRR_ENERGY).start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PeriodVolumes:
+    """MWh; activations are signed, upward is export."""
+
+    bought_mwh: FloatArray
+    sold_mwh: FloatArray
+    activated_mwh: FloatArray
+
+
+async def read_period_volumes(db: Database, asset_key: int, first: int, end: int) -> PeriodVolumes:
+    """Periods are quarter-hours since 1970 in UTC."""
+    trades = await _read_periods(db, Source.WHOLESALE, asset_key, first, end)
+    activations = await _read_periods(db, Source.AFRR_ENERGY, asset_key, first, end)
+    return PeriodVolumes(
+        trades[POSITION["buy_volume_mwh"] - _TRADED],
+        trades[POSITION["sell_volume_mwh"] - _TRADED],
+        activations[POSITION["afrr_pos_volume_mwh"] - _ACTIVATED]
+        - activations[POSITION["afrr_neg_volume_mwh"] - _ACTIVATED],
+    )
+
+
+async def _read_periods(db: Database, source: Source, asset_key: int, first: int, end: int) -> FloatArray:
+    """A row for each of the source's measures."""
+    count = positions_of(source).stop - positions_of(source).start
+    values = np.zeros((count, max(0, end - first)))
+    calendar_first, calendar_end = (int(edge) // PERIOD_S for edge in day_edges_s()[[0, -1]])
+    low, high = max(first, calendar_first), min(end, calendar_end)  # nothing can be settled outside
+    if low >= high:
+        return values
+    first_day, last_day = day_numbers_at(np.array([low * PERIOD_S, (high - 1) * PERIOD_S])).tolist()
+    days = [day_of_number(number) for number in range(first_day, last_day + 1)]
+    sheets = await store.read_sheets(db, source, [asset_key] * len(days), days)
+    start = int(day_edges_s()[first_day]) // PERIOD_S
+    whole = np.concatenate(sheets, axis=1)
+    values[:, low - first : high - first] = whole[:, low - start : high - start]
+    return values

@@ -1,0 +1,141 @@
+"""A virtual asset's position is what was traded against what it delivers; a battery's performance what was measured."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.delivery.conftest import Yard
+from tests.virtual_assets.conftest import QUARTER, wire
+
+
+async def trade(yard: Yard, virtual: dict[str, Any], place: int, side: str, mwh: float, price: float = 80.0) -> None:
+    row = {
+        "tradeID": f"t{place}{side}",
+        "assetID": virtual["id"],
+        "time": wire(yard.start + place * QUARTER),
+        "side": side,
+        "volume": mwh,
+        "price": price,
+        "market": "INTRADAY_CONTINUOUS",
+    }
+    answer = await yard.operator.post("/settlements/wholesale-trades", json=[row])
+    assert answer.status_code == 200, answer.text
+
+
+async def publish(yard: Yard, place: int, price: float) -> None:
+    row = {
+        "series": "REBAP_DE",
+        "start": wire(yard.start + place * QUARTER),
+        "end": wire(yard.start + (place + 1) * QUARTER),
+        "price": price,
+    }
+    answer = await yard.operator.post("/reference-prices", json=[row])
+    assert answer.status_code == 200, answer.text
+
+
+async def position(yard: Yard, virtual: dict[str, Any], count: int) -> list[dict[str, float]]:
+    window = {"start": wire(yard.start), "end": wire(yard.start + count * QUARTER)}
+    answer = await yard.trader.trader.get(f"{yard.url(virtual)}/position", params=window)
+    assert answer.status_code == 200, answer.text
+    points: list[dict[str, float]] = answer.json()
+    return points
+
+
+class TestPosition:
+    async def test_is_what_was_sold_less_bought_and_delivered(self, yard: Yard) -> None:
+        virtual = await yard.virtual(await yard.battery())
+        await yard.schedule(virtual, [400.0, -200.0, 0.0])
+        await trade(yard, virtual, 0, "SELL", 0.12)
+        await trade(yard, virtual, 1, "BUY", 0.05)
+        await publish(yard, 0, 150.0)
+        first, second, third = await position(yard, virtual, 3)
+        assert (first["sold"], first["delivered"], first["open"]) == (0.12, 0.1, 0.02)
+        assert (first["imbalancePrice"], first["imbalanceCost"]) == (150.0, 3.0)
+        assert (second["bought"], second["delivered"], second["open"]) == (0.05, -0.05, 0.0)
+        assert "imbalancePrice" not in second
+        assert third["open"] == 0.0
+
+    async def test_is_never_changed_by_netting(self, yard: Yard) -> None:
+        seller, buyer = await yard.virtual(await yard.battery()), await yard.virtual(await yard.battery())
+        await yard.schedule(seller, [600.0])
+        await yard.schedule(buyer, [-400.0])
+        await trade(yard, seller, 0, "SELL", 0.15)
+        before = (await position(yard, seller, 1))[0]
+        await yard.gate_of(0)
+        after = (await position(yard, seller, 1))[0]
+        assert (before["netted"], after["netted"]) == (0.0, 0.1)
+        assert before["open"] == after["open"] == 0.0
+
+    async def test_counts_activations_as_delivered(self, yard: Yard) -> None:
+        virtual = await yard.virtual(await yard.battery())
+        row = {"assetID": virtual["id"], "time": wire(yard.start), "direction": "POS", "volume": 0.05, "price": 90}
+        assert (await yard.operator.post("/settlements/afrr-energy", json=[row])).status_code == 200
+        [first] = await position(yard, virtual, 1)
+        assert (first["activated"], first["delivered"], first["open"]) == (0.05, 0.05, 0.0)
+
+    async def test_opens_by_what_a_cut_takes_away(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [800.0])
+        await trade(yard, virtual, 0, "SELL", 0.2)
+        await yard.gate_of(-8)
+        answer = await yard.owner.engineer.post(
+            f"/physical-assets/{battery['id']}/unavailability",
+            json={
+                "description": "A transformer trips",
+                "type": "OUTAGE",
+                "start": wire(yard.start),
+                "end": wire(yard.start + timedelta(hours=1)),
+                "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 500, "discharge": 500}},
+            },
+        )
+        assert answer.status_code == 201, answer.text
+        await yard.gate_of(1)
+        [first] = await position(yard, virtual, 1)
+        assert (first["scheduled"], first["delivered"], first["open"]) == (0.2, 0.125, 0.075)
+
+
+class TestPerformance:
+    async def measure(self, yard: Yard, battery: dict[str, Any], powers: list[float]) -> None:
+        times = [wire(yard.start + place * QUARTER) for place in range(len(powers))]
+        body = {"active_power": {"time": times, "value": powers}, "state_of_charge": {"time": times[:1], "value": [49]}}
+        answer = await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)
+        assert answer.status_code == 200, answer.text
+
+    async def test_sets_what_was_measured_against_what_was_asked(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0, 200.0])
+        await yard.advance(yard.start + 3 * QUARTER)
+        await self.measure(yard, battery, [400.0, 150.0])
+        answer = await yard.owner.engineer.get(
+            f"/physical-assets/{battery['id']}/performance",
+            params={"start": wire(yard.start), "end": wire(yard.start + 2 * QUARTER)},
+        )
+        assert answer.status_code == 200, answer.text
+        first, second = answer.json()["performance"]
+        assert (first["powerDeviation"], first["availabilityDelivered"], first["stateOfChargeDrift"]) == (0, 1, -1)
+        assert (second["dispatchedPower"], second["measuredPower"]) == (200, 150)
+        assert (second["energyDeviation"], second["availabilityDelivered"]) == (-12.5, 0.75)
+        summary = answer.json()["summary"]
+        assert (summary["askedEnergy"], summary["deliveredEnergy"]) == (150, 137.5)
+        assert summary["availabilityDelivered"] == pytest.approx(137.5 / 150, abs=1e-6)
+
+    async def test_tells_once_when_a_battery_does_not_do_what_it_must_for_two_quarter_hours(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0] * 6)
+        for place in range(1, 6):
+            await yard.advance(yard.start + place * QUARTER)
+            await self.measure(yard, battery, [400.0, 0.0, 0.0, 0.0, 0.0][:place])
+        await yard.advance(yard.start + 6 * QUARTER)
+        rows = await yard.edge.pool.fetch(
+            """select data from event where type = 'dispatch.deviation' and organisation_id = $1
+               union all select data from event_outbox where type = 'dispatch.deviation'""",
+            yard.owner.id,
+        )
+        [data] = [row["data"] for row in rows]
+        assert (data["start"], data["end"]) == (wire(yard.start + QUARTER), wire(yard.start + 3 * QUARTER))
+        assert (data["asked"], data["delivered"]) == (200.0, 0.0)
