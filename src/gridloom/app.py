@@ -18,6 +18,7 @@ from gridloom.audit import routes as audit_routes
 from gridloom.audit.recording import record_audit
 from gridloom.background import (
     Resident,
+    close_idle_connections,
     deliver_webhooks,
     end_streams_when_told,
     run_jobs,
@@ -34,6 +35,7 @@ from gridloom.delivery import position_routes as delivery_positions
 from gridloom.delivery import routes as delivery
 from gridloom.documentation import Interface
 from gridloom.edge import operations_of
+from gridloom.edge.connections import MOST_PER_ADDRESS, Connections, most_waiting
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.rate_limit import RateLimiter
 from gridloom.events import routes as events
@@ -122,6 +124,7 @@ SANDBOX_ROOMS: tuple[ModuleType, ...] = (sandbox, sandbox_simulator)
 
 RESIDENTS: tuple[Resident, ...] = (
     end_streams_when_told,
+    close_idle_connections,
     identity.reside,
     console.reside,
     sequence_events,
@@ -157,6 +160,13 @@ def _reserve_minutes(settings: Settings) -> ReserveMinutes:
 
 def _health_checks(settings: Settings) -> HealthChecks:
     return HealthChecks(RoomOnDisk(settings.home).check_disk) if settings.is_embedded else HealthChecks()
+
+
+def _connections(settings: Settings) -> Connections:
+    """Behind a proxy all callers have its address, and how many connections each may hold is for it to say."""
+    return Connections(
+        settings.port, most_per_address=None if settings.trusts_proxy else MOST_PER_ADDRESS, most=most_waiting()
+    )
 
 
 def create_edge(settings: Settings) -> Edge:
@@ -196,6 +206,7 @@ def create_edge(settings: Settings) -> Edge:
             {"standard": settings.rate_limit_per_minute, "public": settings.public_rate_limit_per_minute}
         ),
         trusts_proxy=settings.trusts_proxy,
+        connections=_connections(settings),
     )
 
 

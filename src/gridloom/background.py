@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -45,6 +46,18 @@ async def end_streams_when_told(edge: Edge, settings: Settings) -> AsyncIterator
         yield
     finally:
         loop.remove_signal_handler(END_STREAMS)
+
+
+@asynccontextmanager
+async def close_idle_connections(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    if sys.platform != "linux":  # elsewhere the descriptors of a process cannot be listed
+        yield
+        return
+    watching = asyncio.create_task(edge.connections.watch(), name="connections")
+    try:
+        yield
+    finally:
+        watching.cancel()
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ import gc
 import http.client
 import importlib
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -48,7 +49,8 @@ FREE_RESTARTS = 3  # in a row and at once; then with growing pauses
 MOST_FAILED_STARTS = 8  # before the service has ever been ready: then something is wrong with it
 LONGEST_PAUSE_S = 1.0
 SIMULATOR_PAUSE_S = 2.0
-OPEN_REQUESTS_A_WORKER = 4096
+MOST_DESCRIPTORS = 131_072
+MOST_OPEN_A_WORKER = 65_536  # connections; who says nothing on one is closed by edge/connections.py
 
 
 class ServeRefused(Exception):
@@ -74,6 +76,7 @@ def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
     signal.signal(signal.SIGTERM, _leave)
     _check_port(settings)
     _configure_logs(settings)
+    _raise_descriptor_limit()
     with ExitStack() as stack:
         postgres = None
         if settings.database_url is None:
@@ -163,7 +166,7 @@ class Supervisor(MPServer):
             workers=settings.workers,
             websockets=False,
             backlog=2048,
-            backpressure=OPEN_REQUESTS_A_WORKER,
+            backpressure=MOST_OPEN_A_WORKER,
             http1_settings=HTTP1Settings(header_read_timeout=15_000),
             log_level=LogLevels.critical,  # what happens to workers is told by ourselves
             workers_kill_timeout=settings.shutdown_grace_s,
@@ -273,6 +276,13 @@ class Supervisor(MPServer):
         for index in [index for index, due in self.restarts_due.items() if due <= now]:
             del self.restarts_due[index]
             self._respawn_workers([index], spawn_target, target_loader)
+
+
+def _raise_descriptor_limit() -> None:
+    """As many open connections as the system lets this user have; the usual first limit of 1,024 is soon reached."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, MOST_DESCRIPTORS), hard))
 
 
 def _leave(*_: object) -> None:

@@ -21,6 +21,7 @@ from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
 from gridloom.edge.backpressure import BodyBudget, HeldBody
 from gridloom.edge.call import AuditHook, Call, Resources, quoted
 from gridloom.edge.caller import Caller
+from gridloom.edge.connections import Connections
 from gridloom.edge.faults import problem_of
 from gridloom.edge.idempotency import Replay, Retry, StoredAnswer, fingerprint_of
 from gridloom.edge.incidents import report_broken_stream, report_failure
@@ -101,6 +102,7 @@ class Edge:
         lifespan: Callable[[Edge], AbstractAsyncContextManager[None]],
         limiter: RateLimiter,
         trusts_proxy: bool = False,
+        connections: Connections | None = None,
     ) -> None:
         self.operations = tuple(operations)
         self.resources = Resources()
@@ -114,10 +116,16 @@ class Edge:
         self.check_replay: Callable[[Call], Awaitable[None]] = _unguarded
         self._trusts_proxy = trusts_proxy
         self.bodies = BodyBudget()
+        self.connections = connections or Connections(port=0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._answer(scope, receive, send)
+            peer = scope.get("client")
+            self.connections.begin(peer)
+            try:
+                await self._answer(scope, receive, send)
+            finally:
+                self.connections.end(peer)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
 

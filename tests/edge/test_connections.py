@@ -1,0 +1,168 @@
+"""Connections that ask for nothing are closed; those that are served never."""
+
+import os
+import socket
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from gridloom.edge import connections as module
+from gridloom.edge.connections import Connections
+
+
+class Callers:
+    """A listening socket with its clients, accepted as a server would."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self.port = self._listening.getsockname()[1]
+
+    def connect(self):
+        """The caller's end, the server's end, and the caller's address."""
+        client = self._stack.enter_context(socket.create_connection(("127.0.0.1", self.port)))
+        accepted, peer = self._listening.accept()
+        self._stack.enter_context(accepted)
+        accepted.setblocking(False)
+        return client, accepted, peer
+
+
+@pytest.fixture
+def callers():
+    with ExitStack() as stack:
+        yield Callers(stack)
+
+
+def is_ended(accepted):
+    """Whether the server's end reads the end of the connection."""
+    try:
+        return accepted.recv(1000) == b""
+    except BlockingIOError:
+        return False
+
+
+class TestASilentConnection:
+    async def test_is_closed_after_some_seconds_and_no_earlier(self, callers, monkeypatch):
+        open_ones = Connections(callers.port)
+        _, accepted, _ = callers.connect()
+        await open_ones.look()
+        assert not is_ended(accepted)
+        monkeypatch.setattr(module, "SILENT_S", 0.0)
+        await open_ones.look()
+        assert is_ended(accepted)
+
+    async def test_is_closed_although_it_dribbles(self, callers, monkeypatch):
+        open_ones = Connections(callers.port)
+        client, accepted, _ = callers.connect()
+        await open_ones.look()
+        monkeypatch.setattr(module, "SILENT_S", 0.0)
+        client.sendall(b"GET / HTTP/1.1\r\nHos")
+        time.sleep(0.01)
+        await open_ones.look()
+        assert accepted.recv(1000) == b"GET / HTTP/1.1\r\nHos", "what has come is still read"
+        assert is_ended(accepted)
+
+    async def test_is_left_alone_while_a_request_of_it_is_served(self, callers, monkeypatch):
+        monkeypatch.setattr(module, "SILENT_S", 0.0)
+        monkeypatch.setattr(module, "IDLE_S", 0.0)
+        open_ones = Connections(callers.port, most_per_address=0)
+        _, accepted, peer = callers.connect()
+        open_ones.begin(peer)
+        for _ in range(3):
+            await open_ones.look()
+        assert not is_ended(accepted)
+        open_ones.end(peer)
+        await open_ones.look()
+        assert is_ended(accepted)
+
+    async def test_waits_longer_for_its_next_request_than_for_its_first(self, callers, monkeypatch):
+        monkeypatch.setattr(module, "SILENT_S", 0.0)
+        open_ones = Connections(callers.port)
+        _, accepted, peer = callers.connect()
+        open_ones.begin(peer)
+        open_ones.end(peer)
+        await open_ones.look()
+        await open_ones.look()
+        assert not is_ended(accepted)
+        monkeypatch.setattr(module, "IDLE_S", 0.0)
+        await open_ones.look()
+        assert is_ended(accepted)
+
+    async def test_is_left_alone_while_its_answer_is_being_fetched(self, callers, monkeypatch):
+        monkeypatch.setattr(module, "SILENT_S", 0.0)
+        open_ones = Connections(callers.port)
+        _, accepted, _ = callers.connect()
+        with pytest.raises(BlockingIOError):
+            while True:
+                accepted.send(b"x" * 65_536)
+        for _ in range(3):
+            await open_ones.look()
+        assert not is_ended(accepted)
+        monkeypatch.setattr(module, "STUCK_S", 0.0)
+        await open_ones.look()
+        assert is_ended(accepted)
+
+
+class TestAnAddress:
+    async def test_holds_so_many_and_loses_the_oldest_never_the_newest(self, callers):
+        open_ones = Connections(callers.port, most_per_address=3)
+        accepted = []
+        for _ in range(5):
+            accepted.append(callers.connect()[1])
+            await open_ones.look()
+        assert [is_ended(one) for one in accepted] == [True, True, False, False, False]
+
+    async def test_may_have_any_number_of_requests_served(self, callers):
+        open_ones = Connections(callers.port, most_per_address=1)
+        served = [callers.connect() for _ in range(4)]
+        for _, _, peer in served:
+            open_ones.begin(peer)
+        newcomer = callers.connect()[1]
+        await open_ones.look()
+        assert not any(is_ended(accepted) for _, accepted, _ in served)
+        assert not is_ended(newcomer)
+
+    async def test_is_not_limited_behind_a_proxy(self, callers):
+        open_ones = Connections(callers.port, most_per_address=None)
+        accepted = [callers.connect()[1] for _ in range(4)]
+        await open_ones.look()
+        assert not any(is_ended(one) for one in accepted)
+
+
+class TestTheProcess:
+    async def test_holds_so_many_in_all(self, callers):
+        open_ones = Connections(callers.port, most_per_address=None, most=2)
+        accepted = []
+        for _ in range(4):
+            accepted.append(callers.connect()[1])
+            await open_ones.look()
+        assert [is_ended(one) for one in accepted] == [True, True, False, False]
+
+    async def test_keeps_its_other_sockets_and_files(self, callers, monkeypatch, tmp_path):
+        monkeypatch.setattr(module, "SILENT_S", 0.0)
+        with ExitStack() as stack:
+            here, there = (stack.enter_context(end) for end in socket.socketpair())
+            file = stack.enter_context((tmp_path / "file").open("wb"))
+            open_ones = Connections(callers.port)
+            await open_ones.look()
+            await open_ones.look()
+            here.send(b"1")
+            assert there.recv(1) == b"1"
+            assert file.write(b"1") == 1
+            assert callers.connect()[1]
+
+    async def test_knows_a_descriptor_that_was_used_again_for_a_new_connection(self, callers, monkeypatch):
+        open_ones = Connections(callers.port)
+        client, accepted, _ = callers.connect()
+        await open_ones.look()
+        number = accepted.fileno()
+        accepted.close()
+        client.close()
+        _, again, _ = callers.connect()
+        if again.fileno() != number:
+            os.dup2(again.fileno(), number)
+        monkeypatch.setattr(module, "SILENT_S", 0.05)
+        time.sleep(0.1)
+        await open_ones.look()
+        assert not is_ended(again)
