@@ -29,6 +29,7 @@ from gridloom.edge.metrics import observe_request
 from gridloom.edge.negotiation import negotiate
 from gridloom.edge.operation import PUBLIC, SIGNED_IN, Operation
 from gridloom.edge.paging import next_link
+from gridloom.edge.plausibility import refuse_long_numbers
 from gridloom.edge.rate_limit import RateLimiter, network_of
 from gridloom.edge.router import Router
 from gridloom.edge.wire import parse_parameter, to_json
@@ -48,7 +49,7 @@ log = structlog.get_logger("gridloom.edge")
 ATTEMPTS = 5
 BODY_TIMEOUT_S = 60
 BODY_PAUSE_S = 10
-DECODED_AT_ONCE_BYTES = 256 * 1024
+DECODED_AT_ONCE_BYTES = 32 * 1024
 """The longest silence in a body: whoever stops sending holds no memory."""
 SLOW_REQUEST_S = 2.0
 
@@ -395,7 +396,12 @@ async def _decoded(operation: Operation, body: bytes) -> Any:
     if len(body) <= DECODED_AT_ONCE_BYTES:
         return operation.read_body(body)
     # Field by field where moments and euros are checked: in a thread, others get their turn in between.
-    return await asyncio.to_thread(operation.read_body, body)
+    return await asyncio.to_thread(_decode_long, operation.read_body, body)
+
+
+def _decode_long(read_body: Callable[[bytes], Any], body: bytes) -> Any:
+    refuse_long_numbers(body)
+    return read_body(body)
 
 
 async def _read_body(call: Call, receive: Receive, limit_bytes: int, held: HeldBody) -> bytes:

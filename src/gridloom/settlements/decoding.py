@@ -15,12 +15,15 @@ from uuid import UUID
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gridloom.edge import CSV, JSON, NDJSON, PARQUET
+from gridloom.edge.plausibility import refuse_long_lines, refuse_long_numbers
 from gridloom.edge.slices import count_in_slices, read_in_slices
 from gridloom.edge.wire import escape, refused
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
+from gridloom.settlements import parquet_limits
 from gridloom.settlements.model import FactKind, Row
 
 MOST_ROWS: Final = 100_000
@@ -28,7 +31,8 @@ MOST_ERRORS: Final = 100
 MOST_FIELDS: Final = 10
 MOST_COLUMNS: Final = 100
 LONGEST_HEADER: Final = 10_000
-MOST_DECODED_BYTES: Final = 512 * 1024 * 1024
+MOST_TEXT_BYTES: Final = 64 << 20
+LONGEST_LINE_BYTES: Final = 16 * 1024
 BULK_FORMATS: Final = (JSON, NDJSON, CSV, PARQUET)
 
 
@@ -93,6 +97,7 @@ def _row_decoder(row: type[Row]) -> msgspec.json.Decoder[Any]:
 
 
 def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
+    refuse_long_numbers(body)
     _refuse_crowd(body, b'"assetID"')
     try:
         return _joined(read_in_slices(body, _array_decoder(row).decode, lines=False))
@@ -125,6 +130,7 @@ def _joined(slices: Sequence[Sequence[Row]]) -> Sequence[Row]:
 
 
 def _read_ndjson(row: type[Row], body: bytes) -> Sequence[Row]:
+    refuse_long_numbers(body)
     _refuse_crowd(body, b"\n")
     try:
         return _joined(read_in_slices(body, _row_decoder(row).decode_lines, lines=True))
@@ -139,6 +145,7 @@ def _read_ndjson(row: type[Row], body: bytes) -> Sequence[Row]:
 
 def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
     _refuse_crowd(body, b"\n")
+    refuse_long_lines(body, LONGEST_LINE_BYTES)
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -196,17 +203,53 @@ def _text_readers(row: type[Row]) -> dict[str, Callable[[str], Any]]:
 
 def _read_parquet(row: type[Row], body: bytes) -> Sequence[Row]:
     try:
-        file = pq.ParquetFile(pa.BufferReader(body))
-        facts = file.metadata
+        parquet_limits.check(body, MOST_ROWS)
+        facts = pq.read_metadata(pa.BufferReader(body))
         _refuse_too_many(facts.num_rows)
-        size = sum(facts.row_group(number).total_byte_size for number in range(facts.num_row_groups))
-        if size > MOST_DECODED_BYTES:
-            raise PayloadTooLarge(f"The file unfolds to {size} bytes, and the limit is {MOST_DECODED_BYTES}.")
-        _check_names(row, file.schema_arrow.names)
-        records = _without_nanoseconds(file.read()).to_pylist()
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as fault:
-        raise BadRequest(f"The body is not Parquet: {fault}.", errors=[FieldError("", "not Parquet")]) from None
+        schema = facts.schema.to_arrow_schema()
+        _check_names(row, schema.names)
+        _refuse_nested(schema)
+        # Texts stay in their dictionaries until it is known what they unfold to.
+        texts = [field.name for field in schema if _is_text(field.type)]
+        table = pq.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
+        records = _without_nanoseconds(_unfolded(table)).to_pylist()
+    except _UNREADABLE as fault:
+        raise BadRequest(
+            f"The body is not Parquet: {_sentence(fault)}", errors=[FieldError("", "not Parquet")]
+        ) from None
     return _each(records, lambda record: _convert(row, {name: _plain(cell) for name, cell in record.items()}))
+
+
+_UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, OverflowError, TypeError, KeyError, IndexError)
+
+
+def _sentence(fault: Exception) -> str:
+    """The first line of what the library says, bounded."""
+    return (str(fault).splitlines() or ["unreadable"])[0][:200]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind))
+
+
+def _refuse_nested(schema: pa.Schema) -> None:
+    nested = [field.name for field in schema if pa.types.is_nested(field.type)]
+    if nested:
+        raise BadRequest("A row has plain fields.", errors=[FieldError(f"/0/{nested[0]}", "is a list or a struct")])
+
+
+def _unfolded(table: pa.Table) -> pa.Table:
+    """Every text beside its row: refused where rows times the widest text is out of all proportion."""
+    for number, field in enumerate(table.schema):
+        if not pa.types.is_dictionary(field.type):
+            continue
+        column = table.column(number)
+        for chunk in column.chunks:
+            widest = pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0
+            if len(chunk) * widest > MOST_TEXT_BYTES:
+                raise PayloadTooLarge(f"The column {field.name} unfolds to more than {MOST_TEXT_BYTES >> 20} MiB.")
+        table = table.set_column(number, field.name, column.cast(field.type.value_type))
+    return table
 
 
 def _without_nanoseconds(table: pa.Table) -> pa.Table:

@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
 from gridloom.monitoring.codec import Times, Values
-from gridloom.monitoring.model import EARLIEST_US, MOST_POINTS, Points, Reason, Received, Refusals
+from gridloom.monitoring.model import EARLIEST_US, MOST_POINTS, MOST_SIGNALS, Points, Reason, Received, Refusals
 from gridloom.monitoring.receiving import timestamps
 
 Faults = NDArray[np.uint8]
 Codes = NDArray[np.intp]
 
 FINE: Final = 0
+MOST_NAMES: Final = 5 * MOST_SIGNALS
+"""Different signals, or assets, that one request names: each costs some work of its own."""
 REASONS: Final = tuple(Reason)
 FIELDS: Final[dict[Reason, str]] = {
     Reason.INVALID_SIGNAL: "signal",
@@ -138,6 +140,8 @@ def _grouped(codes: Codes) -> list[tuple[int, NDArray[np.intp]]]:
 def codes_of(texts: pa.Array) -> tuple[list[str], Codes]:
     """Distinct texts and the code of each; a null counts as the empty text."""
     encoded = texts if isinstance(texts, pa.DictionaryArray) else texts.cast(pa.string()).dictionary_encode()
+    if len(encoded.dictionary) > MOST_NAMES:
+        raise TooManyPoints(f"The request names more than {MOST_NAMES:,} signals or assets.")
     names = ["" if name is None else name for name in encoded.dictionary.to_pylist()]
     indices = encoded.indices
     if indices.null_count:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from gridloom.edge.plausibility import refuse_long_numbers
 from gridloom.edge.slices import count_in_slices
 from gridloom.monitoring.model import MOST_POINTS, Received
 from gridloom.monitoring.receiving import json_columns, json_rows, tables
@@ -25,7 +26,8 @@ _ARRAY: Final = re.compile(rb"\s*\[")
 def parse(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received:
     """`many` bodies name the asset of each point; no point may lie after `latest_us`."""
     if media_type in (JSON, NDJSON):
-        _refuse_implausible(body)
+        _refuse_implausible(body, is_rows=media_type == NDJSON or _ARRAY.match(body) is not None)
+        refuse_long_numbers(body)
     if media_type == CSV:
         columns = tables.from_csv(body, many=many)
     elif media_type == ARROW:
@@ -40,9 +42,11 @@ def parse(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Receiv
     return settle(columns, latest_us)
 
 
-def _refuse_implausible(body: bytes) -> None:
+def _refuse_implausible(body: bytes, *, is_rows: bool) -> None:
     """Unpacked, `{}` takes thirty times the room that it takes in a body: what holds far more things than the points
     allowed could need is not unpacked at all."""
-    for sign, most in ((b"{", 2 * MOST_POINTS), (b",", 6 * MOST_POINTS), (b"\n", 8 * MOST_POINTS)):
+    # A row opens one brace; what is read a second time to name its faults is not read at all beyond that.
+    braces = MOST_POINTS if is_rows else 2 * MOST_POINTS
+    for sign, most in ((b"{", braces), (b",", 6 * MOST_POINTS), (b"\n", 8 * MOST_POINTS)):
         if len(body) > most and count_in_slices(body, sign) > most:
             raise TooManyPoints(f"The request holds far more than {MOST_POINTS:,} points.")

@@ -23,10 +23,12 @@ from gridloom.monitoring.model import (
 )
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.receiving.ingest import REFUSED_HERE, Stored, ingest
-from gridloom.monitoring.receiving.parsing import parse
+from gridloom.monitoring.receiving.parsing import ARROW, parse
 from gridloom.monitoring.views import Refusal
 
 _ASK_AGAIN_S = 5.0
+LIGHT_BYTES = 64 * 1024
+"""What is read here and now: a few milliseconds. Never Arrow, of which a few bytes may stand for a million rows."""
 
 
 @dataclass(slots=True)
@@ -58,8 +60,10 @@ async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) 
 
     async def read(now_us: int) -> Received:
         latest_us = min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
-        if len(body) <= HEAVY_BYTES:
+        if len(body) <= LIGHT_BYTES and call.content_type != ARROW:
             return parse(body, call.content_type, many=many, latest_us=latest_us)
+        if len(body) <= HEAVY_BYTES and call.content_type != ARROW:
+            return await off_loop(True, parse, body, call.content_type, many=many, latest_us=latest_us)
         # Unpacked, a long body takes several times its size: one at a time.
         async with reception.heavy:
             return await off_loop(True, parse, body, call.content_type, many=many, latest_us=latest_us)

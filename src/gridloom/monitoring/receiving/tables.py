@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
 from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.model import MOST_SIGNALS, Reason
 from gridloom.monitoring.receiving import arrow_limits, timestamps
@@ -20,9 +20,13 @@ from gridloom.monitoring.receiving.columns import Columns, Faults, check_count, 
 ASSET = "physicalAssetID"
 MOST_CELLS_A_POINT = 4
 MOST_COLUMNS = MOST_SIGNALS + 2
+MOST_TEXT_BYTES = 64 << 20
+"""Of one column, unfolded: a million times stand in less."""
 LONGEST_HEADER_BYTES = 100 * MOST_COLUMNS
 _LONG = {"signal", "time", "value"}
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, TypeError, KeyError, IndexError, MemoryError)
+"""What pyarrow raises over a stream that is no stream, or not one of ours."""
 _FACTORS = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 
@@ -65,9 +69,9 @@ def from_arrow(body: bytes, *, many: bool) -> Columns:
             _check_header(reader.schema.names, many=many)
             table = reader.read_all()
             table.validate(full=True)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, UnicodeDecodeError) as error:
+        return _from_table(table, many=many)
+    except _UNREADABLE as error:
         raise BadRequest(f"The Arrow stream cannot be read: {_sentence(error)}") from None
-    return _from_table(table, many=many)
 
 
 def _check_header(names: list[str], *, many: bool) -> None:
@@ -108,12 +112,41 @@ def _column(table: pa.Table, name: str) -> pa.Array:
     column = table.column(name).combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-    if pa.types.is_dictionary(column.type) and name != "signal" and name != ASSET:
-        column = column.dictionary_decode()
+    column = _plain_texts(column, name)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if name in ("signal", "quality", ASSET) and not _is_text(kind):
         raise BadRequest("A column is of the wrong type.", [FieldError(f"/{name}", f"is {kind}, not text")])
     return column
+
+
+def _plain_texts(column: pa.Array, name: str) -> pa.Array:
+    """Texts beside their rows, once it is known that they do not unfold to more than is allowed."""
+    if pa.types.is_string_view(column.type):
+        _refuse_unfolding(_view_bytes(column), name)
+        return column.cast(pa.string())
+    if not pa.types.is_dictionary(column.type):
+        return column
+    kind = column.type.value_type
+    if pa.types.is_string_view(kind):
+        raise BadRequest("A column is of the wrong type.", [FieldError(f"/{name}", f"is {column.type}, not text")])
+    if name in ("signal", ASSET):
+        return column
+    if _is_text(kind) and len(column.dictionary):
+        widest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+        _refuse_unfolding(len(column) * int(widest), name)
+    return column.dictionary_decode()
+
+
+def _view_bytes(column: pa.Array) -> int:
+    """What all texts have together: each view of sixteen bytes opens with the length of its text."""
+    _, views, *_ = column.buffers()
+    lengths = np.frombuffer(views, dtype=np.int32)[::4][column.offset : column.offset + len(column)]
+    return int(lengths.astype(np.int64).sum())
+
+
+def _refuse_unfolding(size_bytes: int, name: str) -> None:
+    if size_bytes > MOST_TEXT_BYTES:
+        raise PayloadTooLarge(f"The column {name[:64]} unfolds to more than {MOST_TEXT_BYTES >> 20} MiB.")
 
 
 def _is_text(kind: pa.DataType) -> bool:

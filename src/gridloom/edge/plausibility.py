@@ -1,0 +1,56 @@
+"""A look at a body before it is unpacked: what could only cost time and memory is refused for what it is.
+
+Decoders hold the interpreter for as long as one number, cell or line is; a thread does not help others then. So what no
+honest body has, a number of thousands of digits or a line of megabytes, is looked for first, slice by slice.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from gridloom.kernel.problem import BadRequest, FieldError
+
+LONGEST_NUMBER: Final = 40
+SLICE_BYTES: Final = 256 * 1024
+
+_LONG_NUMBER: Final = re.compile(rb"[:\[,\s]\s*-?[0-9][0-9.eE+-]{%d}" % LONGEST_NUMBER)
+_LONG_RUN: Final = re.compile(rb"[0-9.eE+-]{%d}" % LONGEST_NUMBER)
+
+
+def refuse_long_numbers(body: bytes) -> None:
+    """A number in JSON has at most 40 characters. (A text may hold any: what stands in quotes is no number.)"""
+    overlap = 2 * LONGEST_NUMBER
+    for start in range(0, len(body), SLICE_BYTES):
+        piece = body[max(0, start - overlap) : start + SLICE_BYTES]
+        if _LONG_RUN.search(piece) is None:
+            continue
+        found = _LONG_NUMBER.search(piece)
+        if found is not None and _is_outside_texts(body, max(0, start - overlap) + found.start()):
+            detail = f"a number has at most {LONGEST_NUMBER} characters"
+            raise BadRequest(f"The body cannot be read: {detail}.", errors=[FieldError("", detail)])
+
+
+def _is_outside_texts(body: bytes, position: int) -> bool:
+    """Whether no text is open at this place: an even number of quotes stands before it, escaped ones aside."""
+    quotes = 0
+    for start in range(0, position, SLICE_BYTES):
+        piece = body[start : min(position, start + SLICE_BYTES)]
+        quotes += piece.count(b'"')
+        if b'\\"' in piece:
+            quotes -= len(re.findall(rb'(?<!\\)(?:\\\\)*\\"', piece))
+    return quotes % 2 == 0
+
+
+def refuse_long_lines(body: bytes, longest_bytes: int) -> None:
+    """Every line of a table ends within so many bytes."""
+    mark = b"\n" if b"\n" in body[: longest_bytes + 1] or b"\r" not in body[: longest_bytes + 1] else b"\r"
+    start = 0
+    while len(body) - start > longest_bytes:
+        end = body.find(mark, start, start + longest_bytes + 1)
+        if end < 0:
+            raise BadRequest(
+                f"A line of the table is longer than {longest_bytes:,} bytes.",
+                errors=[FieldError("", "a line is too long")],
+            )
+        start = end + 1

@@ -1,0 +1,141 @@
+"""Bodies made to cost more than they are worth: refused before they are unpacked, and never a failure of ours."""
+
+import io
+import random
+import tracemalloc
+from contextlib import suppress
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gridloom.kernel.problem import BadRequest, PayloadTooLarge
+from gridloom.monitoring.receiving.parsing import ARROW, CSV, JSON, NDJSON, parse
+
+LATEST_US = 2_000_000_000_000_000
+
+
+def read(body, media_type=ARROW):
+    return parse(body, media_type, many=False, latest_us=LATEST_US)
+
+
+def stream_of(table, **options):
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def dictionary(texts, rows):
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int8)), pa.array(texts))
+
+
+def moments(rows):
+    return pa.array(np.arange(rows) * 1_000_000 + 1_750_000_000_000_000, pa.timestamp("us", tz="UTC"))
+
+
+class TestALongTextInADictionary:
+    @pytest.mark.parametrize("column", ["time", "value", "quality"])
+    def test_is_not_unfolded_row_by_row(self, column):
+        rows = 1_000_000
+        table = {
+            "signal": dictionary(["active_power"], rows),
+            "time": moments(rows),
+            "value": pa.array(np.ones(rows)),
+            "quality": dictionary(["GOOD"], rows),
+            column: dictionary(["x" * 3000], rows),
+        }
+        body = stream_of(pa.table(table), compression="zstd")
+        assert len(body) < 10_000_000
+        before = pa.total_allocated_bytes()
+        with pytest.raises(PayloadTooLarge):
+            read(body)
+        assert pa.total_allocated_bytes() - before < 64 << 20
+
+    def test_is_read_once_where_it_names_the_signal(self):
+        rows = 100_000
+        table = pa.table(
+            {"signal": dictionary(["x" * 100_000], rows), "time": moments(rows), "value": pa.array(np.ones(rows))}
+        )
+        received = read(stream_of(table, compression="zstd"))
+        assert received.refusals.total == rows
+
+    def test_is_fine_as_long_as_it_is_proportionate(self):
+        table = pa.table(
+            {
+                "signal": dictionary(["active_power"], 1000),
+                "time": dictionary(["2026-01-05T10:00:00Z"], 1000),
+                "value": dictionary(["1.5"], 1000),
+            }
+        )
+        assert read(stream_of(table)).refusals.total == 0
+
+
+class TestAView:
+    def test_of_texts_is_read_like_texts(self):
+        table = pa.table(
+            {
+                "signal": pa.array(["active_power", None], pa.string_view()),
+                "time": pa.array(["2026-01-05T10:00:00Z", "2026-01-05T10:00:01.000000+00:00"], pa.string_view()),
+                "value": pa.array(["1.5", "2"], pa.string_view()),
+            }
+        )
+        received = read(stream_of(table))
+        assert (received.count, received.refusals.total) == (2, 1)
+
+    def test_of_one_long_text_many_times_is_not_unfolded(self):
+        rows, text = 100_000, b"y" * 60_000
+        views = np.zeros((rows, 4), dtype=np.int32)
+        views[:, 0], views[:, 1] = len(text), int.from_bytes(text[:4], "little")
+        times = pa.Array.from_buffers(
+            pa.string_view(), rows, [None, pa.py_buffer(views.tobytes()), pa.py_buffer(text)], 0
+        )
+        table = pa.table({"signal": dictionary(["a"], rows), "time": times, "value": pa.array(np.ones(rows))})
+        with pytest.raises(PayloadTooLarge):
+            read(stream_of(table, compression="zstd"))
+
+
+class TestABodyOfNothing:
+    def test_of_more_rows_than_points_is_not_read(self):
+        for media_type in (NDJSON, JSON):
+            body = b"{}\n" * 2_000_000 if media_type == NDJSON else b"[" + b"{}," * 2_000_000 + b"{}]"
+            with pytest.raises(PayloadTooLarge):
+                read(body, media_type)
+
+    def test_naming_a_million_signals_is_refused_before_they_are_named(self):
+        lines = "".join(f"s{number},2026-01-05T10:00:00Z,1\n" for number in range(100_000))
+        tracemalloc.start()
+        with pytest.raises(PayloadTooLarge):
+            read(f"signal,time,value\n{lines}".encode(), CSV)
+        tracemalloc.stop()
+
+    @pytest.mark.parametrize("number", [b"1." + b"0" * 9_000_000, b"-" + b"9" * 50, b"1e" + b"0" * 40])
+    def test_but_one_long_number_is_refused(self, number):
+        body = b'[{"signal": "a", "time": "2026-01-05T10:00:00Z", "value": ' + number + b"}]"
+        with pytest.raises(BadRequest, match="40 characters"):
+            read(body, JSON)
+
+
+class TestAMutatedStream:
+    def test_is_read_or_refused_and_never_a_failure(self):
+        """Ten thousand of them are tried by the bench of attacks."""
+        rows = 64
+        table = pa.table(
+            {
+                "signal": dictionary(["active_power", "state_of_charge"], rows),
+                "time": moments(rows),
+                "value": pa.array(np.ones(rows)),
+                "quality": pa.array(["GOOD"] * rows, pa.string_view()),
+            }
+        )
+        chance = random.Random(7)
+        for compression in (None, "zstd", "lz4"):
+            sound = stream_of(table, compression=compression)
+            for _ in range(400):
+                mutated = bytearray(sound)
+                for _ in range(chance.randint(1, 6)):
+                    mutated[chance.randrange(len(mutated))] = chance.randrange(256)
+                if chance.random() < 0.1:
+                    del mutated[chance.randrange(len(mutated)) :]
+                with suppress(BadRequest, PayloadTooLarge):
+                    read(bytes(mutated))
