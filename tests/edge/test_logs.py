@@ -46,3 +46,15 @@ class TestALogLine:
             structlog.get_logger("test").exception("failed")
         assert "RuntimeError" in written.getvalue()
         assert "hunter22" not in written.getvalue()
+
+    def test_on_a_terminal_holds_no_control_characters_of_a_caller(self, written: io.StringIO, monkeypatch):
+        monkeypatch.setattr(sys, "stderr", written)
+        configure_logs("console")
+        structlog.get_logger("test").info(
+            "request", path="/x\x1b[2J\x07\n2026-01-01 [info] forged", agent="\u202etxt\x9b1m"
+        )
+        text = written.getvalue()
+        assert "\x1b[2J" not in text
+        assert not {"\x07", "\u202e", "\x9b"} & set(text)
+        assert "\\x1b[2J" in text
+        assert len(text.splitlines()) == 1

@@ -44,6 +44,17 @@ class TestATable:
         assert lines[1] == '"2026-03-29T00:00:00Z",1.5'
         assert len(lines) == 7
 
+    @pytest.mark.parametrize("media_type", [CSV, ARROW, PARQUET])
+    async def test_may_miss_a_moment(self, media_type: str):
+        async def batches() -> AsyncIterator[pa.RecordBatch]:
+            yield pa.record_batch([pa.array([None, TIMES[0].item()], TIME), pa.array([None, 2.0])], schema=SCHEMA)
+            yield pa.record_batch([pa.array([None], TIME), pa.array([3.0])], schema=SCHEMA)
+            yield pa.record_batch([pa.array([], TIME), pa.array([], pa.float64())], schema=SCHEMA)
+
+        body = b"".join([chunk async for chunk in stream_table(media_type, SCHEMA, batches()).chunks])
+        if media_type == CSV:
+            assert body.decode().splitlines() == ['"time","power"', ",", '"2026-03-29T00:00:00Z",2', ",3"]
+
 
 class TestPointsAsJSON:
     def test_leave_gaps_as_null(self):

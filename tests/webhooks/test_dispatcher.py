@@ -27,6 +27,7 @@ def due(organisation_id: UUID) -> Claimed:
         now=now,
         url="https://example.org",
         secrets=(),
+        permission=None,
     )
 
 

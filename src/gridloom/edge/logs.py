@@ -27,6 +27,18 @@ def hide_secrets(_: Any, __: str, entry: MutableMapping[str, Any]) -> MutableMap
     return entry
 
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def show_controls(_: Any, __: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """What a caller sent stays one line of text: it neither moves a terminal's cursor nor looks like another entry."""
+    for name, value in entry.items():
+        if isinstance(value, str):
+            shown = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+            entry[name] = shown if name == "exception" else shown.replace("\n", "\\n")
+    return entry
+
+
 def configure_logs(format: LogFormat = "json", level: str = "INFO") -> None:
     """Send everything, our own words and the libraries', through the same processors to standard error."""
     shared: list[Any] = [
@@ -36,6 +48,8 @@ def configure_logs(format: LogFormat = "json", level: str = "INFO") -> None:
         structlog.processors.format_exc_info,
         hide_secrets,
     ]
+    if format == "console":
+        shared.append(show_controls)
     renderer: Any = (
         structlog.processors.JSONRenderer()
         if format == "json"

@@ -92,15 +92,20 @@ class _CSVWriter:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         columns = [
-            pa.array(time_texts(column.cast(pa.timestamp("ms")).to_numpy(zero_copy_only=False)))
-            if pa.types.is_timestamp(column.type)
-            else column
-            for column in batch.columns
+            _moments_as_texts(column) if pa.types.is_timestamp(column.type) else column for column in batch.columns
         ]
         self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _moments_as_texts(column: pa.Array) -> pa.Array:
+    """A moment that is missing stays missing."""
+    moments = column.cast(pa.timestamp("ms"), safe=False).to_numpy(zero_copy_only=False)
+    missing = np.isnat(moments)
+    texts = time_texts(np.where(missing, np.datetime64(0, "ms"), moments))
+    return pa.array(texts, pa.string(), mask=missing)
 
 
 class _ParquetWriter:

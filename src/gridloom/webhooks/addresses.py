@@ -20,8 +20,13 @@ RESOLVERS = 16
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _TRANSLATED = (ipaddress.IPv6Network("64:ff9b:1::/48"), ipaddress.IPv6Network("::/96"))
+# Registered for special purposes, whatever a release of Python's own table says of them.
+_SPECIAL = tuple(
+    ipaddress.ip_network(network)
+    for network in "192.0.0.0/24 192.88.99.0/24 198.18.0.0/15 3fff::/20 2001::/23 2002::/16 5f00::/16".split()  # noqa: SIM905
+)
 _UNICAST = ipaddress.IPv6Network("2000::/3")
-_HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
+_HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 
 
 class AddressNotAllowed(Unprocessable):
@@ -61,7 +66,7 @@ class AddressRules:
             raise AddressNotAllowed("The address names no host.")
         if not url.isascii():
             raise AddressNotAllowed("The address contains characters outside ASCII; write them in Punycode or escaped.")
-        literal = literal_address(host)
+        literal = literal_address(host.rstrip("."))
         if literal is not None:
             self.check(literal)
         elif _HOST_NAME.fullmatch(host.lower()) is None:
@@ -75,12 +80,14 @@ class AddressRules:
             return
         if isinstance(reached, IPv6Address) and reached not in _UNICAST:
             raise AddressNotAllowed(f"{address} does not lie in the public internet.")
+        if any(reached.version == network.version and reached in network for network in _SPECIAL):
+            raise AddressNotAllowed(f"{address} does not lie in the public internet.")
         if not reached.is_global or reached.is_multicast or reached.is_reserved:
             raise AddressNotAllowed(f"{address} does not lie in the public internet.")
 
     async def resolve(self, host: str, port: int) -> IPAddress:
         """The one address to connect to. A name with a single forbidden address is refused as a whole."""
-        literal = literal_address(host)
+        literal = literal_address(host.rstrip("."))
         if literal is not None:
             self.check(literal)
             return literal

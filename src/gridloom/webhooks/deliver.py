@@ -26,6 +26,11 @@ ATTEMPTS = Counter(
 
 async def deliver(pool: Pool, caller: Caller, seal: Seal, claimed: Claimed) -> None:
     headers = {"content-type": "application/json", "user-agent": "Gridloom-Webhooks"}
+    readable = await delivery_store.readable_by_maker(pool, claimed.organisation_id, claimed.webhook_id)
+    if claimed.permission is not None and claimed.permission not in readable:
+        async with transaction(pool) as db:
+            await _give_up(db, claimed)
+        return
     try:
         secrets = [seal.open(secret) for secret in claimed.secrets]
     except SecretUnreadable as error:
@@ -35,6 +40,16 @@ async def deliver(pool: Pool, caller: Caller, seal: Seal, claimed: Claimed) -> N
         outcome = await caller.post(claimed.url, headers, claimed.body)
     async with transaction(pool) as db:
         await _note(db, claimed, headers, outcome)
+
+
+async def _give_up(db: Database, claimed: Claimed) -> None:
+    """What the webhook's maker may no longer read is not sent; the webhook goes on with the rest."""
+    if not await delivery_store.is_ours(db, claimed):
+        return
+    outcome = Outcome(0, error=f"whoever set the webhook up no longer has {claimed.permission}")
+    await delivery_store.note_attempt(db, claimed, {}, outcome)
+    ATTEMPTS.labels("withheld").inc()
+    await delivery_store.end(db, claimed, DeliveryState.FAILED)
 
 
 async def _note(db: Database, claimed: Claimed, headers: dict[str, str], outcome: Outcome) -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from gridloom.edge import to_json
 from gridloom.events.model import Event
+from gridloom.identity.permissions import OrganisationKind, Role, permissions_of, permissions_of_key
 from gridloom.kernel.ids import uuid7
 from gridloom.webhooks.calling import Outcome
 
@@ -35,6 +36,7 @@ class Claimed:
     now: datetime
     url: str
     secrets: tuple[bytes, ...]
+    permission: str | None
 
 
 async def make_deliveries(db: Database, most_webhooks: int, most_events: int, tried_for: timedelta) -> int:
@@ -55,14 +57,59 @@ async def make_deliveries(db: Database, most_webhooks: int, most_events: int, tr
         most_webhooks,
     )
     for webhook in webhooks:
-        await _make_deliveries_of(db, webhook, most_events, tried_for)
+        readable = await readable_by_maker(db, webhook["organisation_id"], webhook["id"])
+        await _make_deliveries_of(db, webhook, readable, most_events, tried_for)
     return len(webhooks)
 
 
-async def _make_deliveries_of(db: Database, webhook: asyncpg.Record, most: int, tried_for: timedelta) -> None:
+async def readable_by_maker(db: Database, organisation_id: UUID, webhook_id: UUID) -> list[str]:
+    """What the webhook's maker may read at this moment: what it could when it set the webhook up, and still can."""
+    row = await db.fetchrow(
+        """
+        select w.permissions, w.made_by, m.role, o.kind, k.permissions as key_permissions
+        from webhook w
+          left join api_key k on k.id = w.maker_key_id and (k.expires_at is null or k.expires_at > clock_timestamp())
+          left join member m
+            on m.id = coalesce(w.maker_member_id, k.member_id) and m.organisation_id = w.organisation_id
+          left join organisation o on o.id = m.organisation_id
+        where w.organisation_id = $1 and w.id = $2
+        """,
+        organisation_id,
+        webhook_id,
+    )
+    if row is None:
+        return []
+    if row["made_by"] is None:  # from before makers were known
+        return list(row["permissions"])
+    if row["role"] is None:
+        return []
+    held = permissions_of(Role(row["role"]), OrganisationKind(row["kind"]))
+    if row["made_by"] == "API_KEY":
+        held = permissions_of_key(row["key_permissions"], held)
+    return sorted(held.intersection(row["permissions"]))
+
+
+async def disable_orphans(db: Database, reason: str) -> int:
+    """Call no more for webhooks whose maker, or the key they were made with, is gone; how many there were."""
     rows = await db.fetch(
         """
-        select sequence, id, type, time, origin_id, subject, data::text as data,
+        update webhook
+        set enabled = false, disabled_at = clock_timestamp(), disabled_because = $1, version = version + 1,
+            updated_at = clock_timestamp()
+        where enabled and made_by is not null and maker_member_id is null and maker_key_id is null
+        returning id
+        """,
+        reason,
+    )
+    return len(rows)
+
+
+async def _make_deliveries_of(
+    db: Database, webhook: asyncpg.Record, readable: list[str], most: int, tried_for: timedelta
+) -> None:
+    rows = await db.fetch(
+        """
+        select sequence, id, type, time, origin_id, subject, permission, data::text as data,
                (type = any($3::text[]) or cardinality($3::text[]) = 0) and permission = any($4::text[])
                  and event_is_open(organisation_id, origin_id, asset_key, permission) as is_wanted
         from event
@@ -70,19 +117,20 @@ async def _make_deliveries_of(db: Database, webhook: asyncpg.Record, most: int, 
         order by sequence
         limit $5
         """,
-        webhook["organisation_id"], webhook["position"], webhook["types"], webhook["permissions"], most,
+        webhook["organisation_id"], webhook["position"], webhook["types"], readable, most,
     )  # fmt: skip
     wanted = [row for row in rows if row["is_wanted"]]
     if wanted:
         await db.executemany(
             """
-            insert into webhook_delivery (organisation_id, id, webhook_id, sequence, event_id, type, body, give_up_at)
-            values ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + $8::interval)
+            insert into webhook_delivery
+              (organisation_id, id, webhook_id, sequence, event_id, type, body, give_up_at, permission)
+            values ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + $8::interval, $9)
             """,
             [
                 (
                     webhook["organisation_id"], uuid7(), webhook["id"], row["sequence"], row["id"], row["type"],
-                    _body(row), tried_for,
+                    _body(row), tried_for, row["permission"],
                 )
                 for row in wanted
             ],
@@ -133,7 +181,7 @@ async def claim_due(
         where d.organisation_id = due.organisation_id and d.id = due.id
           and w.organisation_id = d.organisation_id and w.id = d.webhook_id
         returning d.organisation_id, d.id, d.webhook_id, d.event_id, d.body, d.attempts, d.give_up_at, w.url,
-                  clock_timestamp() as now, w.secret,
+                  d.permission, clock_timestamp() as now, w.secret,
                   case when w.previous_secret_until > clock_timestamp() then w.previous_secret end as previous_secret
         """,
         most, list(busy), lease, list(busy_organisations),
@@ -149,6 +197,7 @@ async def claim_due(
             give_up_at=row["give_up_at"],
             now=row["now"],
             url=row["url"],
+            permission=row["permission"],
             secrets=tuple(secret for secret in (row["secret"], row["previous_secret"]) if secret is not None),
         )
         for row in sorted(rows, key=lambda row: row["id"])

@@ -14,6 +14,7 @@ import structlog
 
 from gridloom.database.after_commit import transaction
 from gridloom.events.store import CHANNEL as EVENTS
+from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
 from gridloom.webhooks import delivery_store
 from gridloom.webhooks.calling import WHOLE_CALL_S, Caller
 from gridloom.webhooks.deliver import deliver
@@ -37,6 +38,7 @@ WEBHOOKS_AT_ONCE, EVENTS_AT_ONCE = 50, 200
 LEASE = timedelta(seconds=4 * WHOLE_CALL_S)
 LOOK_EVERY_S = 30.0
 LOOK_AGAIN_S = 1.0
+MAKER_GONE = "whoever set it up is no longer a member, or the API key it was set up with is gone"
 GATHER_S = 0.02
 """How long to wait for company after being woken: most looks serve several events."""
 
@@ -53,7 +55,7 @@ class Dispatcher:
         self._task: asyncio.Task[None] | None = None
 
     def attach(self, listener: Listener) -> None:
-        for channel in (EVENTS, WISHES):
+        for channel in (EVENTS, WISHES, RIGHTS_CHANGED):
             listener.subscribe(channel, lambda _payload: self._wake.set())
 
     async def start(self) -> None:
@@ -89,6 +91,7 @@ class Dispatcher:
 
     async def _look(self) -> float:
         """Hand out events, start the calls that are due; the seconds until the next look."""
+        await delivery_store.disable_orphans(self._pool, MAKER_GONE)
         has_events, next_s = await delivery_store.outlook(self._pool)
         while has_events:
             async with transaction(self._pool) as db:

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from gridloom.edge import Answer, Call, Page, Paging, operation
 from gridloom.events.types import EVENT_TYPES
 from gridloom.kernel.ids import uuid7
-from gridloom.kernel.problem import BadRequest, Conflict, FieldError, NotFound
+from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Forbidden, NotFound
 from gridloom.webhooks import store
 from gridloom.webhooks.addresses import AddressNotAllowed, AddressRules
 from gridloom.webhooks.model import (
@@ -76,7 +76,7 @@ async def create_webhook(call: Call, body: NewWebhook) -> Answer[WebhookWithSecr
         url=body.url,
         types=_unique(body.types),
         description=body.description,
-        permissions=sorted(call.caller.permissions),
+        maker=_maker_of(call),
         secret=call.resources[Seal].close(secret),
     )
     call.audit_details["webhookID"] = str(kept.webhook.id)
@@ -104,10 +104,14 @@ async def read_webhook(call: Call, webhook_id: UUID) -> Answer[Webhook]:
     summary="Change a webhook",
     tag=TAG,
     access=ACCESS,
-    problems=(NotFound, AddressNotAllowed),
+    problems=(NotFound, Forbidden, AddressNotAllowed),
 )
 async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> Answer[Webhook]:
-    """Fields that are left out stay. A disabled webhook keeps its place; enabled again, it goes on from there."""
+    """Fields that are left out stay. A disabled webhook keeps its place; enabled again, it goes on from there.
+
+    Where a webhook leads, which types it takes and that it starts again is for a caller with every permission by which
+    it delivers; from then on it delivers what that caller may read.
+    """
     kept = await _existing(call, webhook_id, to_change=True)
     call.check_if_match(_etag(kept))
     if body.types is not UNSET:
@@ -115,6 +119,9 @@ async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> A
     if body.url is not UNSET:
         call.resources[AddressRules].check_url(body.url)
     before = kept.webhook
+    redirects = body.url is not UNSET or body.types is not UNSET or (body.enabled is True and not before.enabled)
+    if redirects:
+        _refuse_lesser(call, kept)
     enabled = before.enabled if body.enabled is UNSET else body.enabled
     kept = await store.update(
         call.db,
@@ -124,8 +131,9 @@ async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> A
         types=before.types if body.types is UNSET else _unique(body.types),
         description=before.description if body.description is UNSET else body.description,
         enabled=enabled,
-        permissions=sorted(call.caller.permissions),
     )
+    if redirects:
+        await store.take_over(call.db, before.organisation_id, webhook_id, _maker_of(call))
     if enabled and not before.enabled:
         await store.resume(call.db, before.organisation_id, webhook_id, TRIED_FOR)
     return Answer(kept.webhook, etag=_etag(kept))
@@ -152,6 +160,7 @@ async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotati
     """Shown this once. While the overlap lasts, calls carry signatures with both secrets, so that the receiver can
     change over
     without losing a call."""
+    _refuse_lesser(call, await _existing(call, webhook_id))
     secret = new_secret()
     kept = await store.rotate_secret(
         call.db,
@@ -174,7 +183,7 @@ async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotati
     problems=(NotFound,),
 )
 async def list_webhook_deliveries(call: Call, webhook_id: UUID, query: DeliveryQuery) -> Page[Delivery]:
-    """The newest first, each with its attempts; kept for 30 days."""
+    """The newest first, each with its attempts, as far as the caller may read the events; kept for 30 days."""
     await _existing(call, webhook_id)
     rows = await store.page_of_deliveries(
         call.db,
@@ -183,6 +192,7 @@ async def list_webhook_deliveries(call: Call, webhook_id: UUID, query: DeliveryQ
         state=query.state,
         before=query.after(UUID),
         most=query.limit + 1,
+        permissions=call.caller.permissions,
     )
     return query.page(rows, lambda delivery: delivery.id)
 
@@ -194,7 +204,7 @@ async def list_webhook_deliveries(call: Call, webhook_id: UUID, query: DeliveryQ
     tag=TAG,
     access=ACCESS,
     status=201,
-    problems=(NotFound, WebhookDisabled),
+    problems=(NotFound, Forbidden, WebhookDisabled),
 )
 async def replay_webhook_delivery(call: Call, webhook_id: UUID, delivery_id: UUID) -> Delivery:
     """Makes a new delivery of the same event, with the same body and `webhook-id`, at once."""
@@ -202,10 +212,24 @@ async def replay_webhook_delivery(call: Call, webhook_id: UUID, delivery_id: UUI
     if not kept.webhook.enabled:
         raise WebhookDisabled(f"The webhook {webhook_id} is disabled.")
     organisation_id = call.caller.organisation_id
-    delivery = await store.read_delivery(call.db, organisation_id, webhook_id, delivery_id)
-    if delivery is None:
+    found = await store.permission_of_delivery(call.db, organisation_id, webhook_id, delivery_id)
+    if found is None:
         raise NotFound(f"There is no delivery {delivery_id} of this webhook.")
+    permission, is_open = found
+    if not is_open or permission not in call.caller.permissions:
+        raise Forbidden("The event of this delivery is not yours to read.")
     return await store.insert_replay(call.db, organisation_id, delivery_id, uuid7(), TRIED_FOR)
+
+
+def _maker_of(call: Call) -> store.Maker:
+    return store.Maker(call.caller.kind, call.caller.id, call.caller.permissions)
+
+
+def _refuse_lesser(call: Call, kept: store.Kept) -> None:
+    """Whoever may read less than a webhook delivers could have it delivered to themselves."""
+    missing = sorted(kept.permissions - call.caller.permissions)
+    if missing:
+        raise Forbidden(f"The webhook delivers what {', '.join(missing)} lets read, which you do not have.")
 
 
 async def _existing(call: Call, webhook_id: UUID, *, to_change: bool = False) -> store.Kept:

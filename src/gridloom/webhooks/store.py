@@ -20,11 +20,29 @@ CHANNEL = "gridloom_webhook"
 
 
 @dataclass(frozen=True, slots=True)
+class Maker:
+    """Whose rights a webhook delivers by: a member's, or those of the key that set it up."""
+
+    kind: str
+    id: UUID
+    permissions: frozenset[str]
+
+    @property
+    def member_id(self) -> UUID | None:
+        return self.id if self.kind == "USER" else None
+
+    @property
+    def key_id(self) -> UUID | None:
+        return self.id if self.kind == "API_KEY" else None
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """A webhook with what its readers do not see."""
 
     webhook: Webhook
     version: int
+    permissions: frozenset[str]
 
 
 async def insert(
@@ -35,18 +53,20 @@ async def insert(
     url: str,
     types: Sequence[str],
     description: str | None,
-    permissions: Sequence[str],
+    maker: Maker,
     secret: bytes,
 ) -> Kept:
     """A new webhook is told what happens from now on."""
     row = await db.fetchrow(
         """
-        insert into webhook (organisation_id, id, url, types, description, permissions, secret, position)
+        insert into webhook (organisation_id, id, url, types, description, permissions, secret, position,
+                             made_by, maker_member_id, maker_key_id)
         values ($1, $2, $3, $4, $5, $6, $7,
-                coalesce((select last_sequence from event_head where organisation_id = $1), 0))
+                coalesce((select last_sequence from event_head where organisation_id = $1), 0), $8, $9, $10)
         returning *
         """,
-        organisation_id, webhook_id, url, list(types), description, list(permissions), secret,
+        organisation_id, webhook_id, url, list(types), description, sorted(maker.permissions), secret,
+        maker.kind, maker.member_id, maker.key_id,
     )  # fmt: skip
     assert row is not None
     return _kept(row)
@@ -88,22 +108,40 @@ async def update(
     types: Sequence[str],
     description: str | None,
     enabled: bool,
-    permissions: Sequence[str],
 ) -> Kept:
     row = await db.fetchrow(
         """
         update webhook
-        set url = $3, types = $4, description = $5, permissions = $7,
+        set url = $3, types = $4, description = $5,
             disabled_at = case when $6 then null when enabled then clock_timestamp() else disabled_at end,
             disabled_because = case when $6 then null else disabled_because end,
             enabled = $6, version = version + 1, updated_at = clock_timestamp()
         where organisation_id = $1 and id = $2
         returning *
         """,
-        organisation_id, webhook_id, url, list(types), description, enabled, list(permissions),
+        organisation_id, webhook_id, url, list(types), description, enabled,
     )  # fmt: skip
     assert row is not None
     return _kept(row)
+
+
+async def take_over(db: Database, organisation_id: UUID, webhook_id: UUID, maker: Maker) -> None:
+    """Whoever says where a webhook leads is its maker from then on; what waits and is not theirs to read goes."""
+    await db.execute(
+        """
+        update webhook set permissions = $3, made_by = $4, maker_member_id = $5, maker_key_id = $6
+        where organisation_id = $1 and id = $2
+        """,
+        organisation_id, webhook_id, sorted(maker.permissions), maker.kind, maker.member_id, maker.key_id,
+    )  # fmt: skip
+    await db.execute(
+        """
+        update webhook_delivery set state = 'FAILED', ended_at = clock_timestamp()
+        where organisation_id = $1 and webhook_id = $2 and state = 'PENDING'
+          and coalesce(permission, '') <> all($3::text[])
+        """,
+        organisation_id, webhook_id, sorted(maker.permissions),
+    )  # fmt: skip
 
 
 async def resume(db: Database, organisation_id: UUID, webhook_id: UUID, tried_for: timedelta) -> None:
@@ -151,30 +189,39 @@ async def page_of_deliveries(
     state: DeliveryState | None,
     before: UUID | None,
     most: int,
+    permissions: frozenset[str],
 ) -> list[Delivery]:
-    """The newest first, each with its attempts."""
+    """The newest first, each with its attempts, as far as somebody with these permissions may read the events."""
     rows = await db.fetch(
         """
-        select * from webhook_delivery
-        where organisation_id = $1 and webhook_id = $2 and ($3::text is null or state = $3)
-          and ($4::uuid is null or id < $4)
-        order by id desc
+        select d.* from webhook_delivery d
+          left join event e on e.organisation_id = d.organisation_id and e.sequence = d.sequence
+        where d.organisation_id = $1 and d.webhook_id = $2 and ($3::text is null or d.state = $3)
+          and ($4::uuid is null or d.id < $4) and d.permission = any($6::text[])
+          and (e.id is null or event_is_open(e.organisation_id, e.origin_id, e.asset_key, e.permission))
+        order by d.id desc
         limit $5
         """,
-        organisation_id, webhook_id, state, before, most,
+        organisation_id, webhook_id, state, before, most, sorted(permissions),
     )  # fmt: skip
     return await _with_attempts(db, organisation_id, rows)
 
 
-async def read_delivery(db: Database, organisation_id: UUID, webhook_id: UUID, delivery_id: UUID) -> Delivery | None:
-    rows = await db.fetch(
-        "select * from webhook_delivery where organisation_id = $1 and webhook_id = $2 and id = $3",
-        organisation_id,
-        webhook_id,
-        delivery_id,
-    )
-    found = await _with_attempts(db, organisation_id, rows)
-    return found[0] if found else None
+async def permission_of_delivery(
+    db: Database, organisation_id: UUID, webhook_id: UUID, delivery_id: UUID
+) -> tuple[str, bool] | None:
+    """What reading a delivery takes, and whether the organisation may still read its event; None for an unknown one."""
+    row = await db.fetchrow(
+        """
+        select coalesce(d.permission, '') as permission,
+               e.id is null or event_is_open(e.organisation_id, e.origin_id, e.asset_key, e.permission) as is_open
+        from webhook_delivery d
+          left join event e on e.organisation_id = d.organisation_id and e.sequence = d.sequence
+        where d.organisation_id = $1 and d.webhook_id = $2 and d.id = $3
+        """,
+        organisation_id, webhook_id, delivery_id,
+    )  # fmt: skip
+    return None if row is None else (row["permission"], row["is_open"])
 
 
 async def insert_replay(
@@ -183,8 +230,9 @@ async def insert_replay(
     rows = await db.fetch(
         """
         insert into webhook_delivery
-          (organisation_id, id, webhook_id, sequence, event_id, type, body, give_up_at, replays_id)
-        select organisation_id, $3, webhook_id, sequence, event_id, type, body, clock_timestamp() + $4::interval, id
+          (organisation_id, id, webhook_id, sequence, event_id, type, body, permission, give_up_at, replays_id)
+        select organisation_id, $3, webhook_id, sequence, event_id, type, body, permission,
+               clock_timestamp() + $4::interval, id
         from webhook_delivery where organisation_id = $1 and id = $2
         returning *
         """,
@@ -221,7 +269,7 @@ def _kept(row: asyncpg.Record) -> Kept:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )
-    return Kept(webhook, row["version"])
+    return Kept(webhook, row["version"], frozenset(row["permissions"]))
 
 
 def _attempt(row: asyncpg.Record) -> Attempt:
