@@ -6,6 +6,7 @@ import pytest
 
 from gridloom.ancillary.gates import Gates
 from gridloom.ancillary.products import product_key
+from gridloom.ancillary.rules import ProductGateClosed, ProductGateNotOpen, check_gate
 
 
 def at(text: str) -> datetime:
@@ -36,6 +37,27 @@ class TestGateClosure:
         gates = Gates(fcr_day_before=time(7, 30), afrr_energy_lead=timedelta(minutes=30))
         assert gates.closure(product_key(date(2026, 6, 15), "NEGPOS_00_04")) == at("2026-06-14T05:30")
         assert gates.closure(product_key(date(2026, 6, 15), "POS_001")) == at("2026-06-14T21:30")
+
+
+class TestAGate:
+    """To the microsecond, for a block, a capacity and an energy product."""
+
+    @pytest.mark.parametrize("code", ["NEGPOS_00_04", "POS_00_04", "NEG_096"])
+    def test_is_closed_at_the_closing_instant_and_open_just_before(self, code: str):
+        gates, key = Gates(), product_key(date(2026, 6, 15), code)
+        closure = gates.closure(key)
+        check_gate(key, gates, closure - timedelta(microseconds=1), "")
+        for moment in (closure, closure + timedelta(microseconds=1)):
+            with pytest.raises(ProductGateClosed):
+                check_gate(key, gates, moment, "")
+
+    @pytest.mark.parametrize("code", ["NEGPOS_00_04", "POS_00_04", "NEG_096"])
+    def test_is_open_at_the_opening_instant_and_not_just_before(self, code: str):
+        gates, key = Gates(), product_key(date(2026, 6, 15), code)
+        opening = gates.opening(key)
+        check_gate(key, gates, opening, "")
+        with pytest.raises(ProductGateNotOpen):
+            check_gate(key, gates, opening - timedelta(microseconds=1), "")
 
 
 class TestGateOpening:

@@ -292,6 +292,18 @@ class TestAnAuction:
         assert {name: after["item"][name] for name in item} == item
         assert {name: after[name] for name in terms} == terms
 
+    async def test_is_listed_by_the_callers_own_status_and_no_other(self, market: Market):
+        won, lost, idle, *_ = market.traders
+        auction = await market.auction()
+        await bid(won, auction, 9)
+        await bid(lost, auction, 5)
+        await market.advance("PT1H")
+        for trader, own in ((won, "WON"), (lost, "LOST"), (idle, "NO_BIDS_SUBMITTED")):
+            assert await market.status(auction, trader) == own
+            for asked in ("WON", "LOST", "NO_BIDS_SUBMITTED", "PENDING", "RUNNING"):
+                listed = (await trader.trader.get("/auctions", params={"status": asked, "limit": 1000})).json()
+                assert (auction in [each["id"] for each in listed]) == (asked == own), (own, asked)
+
     async def test_that_was_moved_clears_at_its_new_end(self, market: Market):
         now = await market.now()
         auction = await market.auction(start=wire(now + timedelta(minutes=10)))

@@ -56,6 +56,16 @@ class TestABid:
         entries = (await market.traders[0].admin.get(f"/audit-log?resource=/auctions/{auction}")).json()
         assert [(entry["action"], entry["status"]) for entry in entries] == [("placeBid", 201)] * 2
 
+    async def test_that_is_withdrawn_at_the_close_or_later_stands(self, market: Market):
+        auction, (first, second, *_) = await market.auction(), market.traders
+        placed = (await bid(first, auction, 9)).json()["id"]
+        await bid(second, auction, 5)
+        await market.advance("PT1H")
+        late = await first.trader.delete(f"/auctions/{auction}/bids/{placed}")
+        assert (late.status_code, late.json()["type"]) == (409, "/docs/problems/auction-not-open")
+        assert await market.status(auction, first) == "WON"
+        assert [each["withdrawn"] for each in (await first.trader.get(f"/auctions/{auction}/bids")).json()] == [False]
+
     async def test_that_was_refused_leaves_no_trace(self, market: Market):
         auction, trader = await market.auction(start=wire(await market.now() + timedelta(minutes=9))), market.traders[0]
         assert (await bid(trader, auction, 5)).status_code == 409

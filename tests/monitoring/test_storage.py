@@ -21,7 +21,9 @@ from gridloom.monitoring import store
 from gridloom.monitoring.folding import day_folding
 from gridloom.monitoring.market_days import DAY_US, date_of, day_number, day_start
 from gridloom.monitoring.model import MINUTE_US, MOST_SIGNALS, Points
+from gridloom.monitoring.reading.aggregation import Aggregation
 from gridloom.monitoring.reading.series import read, read_in_steps
+from gridloom.monitoring.reading.summaries import daily
 from gridloom.monitoring.receiving.ingest import ingest
 
 START = 1_774_738_800_000_000 - DAY_US
@@ -129,6 +131,19 @@ class TestTelemetry:
             time, value = np.frombuffer(head.latest, [("time", "<i8"), ("value", "<f8")])[signal_id]
             assert time == max(moment for signal, moment in expected if signal == name)
             assert value == expected[name, int(time)]
+
+    @pytest.mark.parametrize("aggregation", [Aggregation.AVG, Aggregation.SUM, Aggregation.MAX, Aggregation.COUNT])
+    async def test_of_a_day_counts_points_that_came_after_it_was_folded(
+        self, pool: asyncpg.Pool, aggregation: Aggregation
+    ) -> None:
+        asset_key = await new_asset(pool)
+        await write(pool, asset_key, [("x", START + number * MINUTE_US, 1.0) for number in range(10)])
+        await fold_day(pool, asset_key, date_of(day_number(START)))
+        late = [("x", START, 100.0), ("x", START + 600 * MINUTE_US, 50.0)]  # one corrects, one is new
+        await write(pool, asset_key, late)
+        expected = {"avg": 159 / 11, "sum": 159.0, "max": 100.0, "count": 11.0}[aggregation.value]
+        days = [day async for day in daily(pool, asset_key, 0, START, START + DAY_US, aggregation)]
+        assert [value for day in days for value in day.values.tolist()] == [pytest.approx(expected)]
 
     async def test_of_a_long_span_comes_in_steps_that_miss_nothing(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)

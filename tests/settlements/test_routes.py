@@ -232,6 +232,21 @@ class TestEvent:
         data = events[0]["data"]
         assert data == {"start": "2026-03-28T23:00:00Z", "end": "2026-03-29T02:00:00Z"}
 
+    async def test_spans_all_that_changed_of_an_asset(
+        self, operator: httpx2.AsyncClient, asset: UUID, world: World
+    ) -> None:
+        days = ("2026-03-29", "2026-04-02", "2026-03-31")
+        rows = [{"assetID": str(asset), **KINDS["fcr"], "deliveryDay": day, "product": "NEGPOS_04_08"} for day in days]
+        assert (await operator.post("/settlements/fcr", json=rows)).status_code == 200
+        told = await world.pool.fetch(
+            """
+            select event_id, data from event_outbox where subject = $1
+            union select id, data from event where subject = $1
+            """,
+            f"virtual-assets/{asset}",
+        )
+        assert [event["data"] for event in told] == [{"start": "2026-03-29T02:00:00Z", "end": "2026-04-02T06:00:00Z"}]
+
 
 class TestACursor:
     @pytest.mark.parametrize("key", [2**31, 2**62, -1])
