@@ -113,6 +113,9 @@ def _make_batteries(scene: Scene) -> None:
         if name == "Stade":
             body["eicCode"] = "11WSPEICHER1---L"
         scene.assets[name] = scene.owner.post("/physical-assets", body)["id"]
+    seen = {"permissions": ["Read:physical-assets", "Read:schedules", "Read:monitoring"]}
+    for asset_id in scene.assets.values():
+        scene.owner.put(f"/physical-assets/{asset_id}/grants/{scene.operator.organisation_id}", seen)
     fleet = list(scene.assets.values())
     scene.owner.post(
         "/fleets",

@@ -1,0 +1,121 @@
+"""A real browser before the real service: the console as people use it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import uvicorn
+from playwright.async_api import Browser, async_playwright
+from tests.conftest import migrated_database
+from tests.console.journeys.scene import Scene, make_scene
+from tests.console.journeys.watching import Tab
+from tests.people import PASSWORD
+
+from gridloom.app import create_app
+from gridloom.database.pool import create_pool
+from gridloom.identity.bootstrap import bootstrap_operator
+from gridloom.settings import Settings
+
+WEB = Path(__file__).parents[3] / "web"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NO_BROWSER = (
+    "No Chromium was found: set GRIDLOOM_CHROMIUM to one, or install one (Debian: apt install chromium), "
+    "and the console's journeys run."
+)
+
+OpenTab = Callable[..., AbstractAsyncContextManager[Tab]]
+
+
+def find_chromium() -> str | None:
+    named = os.environ.get("GRIDLOOM_CHROMIUM")
+    return named or next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = find_chromium()
+    if found is None:
+        if "GRIDLOOM_NEVER_SKIP" in os.environ:
+            pytest.fail(NO_BROWSER)
+        pytest.skip(NO_BROWSER)
+    return found
+
+
+@pytest.fixture(scope="session")
+def built() -> None:
+    """The console as it stands in `web/`."""
+    subprocess.run([sys.executable, str(WEB / "build.py"), "--strict"], check=True)
+
+
+@pytest.fixture(scope="session")
+async def browser(chromium: str, built: None) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield launched
+        await launched.close()
+
+
+@pytest.fixture(scope="module")
+async def scene(settings: Settings, browser: Browser) -> AsyncIterator[Scene]:
+    """The service on a real port with a small world in it; one for the journeys of a file."""
+    async with migrated_database() as url:
+        pool = await create_pool(url, size=1)
+        await bootstrap_operator(pool, "operator", PASSWORD)
+        await pool.close()
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        address = f"http://127.0.0.1:{port}"
+        own = replace(settings, database_url=url, base_url=address, sandbox_base_url=address, simulator=False)
+        server = uvicorn.Server(
+            uvicorn.Config(create_app(own), port=port, log_level="warning", timeout_graceful_shutdown=3)
+        )
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        deadline = time.monotonic() + 30
+        while not server.started and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+        try:
+            yield await asyncio.to_thread(make_scene, address)
+        finally:
+            server.should_exit = True
+            await asyncio.to_thread(thread.join, 20)
+
+
+@pytest.fixture
+def open_tab(browser: Browser, scene: Scene) -> OpenTab:
+    """`async with open_tab("trader") as tab`: signed in, and at its end nothing may have gone wrong."""
+
+    @asynccontextmanager
+    async def opened(
+        username: str | None, *, theme: str = "light", size: tuple[int, int] = (1440, 900)
+    ) -> AsyncIterator[Tab]:
+        context = await browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if theme == "dark" else "light",
+            permissions=["clipboard-read", "clipboard-write"],
+            base_url=scene.base_url,
+        )
+        tab = Tab(await context.new_page(), scene.base_url)
+        await tab.watch()
+        try:
+            if username is not None:
+                await tab.sign_in(username)
+            yield tab
+            assert tab.faults == []
+        finally:
+            await context.close()
+
+    return opened

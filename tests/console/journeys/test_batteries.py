@@ -1,0 +1,66 @@
+"""An owner's battery: telemetry as it comes, an unavailability with its effect, and what is written down."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from playwright.async_api import expect
+from tests.console.journeys.conftest import OpenTab
+from tests.console.journeys.scene import Scene
+
+
+class TestAnOwner:
+    async def test_follows_telemetry_live(self, open_tab: OpenTab, scene: Scene):
+        stade = scene.assets["Stade"]
+        async with open_tab("owner") as tab:
+            await tab.open(f"/physical-assets/{stade}", "Stade")
+            await tab.settle()
+            await expect(tab.page.get_by_text("State of charge").first).to_be_visible()
+            await tab.check()
+            moment = (scene.now + timedelta(seconds=1)).isoformat()
+            columns = {
+                "active_power": {"time": [moment], "value": [7250.0]},
+                "state_of_charge": {"time": [moment], "value": [61.3]},
+            }
+            await asyncio.to_thread(scene.owner.post, f"/monitoring/{stade}/datapoints", columns)
+            figures = tab.page.locator(".figures")
+            await expect(figures).to_contain_text("61.3")
+            await expect(figures).to_contain_text("+7.25")
+            await expect(figures).to_contain_text("live")
+
+    async def test_announces_an_unavailability_and_sees_it_in_the_fortnight(self, open_tab: OpenTab, scene: Scene):
+        stade = scene.assets["Stade"]
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open(f"/physical-assets/{stade}", "Stade")
+            await page.get_by_role("button", name="Report unavailability").click()
+            await page.get_by_label("Type").select_option("MAINTENANCE")
+            await page.get_by_label("Missing power").fill("4,5")
+            await page.get_by_label("Missing energy").fill("9")
+            await page.get_by_label("Reason").fill("Transformer oil change")
+            await expect(page.get_by_text("this draft")).to_be_visible()
+            await tab.settle()
+            await tab.check()
+            await page.get_by_role("button", name="Report 4.5 MW missing").click()
+            await expect(page.get_by_role("cell", name="Maintenance Transformer oil change")).to_be_visible()
+            await tab.open(f"/physical-assets/{stade}/logbook", "Stade")
+            await expect(page.get_by_text("Transformer oil change").first).to_be_visible()
+            await tab.check()
+
+    async def test_writes_into_the_logbook(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner") as tab:
+            await tab.open(f"/physical-assets/{scene.assets['Wilster']}/logbook", "Wilster")
+            await tab.page.get_by_role("button", name="Entry").click()
+            await tab.page.get_by_label("Title").fill("Fire drill")
+            await tab.check()
+            await tab.page.get_by_role("button", name="Write it").click()
+            await expect(tab.page.get_by_text("Fire drill")).to_be_visible()
+
+
+class TestATrader:
+    async def test_is_told_why_a_battery_of_another_is_not_shown(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            tab.expect_refusal(403)
+            await tab.page.goto(f"/console/physical-assets/{scene.assets['Stade']}")
+            await expect(tab.page.get_by_text("You may not see this")).to_be_visible()

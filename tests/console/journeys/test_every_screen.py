@@ -1,0 +1,97 @@
+"""Every screen, for who sees it, in both themes and on a phone: clean for axe, for the policy and for the console."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import expect
+from tests.console.journeys.conftest import OpenTab
+from tests.console.journeys.scene import Scene
+
+ADMINISTRATION = ("members", "invitations", "roles", "api-keys", "webhooks", "audit-log", "password")
+BATTERY = ("", "/bids", "/notifications", "/logbook", "/parameters", "/grants")
+
+
+def screens_of(username: str, scene: Scene) -> list[str]:
+    common = ["/", "/auctions", "/virtual-batteries", "/revenue", "/physical-assets"]
+    parts = [f"/administration/{part}" for part in ADMINISTRATION]
+    if username == "owner":
+        stade = f"/physical-assets/{scene.assets['Stade']}"
+        return [*common, *(stade + part for part in BATTERY), "/administration/members"]
+    if username == "operator":
+        return [
+            "/",
+            "/auctions",
+            f"/auctions/{scene.auctions['won']}",
+            "/delivery",
+            *parts,
+            "/administration/organisations",
+        ]
+    won, lost = (f"/auctions/{scene.auctions[name]}" for name in ("won", "lost"))
+    return [*common, won, lost, f"/virtual-batteries/{scene.virtual_asset_id}", "/administration/roles"]
+
+
+class TestEveryScreen:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    @pytest.mark.parametrize("username", ["trader", "owner", "operator"])
+    async def test_can_be_used_by_everybody(self, open_tab: OpenTab, scene: Scene, username: str, theme: str):
+        async with open_tab(username, theme=theme) as tab:
+            for path in screens_of(username, scene):
+                await tab.open(path)
+                await tab.settle()
+                await tab.check()
+                assert tab.faults == [], f"{path} in {theme}"
+
+    @pytest.mark.slow
+    async def test_can_be_read_on_a_phone(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader", size=(390, 844)) as tab:
+            for path in ("/", "/auctions", "/virtual-batteries", "/revenue"):
+                await tab.open(path)
+                await tab.settle()
+                await tab.check()
+                width = await tab.page.evaluate("document.documentElement.scrollWidth")
+                assert width <= 390, f"{path} is {width} wide"
+                assert tab.faults == [], path
+
+
+class TestTheKeyboard:
+    async def test_reaches_every_screen_and_finds_by_name(self, open_tab: OpenTab):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            for letter, heading in (("a", "Auctions"), ("m", "Administration"), ("o", "What needs me now")):
+                await page.keyboard.press("g")
+                await page.keyboard.press(letter)
+                await expect(page.locator("#screen h1")).to_have_text(heading)
+            await page.keyboard.press("Control+k")
+            await page.get_by_role("menuitem", name="Auctions").first.wait_for()
+            await tab.check()
+            await page.keyboard.type("admin")
+            await page.keyboard.press("Enter")
+            await expect(page.locator("#screen h1")).to_have_text("Administration")
+
+
+class TestALostConnection:
+    async def test_is_shown_and_heals(self, open_tab: OpenTab):
+        async with open_tab("trader") as tab:
+            await expect(tab.page.get_by_text("Connection lost")).to_have_count(0)
+            tab._expected.append("ERR_INTERNET_DISCONNECTED")
+            await tab.page.context.set_offline(True)
+            await expect(tab.page.get_by_text("Connection lost")).to_be_visible()
+            await tab.page.context.set_offline(False)
+            await expect(tab.page.get_by_text("Connection lost")).to_have_count(0)
+
+
+class TestTime:
+    async def test_is_told_in_berlin_or_in_utc(self, open_tab: OpenTab):
+        async with open_tab("trader") as tab:
+            clock = tab.page.locator(".bar-clock .wide-only")
+            await expect(clock).to_contain_text("Berlin")
+            await tab.page.get_by_text("UTC", exact=True).click()
+            await expect(clock).to_contain_text("UTC")
+
+    async def test_moves_when_somebody_moves_the_sandbox(self, open_tab: OpenTab, scene: Scene):
+        before = scene.now
+        async with open_tab("trader") as tab:
+            await tab.page.get_by_role("button", name="+15 min").click()
+            await expect(tab.page.get_by_text("moving the clock")).to_have_count(0)
+            assert (scene.now - before).total_seconds() >= 900

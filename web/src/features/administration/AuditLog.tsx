@@ -1,0 +1,94 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { ask } from '../../shared/api/client'
+import { timeMs, weekday } from '../../shared/time/words'
+import { Button } from '../../shared/ui/Button'
+import { Badge, Card } from '../../shared/ui/Card'
+import { Empty, ProblemNote, SkeletonRows } from '../../shared/ui/states'
+import { useZone } from '../../shared/zone'
+import type { AuditEntry } from './data'
+
+const PAGE = 50
+
+/** Who did what to which resource, when and from where; nothing is ever taken out of it. */
+export function AuditLog() {
+  const zone = useZone()
+  const [resource, setResource] = useState('')
+  const log = useInfiniteQuery({
+    queryKey: ['administration', 'audit-log', resource],
+    initialPageParam: null as string | null,
+    queryFn: async ({ pageParam }) => {
+      const query = new URLSearchParams({ limit: String(PAGE) })
+      if (resource) query.set('resource', resource)
+      if (pageParam) query.set('cursor', pageParam)
+      const response = await ask(`/audit-log?${query}`)
+      const next = /[?&]cursor=([^&>]+)/.exec(response.headers.get('Link') ?? '')?.[1]
+      return { entries: (await response.json()) as AuditEntry[], next: next ? decodeURIComponent(next) : null }
+    },
+    getNextPageParam: (page) => page.next,
+  })
+  const entries = log.data?.pages.flatMap((page) => page.entries) ?? []
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    setResource(String(new FormData(event.currentTarget).get('resource')).trim())
+  }
+  return (
+    <Card
+      title="Audit log"
+      note="newest first"
+      actions={
+        <form className="audit-search" onSubmit={submit}>
+          <div className="input">
+            <input name="resource" aria-label="Only this resource" placeholder="resource, such as /auctions/…" />
+          </div>
+          <Button type="submit">Show</Button>
+        </form>
+      }
+    >
+      {log.isError && <ProblemNote error={log.error} onRetry={() => void log.refetch()} />}
+      {log.isLoading && <SkeletonRows rows={8} height={36} />}
+      {log.data && entries.length === 0 && <Empty title="Nothing happened there" />}
+      {entries.length > 0 && (
+        <div className="table-scroll">
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">When</th>
+                <th scope="col">Who</th>
+                <th scope="col">Did</th>
+                <th scope="col">To</th>
+                <th scope="col">Answer</th>
+                <th scope="col">From</th>
+              </tr>
+            </thead>
+            <tbody>
+              {entries.map((entry) => (
+                <tr key={entry.id}>
+                  <td>
+                    {weekday(Date.parse(entry.time), zone)} {timeMs(Date.parse(entry.time), zone)}
+                  </td>
+                  <td>
+                    <strong>{entry.actorName ?? entry.actorKind.toLowerCase()}</strong>
+                  </td>
+                  <td>{entry.action}</td>
+                  <td className="code">{entry.resource}</td>
+                  <td>
+                    <Badge tone={entry.status < 400 ? 'good' : 'danger'}>{entry.status}</Badge>
+                  </td>
+                  <td className="note">{entry.address}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {log.hasNextPage && (
+        <div className="card-body more">
+          <Button isBusy={log.isFetchingNextPage} onClick={() => void log.fetchNextPage()}>
+            Older
+          </Button>
+        </div>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,152 @@
+import type { PhysicalAsset } from '../../shared/api/resources'
+import { decimal, megawatts, signed } from '../../shared/format'
+import { QUARTER_MS, quarterAt } from '../../shared/time/marketDay'
+import { time } from '../../shared/time/words'
+import { Button } from '../../shared/ui/Button'
+import { Card } from '../../shared/ui/Card'
+import { useZone } from '../../shared/zone'
+import { Link } from '../../shell/router'
+import { useLatest } from '../overview/data'
+import type { DispatchPoint } from './data'
+
+interface Props {
+  batteries: PhysicalAsset[]
+  dispatches: Map<string, DispatchPoint[]>
+  now: number
+}
+
+interface Line {
+  asset: PhysicalAsset
+  charge: number | null
+  dispatch: number | null
+  measured: number | null
+}
+
+/** Every battery: what it must do in this quarter-hour, and what it does. */
+export function BatteriesCard({ batteries, dispatches, now }: Props) {
+  const zone = useZone()
+  const latest = useLatest(batteries)
+  const quarter = quarterAt(now)
+  const lines: Line[] = batteries.map((asset) => {
+    const told = latest.get(asset.id)
+    const due = dispatches.get(asset.id)?.find((point) => Date.parse(point.time) === quarter)
+    return {
+      asset,
+      charge: told?.state_of_charge?.value ?? due?.stateOfChargePercentage ?? null,
+      dispatch: due?.power ?? null,
+      measured: told?.active_power?.value ?? null,
+    }
+  })
+  const zones = [...new Set(batteries.map((one) => one.deliveryZone))]
+  return (
+    <Card
+      title="Batteries"
+      note={`${time(quarter, zone)}–${time(quarter + QUARTER_MS, zone)}, MW`}
+      actions={
+        <Button isCompact icon="download" onClick={() => download(lines)}>
+          CSV
+        </Button>
+      }
+    >
+      <div className="table-scroll">
+        <table className="table delivery-table">
+          <thead>
+            <tr>
+              <th scope="col">Battery</th>
+              <th scope="col" className="number">
+                SoC, %
+              </th>
+              <th scope="col" className="number">
+                Dispatch
+              </th>
+              <th scope="col" className="number">
+                Measured
+              </th>
+              <th scope="col" className="number">
+                Deviation
+              </th>
+            </tr>
+          </thead>
+          {zones.map((name) => (
+            <tbody key={name}>
+              <Sum name={name} lines={lines.filter((line) => line.asset.deliveryZone === name)} />
+              {lines
+                .filter((line) => line.asset.deliveryZone === name)
+                .map((line) => (
+                  <Row key={line.asset.id} line={line} />
+                ))}
+            </tbody>
+          ))}
+          <tfoot>
+            <Sum name="All zones" lines={lines} />
+          </tfoot>
+        </table>
+      </div>
+    </Card>
+  )
+}
+
+const shown = (kw: number | null) => (kw === null ? '–' : signed(kw / 1000, 2))
+
+function Row({ line }: { line: Line }) {
+  const { asset, charge, dispatch, measured } = line
+  const deviation = dispatch === null || measured === null ? null : measured - dispatch
+  const isLarge = deviation !== null && Math.abs(deviation) > 0.02 * asset.parameters.ratedDischargePower
+  return (
+    <tr>
+      <td>
+        <Link to={`/physical-assets/${asset.id}`} className="battery-link">
+          {asset.name}
+        </Link>{' '}
+        <span className="note">{megawatts(asset.parameters.ratedDischargePower)} MW</span>
+      </td>
+      <td className="number">{charge === null ? '–' : decimal(charge, 1)}</td>
+      <td
+        className={`number ${dispatch && dispatch > 0 ? 'tone-discharge' : dispatch && dispatch < 0 ? 'tone-charge' : ''}`}
+      >
+        {shown(dispatch)}
+      </td>
+      <td className="number">{shown(measured)}</td>
+      <td className={`number ${isLarge ? 'tone-warning' : ''}`}>
+        {isLarge && <span className="visually-hidden">large: </span>}
+        {shown(deviation)}
+      </td>
+    </tr>
+  )
+}
+
+function Sum({ name, lines }: { name: string; lines: Line[] }) {
+  const total = (pick: (line: Line) => number | null) => {
+    const values = lines.map(pick).filter((value): value is number => value !== null)
+    return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0)
+  }
+  const capacity = lines.reduce(
+    (sum, line) => sum + (line.charge === null ? 0 : line.asset.parameters.energyCapacity),
+    0,
+  )
+  const stored = lines.reduce((sum, line) => sum + ((line.charge ?? 0) / 100) * line.asset.parameters.energyCapacity, 0)
+  const deviation = total((line) =>
+    line.dispatch === null || line.measured === null ? null : line.measured - line.dispatch,
+  )
+  return (
+    <tr className="zone-sum">
+      <th scope="row">{name}</th>
+      <td className="number">{capacity > 0 ? decimal((stored / capacity) * 100, 1) : '–'}</td>
+      <td className="number">{shown(total((line) => line.dispatch))}</td>
+      <td className="number">{shown(total((line) => line.measured))}</td>
+      <td className="number">{shown(deviation)}</td>
+    </tr>
+  )
+}
+
+function download(lines: Line[]): void {
+  const rows = lines.map((line) =>
+    [line.asset.name, line.asset.deliveryZone, line.charge, line.dispatch, line.measured].join(','),
+  )
+  const text = ['name,deliveryZone,stateOfChargePercentage,dispatchKw,measuredKw', ...rows].join('\n')
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
+  link.download = 'batteries.csv'
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
