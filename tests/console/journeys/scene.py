@@ -61,6 +61,7 @@ def make_scene(base_url: str, operator_username: str = "operator", password: str
         trader=_new_member(base_url, operator, "Nordlicht Trading", "trader", "ADMIN"),
         rival=_new_member(base_url, operator, "Südwind Energie", "rival"),
     )
+    _publish_prices(scene)
     _make_batteries(scene)
     _hold_past_auctions(scene)
     _hold_open_auctions(scene)
@@ -121,6 +122,22 @@ def _make_batteries(scene: Scene) -> None:
         "/fleets",
         {"name": "Hanse fleet", "organisationID": scene.owner.organisation_id, "physicalAssetIDs": fleet},
     )
+
+
+def _publish_prices(scene: Scene) -> None:
+    """Day-ahead prices of forty days until tomorrow: low at noon, high in the evening, each day a little other."""
+    rows = []
+    for day in range(-40, 2):
+        start, end = _midnight(scene.now, day), _midnight(scene.now, day + 1)
+        quarters = int((end - start) / timedelta(minutes=15))
+        for quarter in range(quarters):
+            hour = quarter / 4
+            price = 70 - 45 * math.exp(-(((hour - 13) / 3) ** 2)) + 70 * math.exp(-(((hour - 18.5) / 2) ** 2))
+            moment = start + timedelta(minutes=15 * quarter)
+            until = moment + timedelta(minutes=15)
+            span = {"start": moment.isoformat(), "end": until.isoformat()}
+            rows.append({"series": "DAY_AHEAD_DE_LU", **span, "price": round(price + 9 * math.sin(day), 2)})
+    scene.operator.post("/reference-prices", rows)
 
 
 def _midnight(moment: datetime, days: int) -> datetime:

@@ -26,7 +26,6 @@ class TestAnOwner:
             await asyncio.to_thread(scene.owner.post, f"/monitoring/{stade}/datapoints", columns)
             figures = tab.page.locator(".figures")
             await expect(figures).to_contain_text("61.3")
-            await expect(figures).to_contain_text("+7.25")
             await expect(figures).to_contain_text("live")
 
     async def test_announces_an_unavailability_and_sees_it_in_the_fortnight(self, open_tab: OpenTab, scene: Scene):

@@ -24,6 +24,7 @@ export function useAuctions() {
   return useQuery({
     queryKey: AUCTIONS,
     queryFn: () => allPages<Auction>('/auctions?limit=1000'),
+    enabled: useMay('Read:auctions'),
     refetchInterval: 60_000,
   })
 }

@@ -1,4 +1,6 @@
+import { offers } from '../../shared/api/client'
 import { usePhysicalAssets } from '../../shared/api/resources'
+import { useIsOperator } from '../../shared/api/session'
 import { useMinute, useNow } from '../../shared/clock'
 import { decimal, megawatts, plural } from '../../shared/format'
 import { addDays, dayOf, QUARTER_MS, quarterAt, spanOf } from '../../shared/time/marketDay'
@@ -16,7 +18,19 @@ import { totalsOf, useDispatches, useRuns } from './data'
 import { ZonesCard } from './ZonesCard'
 
 /** What was netted, what could not be served? */
-export default function Delivery({ values }: ScreenProps) {
+export default function Delivery(props: ScreenProps) {
+  const isOperator = useIsOperator()
+  if (isOperator && offers('GET /delivery/runs')) return <DeliveryDay {...props} />
+  return (
+    <Page title="Delivery">
+      <Card>
+        <Empty title="Delivery is the operator’s">What your own batteries must do is on each of them.</Empty>
+      </Card>
+    </Page>
+  )
+}
+
+function DeliveryDay({ values }: ScreenProps) {
   const now = useMinute()
   const today = dayOf(now)
   const day = values.day ?? today

@@ -48,7 +48,7 @@ export function SkeletonCard({ height }: { height: number }) {
 export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
   return (
     <div className="empty">
-      <h3>{title}</h3>
+      <p className="empty-title">{title}</p>
       {children && <p>{children}</p>}
       {action}
     </div>
