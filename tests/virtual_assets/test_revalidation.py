@@ -70,10 +70,10 @@ async def make(fresh_app: Any) -> AsyncIterator[Any]:
     edge = await fresh_app()
     async with People(edge) as people:
 
-        async def battery(**changes: Any) -> Battery:
+        async def battery(*, parameters: dict[str, float] | None = None, **changes: Any) -> Battery:
             operator = (await people.operator()).client
             organisation = await people.new_organisation()
-            physical = [await register(operator, organisation.id)]
+            physical = [await register(operator, organisation.id, **(parameters or {}))]
             url = f"/organisations/{organisation.id}/virtual-assets"
             answer = await operator.post(url, json=new_asset(physical, **changes))
             assert answer.status_code == 201, answer.text
@@ -209,19 +209,20 @@ class TestLostEnergy:
         await battery.put([-1000] * 4)
         await lose(battery, 0, 192, energy=500)
         assert (await battery.put([100], offset=50)).status_code == 200
-        problem(await battery.put([-100], offset=60), 422, "energy-out-of-bounds")
+        problem(await battery.put([-200], offset=60), 422, "energy-out-of-bounds")
 
-    async def test_cuts_charging_too_that_came_with_an_improvement(self, make):
+    async def test_refuses_charging_that_comes_with_an_improvement(self, make):
         battery = await make()
         await battery.put([-1000] * 4)  # to 1900 kWh
         await lose(battery, 20, 192, energy=500)  # 1500 kWh are left, and the battery rests with more
         await advance(battery.edge, battery.start - timedelta(hours=1))
-        assert (
-            await battery.put([360, 0, -400], offset=18)
-        ).status_code == 200  # 1800 kWh, and 90 more into a full store
+        answer = await battery.put([360, 0, -400], offset=18)  # 1800 kWh, and 90 more into a full store
+        assert answer.status_code == 422
+        assert answer.json()["firstPeriod"] == wire(battery.start + 20 * QUARTER)
+        assert answer.json()["excess"] == pytest.approx(90)
+        assert (await battery.put([360, 0, 0], offset=18)).status_code == 200
         await advance(battery.edge, battery.end)
-        assert await adjustments(battery) == [(20, -400, 0, "STATE_OF_ENERGY_BOUNDARIES")]
-        assert "-0.0" not in (await battery.client.get(f"{battery.url}/adjustments")).text
+        assert await adjustments(battery) == []
 
 
 class TestCycleLimit:

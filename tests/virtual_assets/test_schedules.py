@@ -233,7 +233,8 @@ class TestHistory:
         assert change["blockID"] == battery.asset["blockIDs"][0]
         assert [point["power"] for point in change["schedule"]] == [-100, -200]
         assert change["schedule"][0]["time"] == battery.asset["start"]
-        assert versions[0]["acceptedAt"] >= versions[1]["acceptedAt"]
+        moments = [datetime.fromisoformat(version["acceptedAt"]) for version in versions]
+        assert moments[0] >= moments[1]
 
     async def test_answers_a_cursor_that_nobody_gave_out(self, make_battery):
         battery = await make_battery()

@@ -17,8 +17,8 @@ from gridloom.delivery.situation_store import Battery, LiveAsset, Reserve
 from gridloom.delivery.spreading import changes_kwh
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, ENERGY, load_availability
-from gridloom.virtual_assets.gate_closure.curtailment import cut_to_fit
-from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
+from gridloom.virtual_assets.energy.projection import project
+from gridloom.virtual_assets.energy.standing import load_standing
 from gridloom.virtual_assets.grid import period_number, period_start
 from gridloom.virtual_assets.store import read_asset_by_key
 
@@ -121,7 +121,7 @@ async def _lay_cuts(db: Database, assets: Sequence[LiveAsset], power_kw: Floats,
         if whole is None or low >= high:
             continue
         _, standing = await load_standing(db, whole, low, high)
-        cut_kw, _ = cut_to_fit(standing)
+        cut_kw = project(standing).power_kw
         power_kw[place, low - first : high - first] = cut_kw.sum(axis=0)
 
 

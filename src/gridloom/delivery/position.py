@@ -12,8 +12,8 @@ from gridloom.delivery.model import Floats
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes
-from gridloom.virtual_assets.gate_closure.curtailment import cut_to_fit
-from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
+from gridloom.virtual_assets.energy.projection import project
+from gridloom.virtual_assets.energy.standing import load_standing
 from gridloom.virtual_assets.grid import days_of
 from gridloom.virtual_assets.history.store import read_accepted_kw
 from gridloom.virtual_assets.model import VirtualAsset
@@ -76,5 +76,5 @@ async def _load_powers_kw(db: Database, asset: VirtualAsset, first: int, end: in
     else:
         _, standing = await load_standing(db, asset, first, end)
         accepted_kw = standing.power_kw.sum(axis=0)
-        power_kw = cut_to_fit(standing)[0].sum(axis=0)
+        power_kw = project(standing).total_kw
     return power_kw, await read_accepted_kw(db, asset.key, first, accepted_kw)

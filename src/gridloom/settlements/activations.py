@@ -1,6 +1,9 @@
-"""The aFRR energy of an asset as it is settled, for whoever counts its cycles."""
+"""The aFRR energy of an asset as it is settled, for whoever counts its cycles or what is in its store."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
 
 import numpy as np
 
@@ -9,8 +12,12 @@ from gridloom.kernel.units import KW_PER_MW
 from gridloom.settlements import store
 from gridloom.settlements.market_days import PERIOD_S, day_edges_s, day_numbers_at, day_of_number, period_counts
 from gridloom.settlements.measures import POSITION, Source, positions_of
+from gridloom.settlements.model import Touched
 from gridloom.settlements.sheets import decode_sheets
 from gridloom.virtual_assets.energy.activations import Activated
+from gridloom.virtual_assets.energy.store import mark_activated, write_activations
+from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, day_of, first_period, period_number, period_start
+from gridloom.virtual_assets.schedule.gates import look_again
 
 _UPWARD = POSITION["afrr_pos_volume_mwh"] - positions_of(Source.AFRR_ENERGY).start
 
@@ -34,3 +41,28 @@ async def read_activated(db: Database, asset_key: int, first: int, end: int) -> 
         before_mwh += float(upward_mwh[: low - start].sum())
         period_kwh[low - first : high - first] = KW_PER_MW * upward_mwh[low - start : high - start]
     return Activated(KW_PER_MW * before_mwh, period_kwh)
+
+
+async def move_stores(db: Database, touched: Sequence[Touched], now: datetime) -> None:
+    """Tell the virtual assets whose activations have changed; what no longer fits of their schedules is looked at."""
+    spans: dict[int, tuple[int, int]] = {}
+    for change in touched:
+        first, end = period_number(change.start), period_number(change.end)
+        known = spans.get(change.asset_key, (first, end))
+        spans[change.asset_key] = min(known[0], first), max(known[1], end)
+    for key, (first, end) in sorted(spans.items()):
+        asset = await mark_activated(db, key, first)
+        if asset is not None:
+            await write_activations(db, key, await _read_by_day(db, key, day_of(first), day_of(end - 1) + 1))
+            await look_again(db, asset, now)
+
+
+async def _read_by_day(db: Database, key: int, first: int, end: int) -> dict[int, tuple[Floats, Floats]]:
+    """Upward and downward volumes of days of UTC, in kWh a period."""
+    kwh = np.zeros((2, end - first, PERIODS_PER_DAY))
+    start = first_period(first)
+    for row in await store.read_activations(db, key, period_start(start), period_start(first_period(end))):
+        direction = 0 if row["direction"] == "POS" else 1
+        day, slot = divmod(period_number(row["period"]) - start, PERIODS_PER_DAY)
+        kwh[direction, day, slot] = KW_PER_MW * row["volume_mwh"]
+    return {first + place: (kwh[0, place], kwh[1, place]) for place in range(end - first)}

@@ -12,12 +12,14 @@ from uuid import UUID
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.settlements import store
+from gridloom.settlements.activations import move_stores
 from gridloom.settlements.asset_store import read_capabilities
 from gridloom.settlements.measures import KEPT_SOURCES, Source
-from gridloom.settlements.model import Batch, Counts, FactKind, Origin, Row, Touched
+from gridloom.settlements.model import AFRR_ACTIVATIONS, Batch, Counts, FactKind, Origin, Row, Touched
 from gridloom.settlements.plausibility import AssetCapability, refuse_implausible, refuse_others_assets
 from gridloom.settlements.rules import NamedAssets, batch_of, columns_of
 from gridloom.settlements.sheets import FloatArray, day_sums, encode_sheet
+from gridloom.virtual_assets.store import platform_now
 
 DAYS_AT_ONCE: Final = 4_000
 """Asset-days summed up in one go: bounds the memory of a batch that touches many."""
@@ -56,6 +58,8 @@ async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], 
     touched = await store.merge(db, batch, recorder.by, recorder.origin)
     if kind.source in KEPT_SOURCES:
         await sum_up(db, kind.source, touched)
+    if kind is AFRR_ACTIVATIONS and touched:
+        await move_stores(db, touched, await platform_now(db))
     await announce(db, touched)
     replaced = sum(change.replaced for change in touched)
     inserted = sum(change.written for change in touched) - replaced

@@ -258,3 +258,17 @@ async def read_activation_sheets(db: Database, asset_key: int, first: date, last
         last,
     )
     return {row["day"]: row["afrr_energy"] for row in rows}
+
+
+async def read_activations(db: Database, asset_key: int, start: datetime, end: datetime) -> Sequence[Any]:
+    """The settled activations of an asset in a window, in MWh."""
+    rows: Sequence[Any] = await db.fetch(
+        """
+        select period, direction, volume_mwh::float8 as volume_mwh from afrr_activation
+        where asset_key = $1 and period >= $2 and period < $3
+        """,
+        asset_key,
+        start,
+        end,
+    )
+    return rows

@@ -138,6 +138,8 @@ class VirtualAsset:
     end_kwh: float
     first_misfit: int | None
     judged_until: int | None
+    first_activated: int | None
+    """No activation was ever settled for a period before this one; None where there is none at all."""
     promises: tuple[Promise, ...]
     periods: tuple[int, int] = field(init=False)
 

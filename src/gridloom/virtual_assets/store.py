@@ -33,7 +33,7 @@ _ASSET = """
          v.rated_charge_power_kw, v.rated_discharge_power_kw, v.energy_capacity_kwh, v.charge_efficiency,
          v.discharge_efficiency, v.daily_cycle_limit, v.annual_cycle_limit, v.ramp_rate_kw_s, v.gate_closure_s,
          v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
-         v.first_misfit, v.judged_until,
+         v.first_misfit, v.judged_until, v.first_activated,
          (select json_agg(json_build_array(
                    b.physical_asset_key, p.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh) order by b.position)
           from virtual_backing b join asset p on p.key = b.physical_asset_key
@@ -126,6 +126,7 @@ def _asset_fields(row: asyncpg.Record) -> dict[str, Any]:
         "end_kwh": row["end_kwh"],
         "first_misfit": row["first_misfit"],
         "judged_until": row["judged_until"],
+        "first_activated": row["first_activated"],
         "promises": promises,
     }
 
@@ -185,6 +186,7 @@ async def insert_asset(
         end_kwh=initial_kwh,
         first_misfit=None,
         judged_until=None,
+        first_activated=None,
         promises=tuple(promises),
     )
 

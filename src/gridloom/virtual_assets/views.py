@@ -13,9 +13,10 @@ from gridloom.database.pool import Database
 from gridloom.kernel.codes import ControlArea
 from gridloom.virtual_assets.backing.availability import available_of
 from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets.energy.mending import read_imbalances
 from gridloom.virtual_assets.grid import period_number
 from gridloom.virtual_assets.model import Block, VirtualAsset
-from gridloom.virtual_assets.schedule.scheduling import imbalance_at_end
+from gridloom.virtual_assets.schedule.imbalance import Imbalance
 from gridloom.virtual_assets.wire import BackingView, BlockMetadata, VirtualAssetView
 
 
@@ -26,7 +27,8 @@ async def asset_views(db: Database, assets: Sequence[VirtualAsset], now: datetim
     keys = [asset.key for asset in assets]
     blocks = await block_store.read_blocks_of(db, keys)
     energies_kwh = await _available_energies_kwh(db, assets, now)
-    return [_asset_view(asset, blocks[asset.key], energies_kwh[asset.key]) for asset in assets]
+    imbalances = await read_imbalances(db, assets, blocks, now)
+    return [_asset_view(asset, blocks[asset.key], energies_kwh[asset.key], imbalances[asset.key]) for asset in assets]
 
 
 async def _available_energies_kwh(db: Database, assets: Sequence[VirtualAsset], now: datetime) -> dict[int, float]:
@@ -42,8 +44,10 @@ async def _available_energies_kwh(db: Database, assets: Sequence[VirtualAsset], 
     return energies_kwh
 
 
-def _asset_view(asset: VirtualAsset, blocks: Sequence[Block], available_kwh: float) -> VirtualAssetView:
-    terms, imbalance = asset.terms, imbalance_at_end(asset, asset.end_kwh)
+def _asset_view(
+    asset: VirtualAsset, blocks: Sequence[Block], available_kwh: float, imbalance: Imbalance
+) -> VirtualAssetView:
+    terms = asset.terms
     return VirtualAssetView(
         id=asset.id,
         organisation_id=asset.organisation_id,

@@ -84,6 +84,23 @@ class Imbalance(Answered):
     feedback: str
 
 
+class ScheduleCut(Answered):
+    """A power in kW that will be cut when its gate closes, and why."""
+
+    accepted_schedule: float
+    adjusted_schedule: float
+    reason: str
+
+
+class ExpectedCut(Answered):
+    """The same with the start of its quarter-hour."""
+
+    timestamp: datetime
+    accepted_schedule: float
+    adjusted_schedule: float
+    reason: str
+
+
 class ScheduledBlock(Answered):
     """A block after its schedule was set, with what that does to the asset's balance."""
 
@@ -96,6 +113,7 @@ class ScheduledBlock(Answered):
     schedule: tuple[SchedulePoint, ...]
     power_capacity: tuple[BlockPowerCapacity, ...]
     imbalance: Imbalance
+    expected_cuts: tuple[ExpectedCut, ...]
 
 
 class StateOfCharge(Answered):
@@ -106,12 +124,15 @@ class StateOfCharge(Answered):
 class StateOfEnergy(Answered):
     time: datetime
     energy: float
+    expected_cut: ScheduleCut | None = None
+    unexplained_energy: float = 0.0
 
 
 class LatestStateOfEnergy(Answered):
     time: datetime
     energy: float
     state_of_charge_percentage: float
+    unexplained_energy: float
 
 
 class Adjustment(Answered):

@@ -191,7 +191,7 @@ async def schedule_block(
     power_kw, available = accepted.draft.lane_kw(block.lane, first, end), accepted.available
     if power_kw is None or first < available.first:
         power_kw, available = await _course_of(call.db, asset, block, first, end)
-    view = scheduled_block_view(block, first, power_kw, available, accepted.imbalance)
+    view = scheduled_block_view(block, first, power_kw, available, accepted.imbalance, accepted.expected_cuts)
     return Answer(view, etag=f"{asset.key}-{accepted.version}")
 
 

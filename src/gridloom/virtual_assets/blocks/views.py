@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from gridloom.edge import JSON, Stream, View
 from gridloom.edge.tabular import points_json
 from gridloom.edge.wire import to_json
 from gridloom.virtual_assets.backing.availability import Availability
-from gridloom.virtual_assets.blocks.wire import BlockHead, BlockView, ImbalanceView, ScheduledBlockView
-from gridloom.virtual_assets.grid import Floats
-from gridloom.virtual_assets.model import Block
+from gridloom.virtual_assets.blocks.wire import BlockHead, BlockView, ExpectedCut, ImbalanceView, ScheduledBlockView
+from gridloom.virtual_assets.grid import Floats, period_start
+from gridloom.virtual_assets.model import Adjustment, Block
 from gridloom.virtual_assets.schedule.imbalance import Imbalance
 from gridloom.virtual_assets.streaming import list_json, period_times, rows_json
 from gridloom.virtual_assets.wire import already_json
@@ -43,10 +43,27 @@ def block_view(block: Block, first: int, power_kw: Floats, available: Availabili
 
 
 def scheduled_block_view(
-    block: Block, first: int, power_kw: Floats, available: Availability, imbalance: Imbalance
+    block: Block,
+    first: int,
+    power_kw: Floats,
+    available: Availability,
+    imbalance: Imbalance,
+    cuts: Sequence[Adjustment],
 ) -> ScheduledBlockView:
     fields = _block_fields(block, first, power_kw, available)
-    return ScheduledBlockView(**fields, imbalance=imbalance_view(imbalance))
+    return ScheduledBlockView(**fields, imbalance=imbalance_view(imbalance), expected_cuts=expected_cuts(cuts))
+
+
+def expected_cuts(cuts: Sequence[Adjustment]) -> list[ExpectedCut]:
+    return [
+        ExpectedCut(
+            accepted_schedule=cut.accepted_kw,
+            adjusted_schedule=cut.adjusted_kw,
+            reason=cut.reason,
+            timestamp=period_start(cut.period),
+        )
+        for cut in cuts
+    ]
 
 
 def block_view_without_series(block: Block) -> BlockHead:

@@ -10,9 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, View
-from gridloom.virtual_assets.model import (
-    Market,
-)
+from gridloom.virtual_assets.model import AdjustmentReason, Market
 from gridloom.virtual_assets.wire import PowerKW, SignedPowerKW, WindowQuery
 
 
@@ -83,10 +81,25 @@ class BlockView(BlockHead, kw_only=True):
     power_capacity: list[PowerCapacity]
 
 
+class ScheduleCut(View):
+    """A period whose accepted power, summed over all blocks, will not fit when its gate closes, in kW."""
+
+    accepted_schedule: float
+    adjusted_schedule: float
+    reason: AdjustmentReason
+
+
+class ExpectedCut(ScheduleCut):
+    """The same with the start of its period."""
+
+    timestamp: datetime
+
+
 class ScheduledBlockView(BlockView, kw_only=True):
-    """The block after its schedule was accepted, and the imbalance report."""
+    """The block after its schedule was accepted, the imbalance report, and the cuts that the asset has to expect."""
 
     imbalance: ImbalanceView
+    expected_cuts: list[ExpectedCut]
 
 
 AsOf = Annotated[datetime, Meta(tz=True, description="The schedule as it stood at this moment; left out: now")]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from uuid import UUID
+
+import numpy as np
 
 from gridloom.database.pool import snapshot
 from gridloom.edge import JSON, Call, Content, Stream, operation
 from gridloom.edge.tabular import points_json
-from gridloom.edge.wire import parameter_refused
+from gridloom.edge.wire import parameter_refused, to_json
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset
 from gridloom.virtual_assets.backing.availability import load_available
+from gridloom.virtual_assets.blocks.wire import ScheduleCut
 from gridloom.virtual_assets.energy.activations import READ_ACTIVATED
 from gridloom.virtual_assets.energy.operational import CATEGORIES, Circumstances, operational_series
+from gridloom.virtual_assets.energy.outlook import Outlook, load_outlook
 from gridloom.virtual_assets.energy.wire import (
     CategoryMetaData,
     LatestStateOfEnergy,
@@ -23,7 +28,6 @@ from gridloom.virtual_assets.energy.wire import (
     StateOfEnergy,
 )
 from gridloom.virtual_assets.grid import Floats, period_number, period_start
-from gridloom.virtual_assets.schedule.stored_energy import load_course
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, period_times, streamed_data, streamed_points, table
 from gridloom.virtual_assets.windows import asked_periods, periods_between
 from gridloom.virtual_assets.wire import WindowQuery
@@ -44,9 +48,10 @@ async def read_state_of_charge(
     """At the start of each quarter-hour, in percent of the rated energy capacity, from all schedules together."""
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
-        course = await load_course(db, asset, first, end)
-    percentages = 100 * course.energy_kwh[:-1] / asset.terms.energy_capacity_kwh
+        now = await store.platform_now(db)
+        first, end = asset.clip(*asked_periods(query.start, query.end, now))
+        course = (await load_outlook(db, asset, now, first, end)).course
+    percentages = np.clip(100 * course.energy_kwh[:-1] / asset.terms.energy_capacity_kwh, 0.0, 100.0)
     return _series(call, first, "stateOfChargePercentage", percentages)
 
 
@@ -64,13 +69,16 @@ async def read_latest_state_of_energy(call: Call, organisation_id: UUID, virtual
         now = await store.platform_now(db)
         moment = min(max(now, asset.terms.window.start), asset.terms.window.end)
         period = min(period_number(moment), asset.end - 1)
-        course = await load_course(db, asset, period, period + 1)
+        first = period if asset.first_activated is None else min(period, max(asset.first, asset.first_activated))
+        outlook = await load_outlook(db, asset, now, first, period + 1)
+    before_kwh, after_kwh = outlook.course.energy_kwh[-2:].tolist()
     passed = (moment - period_start(period)) / timedelta(minutes=15)
-    energy_kwh = float(course.energy_kwh[0] + passed * (course.energy_kwh[1] - course.energy_kwh[0]))
+    energy_kwh = min(max(before_kwh + passed * (after_kwh - before_kwh), 0.0), asset.terms.energy_capacity_kwh)
     return LatestStateOfEnergy(
         time=moment.replace(microsecond=moment.microsecond // 1000 * 1000),
         energy=energy_kwh,
         state_of_charge_percentage=100 * energy_kwh / asset.terms.energy_capacity_kwh,
+        unexplained_energy=float(outlook.unexplained_kwh.sum()),
     )
 
 
@@ -86,14 +94,22 @@ async def read_latest_state_of_energy(call: Call, organisation_id: UUID, virtual
 async def read_projected_state_of_energy(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
 ) -> Content | Stream:
-    """At the start of each quarter-hour, in kWh; left out, `start` is now and `end` the end of the asset's life."""
+    """At the start of each quarter-hour, in kWh; left out, `start` is now and `end` the end of the asset's life.
+
+    Cuts that are known to come count: of lost availability, of cycle limits, and of what the store then cannot give or
+    take. A period that will be cut carries `expectedCut`.
+    """
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        start = query.start or await store.platform_now(db)
+        now = await store.platform_now(db)
+        start = query.start or now
         end_of_life = max(asset.terms.window.end, start + timedelta(minutes=15))
         first, end = asset.clip(*periods_between(start, query.end or end_of_life))
-        course = await load_course(db, asset, first, end)
-    return _series(call, first, "energy", course.energy_kwh[:-1])
+        outlook = await load_outlook(db, asset, now, first, end)
+    energy_kwh = np.clip(outlook.course.energy_kwh[:-1], 0.0, asset.terms.energy_capacity_kwh)
+    if call.accepts == JSON and (outlook.cuts or outlook.unexplained_kwh.any()):
+        return Content(await asyncio.to_thread(_energy_json, first, energy_kwh, outlook), JSON)
+    return _series(call, first, "energy", energy_kwh)
 
 
 @operation(
@@ -117,8 +133,9 @@ async def read_operational(
         )
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
-        course = await load_course(db, asset, first, end)
+        now = await store.platform_now(db)
+        first, end = asset.clip(*asked_periods(query.start, query.end, now))
+        course = (await load_outlook(db, asset, now, first, end)).course
         available = await load_available(db, asset, first, end)
         activated = await READ_ACTIVATED.get()(db, asset.key, first, end)
     series = operational_series(Circumstances(asset.terms, course, available, activated), names)
@@ -134,6 +151,17 @@ async def read_operational(
         for name in names
     ]
     return streamed_data(meta_data, first, series)
+
+
+def _energy_json(first: int, energy_kwh: Floats, outlook: Outlook) -> bytes:
+    """The points of a series, some of them with what is to be said about their period."""
+    points = points_json(period_times(first, first + len(energy_kwh)), energy_kwh, name="energy")[2:-2].split(b"},{")
+    for cut in outlook.cuts:
+        view = ScheduleCut(accepted_schedule=cut.accepted_kw, adjusted_schedule=cut.adjusted_kw, reason=cut.reason)
+        points[cut.period - first] += b',"expectedCut":' + to_json(view)
+    for place in np.flatnonzero(outlook.unexplained_kwh).tolist():
+        points[place] += b',"unexplainedEnergy":' + to_json(float(outlook.unexplained_kwh[place]))
+    return b"[{" + b"},{".join(points) + b"}]"
 
 
 def _series(call: Call, first: int, name: str, values: Floats) -> Content | Stream:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from msgspec import UNSET, UnsetType
+
 from gridloom.edge import Instant, QueryParameters, View
+from gridloom.virtual_assets.blocks.wire import ScheduleCut
 
 
 class StateOfCharge(View):
@@ -14,11 +17,17 @@ class StateOfCharge(View):
     state_of_charge_percentage: float
 
 
-class StateOfEnergy(View):
-    """At the start of the quarter-hour, in kWh."""
+class StateOfEnergy(View, kw_only=True):
+    """At the start of the quarter-hour, in kWh.
+
+    `expectedCut` is there where the period's schedule will not fit when its gate closes. `unexplainedEnergy` is there
+    where settled activations moved more than the store could give (above 0) or take (below 0).
+    """
 
     time: datetime
     energy: float
+    expected_cut: ScheduleCut | UnsetType = UNSET
+    unexplained_energy: float | UnsetType = UNSET
 
 
 class LatestStateOfEnergy(View):
@@ -27,6 +36,8 @@ class LatestStateOfEnergy(View):
     time: datetime
     energy: float
     state_of_charge_percentage: float
+    unexplained_energy: float
+    """What settled activations have moved so far beyond what the store could give (above 0) or take (below 0)."""
     units_energy: str = "kWh"
 
 

@@ -8,7 +8,6 @@ asset whose schedules all fit has no job waiting.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -17,9 +16,9 @@ from gridloom.database.pool import Database
 from gridloom.jobs import JobRun, job
 from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED, concerned_by_changes
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.gate_closure.curtailment import Cut, Standing, cut_to_fit, first_misfit
+from gridloom.virtual_assets.energy.projection import Cut, project
+from gridloom.virtual_assets.energy.standing import load_standing
 from gridloom.virtual_assets.gate_closure.notifications import tell_adjusted
-from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
 from gridloom.virtual_assets.grid import Floats, Ints
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind
@@ -55,14 +54,12 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
     first, end = asset.clip(max(first, asset.judged_until or 0), asset.end)
     closed = min(max(first, first_open_period(now, asset.terms.gate_closure_s)), end)
     lanes, standing = await load_standing(db, asset, first, end)
-    power_kw, cuts = cut_to_fit(_until(standing, closed - first))
+    projection = project(standing)
+    cuts = [cut for cut in projection.cuts if first + cut.position < closed]
     adjustments = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in cuts]
     if cuts:
-        await _write_cuts(db, asset, _changes(lanes, power_kw, cuts, first), adjustments)
-        lanes, standing = await load_standing(db, asset, closed, end)
-        first = closed
-    place = first_misfit(standing)
-    misfit = None if place is None else first + place
+        await _write_cuts(db, asset, _changes(lanes, projection.power_kw, cuts, first), adjustments)
+    misfit = next((first + cut.position for cut in projection.cuts[len(cuts) :]), None)
     await store.set_judged(db, asset, closed, misfit)
     if misfit is not None:
         await gates.come_back(db, asset, misfit)
@@ -90,18 +87,6 @@ async def cut_unserved_periods(db: Database, asset_key: int, periods: Ints, powe
     ]
     await _write_cuts(db, asset, changes, adjustments)
     await gates.look_again(db, asset, await store.platform_now(db))
-
-
-def _until(standing: Standing, count: int) -> Standing:
-    """The first periods of what stands."""
-    return replace(
-        standing,
-        power_kw=standing.power_kw[:, :count],
-        charge_kw=standing.charge_kw[:, :count],
-        discharge_kw=standing.discharge_kw[:, :count],
-        available_kwh=standing.available_kwh[:count],
-        cycles=[replace(rule, groups=rule.groups[:count]) for rule in standing.cycles] if count else (),
-    )
 
 
 def _changes(lanes: Sequence[int], power_kw: Floats, cuts: Sequence[Cut], first: int) -> dict[int, LaneChange]:

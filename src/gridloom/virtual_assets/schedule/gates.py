@@ -11,7 +11,6 @@ from gridloom.database.pool import Database
 from gridloom.jobs import enqueue
 from gridloom.virtual_assets.grid import Floats, period_start
 from gridloom.virtual_assets.model import LockedAsset, LockedKey
-from gridloom.virtual_assets.schedule.trajectory import DaySummaries
 
 CLOSE_GATE: Final = "virtual-assets.close-gate"
 """Job, keyed by a virtual asset's key: cut what does not fit and whose gate has closed."""
@@ -29,17 +28,6 @@ async def come_back(db: Database, asset: LockedAsset, period: int) -> None:
     """For the look itself: all before this period is settled, so the next look is when its gate closes."""
     due = period_start(period) - timedelta(seconds=asset.terms.gate_closure_s)
     await enqueue(db, CLOSE_GATE, key=str(asset.key), due=due, clock="platform")
-
-
-async def watch_cycles(db: Database, asset: LockedAsset, summaries: DaySummaries, now: datetime) -> None:
-    """Schedules beyond the cycle limits are accepted, and cut when their gates close."""
-    terms = asset.terms
-    if terms.daily_cycle_limit is None and terms.annual_cycle_limit is None:
-        return
-    daily_kwh = None if terms.daily_cycle_limit is None else terms.daily_cycle_limit * terms.energy_capacity_kwh
-    annual_kwh = None if terms.annual_cycle_limit is None else terms.annual_cycle_limit * terms.energy_capacity_kwh
-    if may_exceed_cycles(summaries.exported_kwh, daily_kwh, annual_kwh):
-        await look_again(db, asset, now)
 
 
 def may_exceed_cycles(exported_by_day_kwh: Floats, daily_limit_kwh: float | None, limit_kwh: float | None) -> bool:

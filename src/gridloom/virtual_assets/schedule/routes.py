@@ -105,5 +105,5 @@ async def schedule_asset(
         available = await load_available(call.db, asset, first, end)
         power_kw = total_power_kw(await read_day_range(call.db, asset.key, days_of(first, end)), first, end)
     columns = schedule_columns(blocks, first, power_kw, available)
-    view = scheduled_asset_view(asset, first, columns, accepted.imbalance)
+    view = scheduled_asset_view(asset, first, columns, accepted.imbalance, accepted.expected_cuts)
     return Answer(view, etag=f"{asset.key}-{accepted.version}")

@@ -14,11 +14,20 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.virtual_assets.backing.availability import Availability, load_available
+from gridloom.virtual_assets.energy.mending import projected_imbalance, scheduled_imbalance
+from gridloom.virtual_assets.energy.outlook import (
+    adjustments_of,
+    closed_until,
+    fits_whole_asset,
+    is_all_there,
+    limits_kwh,
+)
 from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, Ints, days_of, first_period
-from gridloom.virtual_assets.model import Author, Block, LockedAsset, VersionKind, VirtualAsset
+from gridloom.virtual_assets.model import Adjustment, Author, Block, LockedAsset, VersionKind, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
-from gridloom.virtual_assets.schedule.gates import look_again, watch_cycles
-from gridloom.virtual_assets.schedule.imbalance import Imbalance, imbalance_of
+from gridloom.virtual_assets.schedule.gates import look_again, may_exceed_cycles
+from gridloom.virtual_assets.schedule.imbalance import Imbalance
+from gridloom.virtual_assets.schedule.judgement import judge_projected
 from gridloom.virtual_assets.schedule.notifications import tell_updated
 from gridloom.virtual_assets.schedule.rules import (
     Points,
@@ -86,6 +95,7 @@ class Accepted:
     imbalance: Imbalance
     available: Availability
     draft: Draft
+    expected_cuts: Sequence[Adjustment]
 
 
 async def put_schedule(
@@ -100,7 +110,7 @@ async def put_schedule(
     places = points.periods - available.first
     check_power(points, block.charge_kw * available.charge[places], block.discharge_kw * available.discharge[places])
     change = {block.lane: LaneChange(points.periods, points.power_kw)}
-    accepted = await _accept_change(db, asset, change, block, available, author, now)
+    accepted = await _accept_change(db, asset, change, [block], block, available, author, now)
     await tell_updated(db, asset, block.id, points.first, points.last + 1, len(points.periods), accepted.version)
     return accepted
 
@@ -115,7 +125,7 @@ async def put_asset_schedule(
     there = charge_kw * available.charge[places], discharge_kw * available.discharge[places]
     check_power(points, *there, who="the asset's wholesale blocks")
     parts = spread_over(blocks, points)
-    accepted = await _accept_change(db, asset, by_lane(parts), None, available, author, now)
+    accepted = await _accept_change(db, asset, by_lane(parts), blocks, None, available, author, now)
     for block, part in parts.items():
         first, end = int(part.periods[0]), int(part.periods[-1]) + 1
         await tell_updated(db, asset, block.id, first, end, len(part.periods), accepted.version)
@@ -123,16 +133,17 @@ async def put_asset_schedule(
 
 
 async def _check_gate_and_load(db: Database, asset: LockedAsset, points: Points, now: datetime) -> Availability:
-    """What is available from the day of the first point on, if its gate is open."""
+    """What is available from the first period on that may still be cut, if the first point's gate is open."""
     check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.places[0]}/time")
     day_start = first_period(points.first // PERIODS_PER_DAY)
-    return await load_available(db, asset, max(asset.first, day_start), asset.end)
+    return await load_available(db, asset, min(max(asset.first, day_start), closed_until(asset, now)), asset.end)
 
 
 async def _accept_change(
     db: Database,
     asset: LockedAsset,
     changes: Mapping[int, LaneChange],
+    blocks: Sequence[Block],
     block: Block | None,
     available: Availability,
     author: Author,
@@ -140,17 +151,27 @@ async def _accept_change(
 ) -> Accepted:
     """Write the change if the stored energy stays within bounds, and have a look asked for where something is cut."""
     draft = await draft_change(db, asset, changes)
-    remains_outside = bool(changes) and await check_energy(db, asset, draft, available)
+    if not _may_be_cut(asset, draft, available, now):
+        if changes:
+            await check_energy(db, asset, draft, available)
+        version, accepted_at = await write_change(db, asset, draft, VersionKind.SCHEDULE, author, block, changes)
+        imbalance = await scheduled_imbalance(db, asset, now, draft.end_kwh(asset), blocks, draft.after)
+        return Accepted(version, accepted_at, imbalance, available, draft, ())
+    judged = await judge_projected(db, asset, changes, available, now)
     version, accepted_at = await write_change(db, asset, draft, VersionKind.SCHEDULE, author, block, changes)
-    await watch_cycles(db, asset, draft.after, now)
-    if remains_outside:
+    if judged.projection.cuts:
         await look_again(db, asset, now)
-    return Accepted(version, accepted_at, imbalance_at_end(asset, draft.end_kwh(asset)), available, draft)
+    imbalance = projected_imbalance(asset, now, judged.first, judged.standing, judged.projection)
+    cuts = adjustments_of(judged.projection, judged.first)
+    return Accepted(version, accepted_at, imbalance, available, draft, cuts)
 
 
-def imbalance_at_end(asset: VirtualAsset, end_kwh: float) -> Imbalance:
-    terms = asset.terms
-    return imbalance_of(end_kwh, terms.energy_capacity_kwh, terms.final_soc_tolerance, terms.final_soc_target)
+def _may_be_cut(asset: VirtualAsset, draft: Draft, available: Availability, now: datetime) -> bool:
+    """Whether what is known cannot rule out that schedules are cut, or that activations have moved the store."""
+    if asset.first_activated is not None or not is_all_there(available, closed_until(asset, now), asset.end):
+        return True
+    exported_kwh = draft.after.exported_kwh
+    return not fits_whole_asset(asset, draft.before) or may_exceed_cycles(exported_kwh, *limits_kwh(asset.terms))
 
 
 async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, LaneChange]) -> Draft:
@@ -179,6 +200,7 @@ async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, availabl
     slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
     first_day, first_place = int(draft.days[0]), int(draft.days[0]) - asset.first_day
     capacity_kwh = np.full((len(asset.days) - first_place, PERIODS_PER_DAY), np.inf)
+    available = available.between(max(available.first, first_period(first_day)), available.end)
     offset = available.first - first_period(first_day)
     flat = capacity_kwh.ravel()
     flat[offset : offset + len(available.energy)] = available.energy * asset.terms.energy_capacity_kwh

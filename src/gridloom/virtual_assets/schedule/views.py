@@ -10,9 +10,9 @@ from msgspec import structs
 
 from gridloom.edge.tabular import points_json
 from gridloom.virtual_assets.backing.availability import Availability
-from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, imbalance_view
+from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, expected_cuts, imbalance_view
 from gridloom.virtual_assets.grid import Floats
-from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.model import Adjustment, Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.imbalance import Imbalance
 from gridloom.virtual_assets.schedule.spreading import rated_kw
 from gridloom.virtual_assets.schedule.wire import AssetScheduleHead, AssetScheduleView, ScheduledAssetView
@@ -47,9 +47,17 @@ def schedule_view(asset: VirtualAsset, first: int, columns: Mapping[str, Floats]
 
 
 def scheduled_asset_view(
-    asset: VirtualAsset, first: int, columns: Mapping[str, Floats], imbalance: Imbalance
+    asset: VirtualAsset,
+    first: int,
+    columns: Mapping[str, Floats],
+    imbalance: Imbalance,
+    cuts: Sequence[Adjustment],
 ) -> ScheduledAssetView:
-    return ScheduledAssetView(**_view_fields(asset, first, columns), imbalance=imbalance_view(imbalance))
+    return ScheduledAssetView(
+        **_view_fields(asset, first, columns),
+        imbalance=imbalance_view(imbalance),
+        expected_cuts=expected_cuts(cuts),
+    )
 
 
 def _view_fields(asset: VirtualAsset, first: int, columns: Mapping[str, Floats]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from gridloom.edge import View
-from gridloom.virtual_assets.blocks.wire import ImbalanceView, PowerCapacity, ScheduledPower
+from gridloom.virtual_assets.blocks.wire import ExpectedCut, ImbalanceView, PowerCapacity, ScheduledPower
 from gridloom.virtual_assets.model import Market
 
 
@@ -30,6 +30,7 @@ class AssetScheduleView(AssetScheduleHead, kw_only=True):
 
 
 class ScheduledAssetView(AssetScheduleView, kw_only=True):
-    """The asset after its schedule was accepted, and the imbalance report."""
+    """The asset after its schedule was accepted, the imbalance report, and the cuts that it has to expect."""
 
     imbalance: ImbalanceView
+    expected_cuts: list[ExpectedCut]

@@ -9,9 +9,10 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.kernel.market_time import market_day_of, market_days_in
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.backing.availability import load_available
+from gridloom.virtual_assets.backing.availability import Availability, load_available
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.gate_closure.curtailment import CycleRule, Standing
+from gridloom.virtual_assets.energy import store as energy_store
+from gridloom.virtual_assets.energy.projection import CycleRule, Standing, project
 from gridloom.virtual_assets.grid import (
     Floats,
     Ints,
@@ -24,29 +25,76 @@ from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.store import DayPowers, lane_power_kw, read_day_range, total_power_kw
 from gridloom.virtual_assets.schedule.stored_energy import Course, course_of, load_course
-from gridloom.virtual_assets.schedule.trajectory import exported_kwh, tolerance_kwh
+from gridloom.virtual_assets.schedule.trajectory import exported_kwh
 
 
-async def load_standing(db: Database, asset: VirtualAsset, first: int, end: int) -> tuple[Sequence[int], Standing]:
-    """The lanes, and their schedules with all that they must fit into, in the periods `first` up to but not `end`."""
-    available = await load_available(db, asset, first, end)
+async def load_standing(
+    db: Database,
+    asset: VirtualAsset,
+    first: int,
+    end: int,
+    *,
+    closed: int | None = None,
+    available: Availability | None = None,
+) -> tuple[Sequence[int], Standing]:
+    """The lanes, and their schedules with all that they must fit into, in the periods `first` up to but not `end`.
+
+    Those before `closed` stay as they are; left out, all may be cut.
+    """
+    if available is None or available.first > first:
+        available = await load_available(db, asset, first, end)
+    available = available.between(first, end)
     blocks = [block for block in await block_store.read_blocks(db, asset.key) if block.market is Market.WHOLESALE]
     lanes = sorted({block.lane for block in blocks})
     day_first = market_day_periods(market_day_of(period_start(first)))[0] if asset.terms.daily_cycle_limit else first
     powers = await read_day_range(db, asset.key, days_of(min(first, day_first), end))
     summaries = await schedule_store.read_summaries(db, asset)
     course = course_of(asset, summaries, powers, first, end)
+    capacity_kwh = asset.terms.energy_capacity_kwh
     standing = Standing(
-        np.array([lane_power_kw(powers, lane, first, end) for lane in lanes]).reshape(len(lanes), end - first),
-        _limits_kw(lanes, blocks, first, end, [block.charge_kw for block in blocks]) * available.charge,
-        _limits_kw(lanes, blocks, first, end, [block.discharge_kw for block in blocks]) * available.discharge,
-        available.energy * asset.terms.energy_capacity_kwh,
-        float(course.energy_kwh[0]),
-        asset.terms.efficiency,
-        tolerance_kwh(asset.terms.energy_capacity_kwh),
-        await _cycle_rules(db, asset, powers, course, end),
+        power_kw=np.array([lane_power_kw(powers, lane, first, end) for lane in lanes]).reshape(len(lanes), end - first),
+        charge_kw=_limits_kw(lanes, blocks, first, end, [block.charge_kw for block in blocks]) * available.charge,
+        discharge_kw=_limits_kw(lanes, blocks, first, end, [block.discharge_kw for block in blocks])
+        * available.discharge,
+        lowest_kwh=np.zeros(end - first),
+        highest_kwh=available.energy * capacity_kwh,
+        energy_kwh=await _energy_at(db, asset, first, float(course.energy_kwh[0])),
+        capacity_kwh=capacity_kwh,
+        efficiency=asset.terms.efficiency,
+        cycles=await _cycle_rules(db, asset, powers, course, end),
+        activated_kwh=await energy_store.read_activated_kwh(db, asset, first, end),
+        closed=0 if closed is None else max(0, closed - first),
     )
     return lanes, standing
+
+
+async def _energy_at(db: Database, asset: VirtualAsset, period: int, scheduled_kwh: float) -> float:
+    """The energy at the start of a period before which nothing can change: by the schedules, and by activations."""
+    start = asset.first_activated
+    if start is None or start >= period:
+        return scheduled_kwh
+    start = max(start, asset.first)
+    course = await load_course(db, asset, start, period)
+    return project(
+        _closed_standing(asset, course, await energy_store.read_activated_kwh(db, asset, start, period))
+    ).end_kwh
+
+
+def _closed_standing(asset: VirtualAsset, course: Course, activated_kwh: Floats | None) -> Standing:
+    """A course of which nothing is cut any more."""
+    count, capacity_kwh = len(course.power_kw), asset.terms.energy_capacity_kwh
+    return Standing(
+        power_kw=course.power_kw.reshape(1, count),
+        charge_kw=np.zeros((1, count)),
+        discharge_kw=np.zeros((1, count)),
+        lowest_kwh=np.zeros(count),
+        highest_kwh=np.full(count, capacity_kwh),
+        energy_kwh=float(course.energy_kwh[0]),
+        capacity_kwh=capacity_kwh,
+        efficiency=asset.terms.efficiency,
+        activated_kwh=activated_kwh,
+        closed=count,
+    )
 
 
 def _limits_kw(

@@ -1,0 +1,124 @@
+"""What can still be done about an imbalance at the end of an asset's life."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.kernel.window import Window
+from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
+from gridloom.virtual_assets.energy.outlook import closed_until, fits_whole_asset, is_all_there
+from gridloom.virtual_assets.energy.projection import Projection, Standing, project
+from gridloom.virtual_assets.energy.room import unmendable_kwh
+from gridloom.virtual_assets.energy.standing import load_standing
+from gridloom.virtual_assets.grid import first_period, period_start
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule import store as schedule_store
+from gridloom.virtual_assets.schedule.imbalance import Imbalance, imbalance_of
+from gridloom.virtual_assets.schedule.rules import first_open_period
+from gridloom.virtual_assets.schedule.trajectory import DaySummaries
+
+
+def imbalance_at_end(asset: VirtualAsset, end_kwh: float, remaining_kwh: float = 0.0) -> Imbalance:
+    """remaining_kwh: what no schedule that is still possible mends of it."""
+    terms = asset.terms
+    return imbalance_of(
+        end_kwh, terms.energy_capacity_kwh, terms.final_soc_tolerance, terms.final_soc_target, remaining_kwh
+    )
+
+
+def projected_imbalance(
+    asset: VirtualAsset, now: datetime, first: int, standing: Standing, projection: Projection
+) -> Imbalance:
+    """Where a projection that starts with the period `first` and reaches to the end of life leaves the asset."""
+    known = imbalance_at_end(asset, projection.end_kwh)
+    if known.balanced:
+        return known
+    open_from = max(0, first_open_period(now, asset.terms.gate_closure_s) - first)
+    beyond_kwh = known.imbalance_discharge_kwh - known.imbalance_charge_kwh
+    remaining_kwh = unmendable_kwh(standing, projection, open_from, beyond_kwh)
+    return imbalance_at_end(asset, projection.end_kwh, remaining_kwh)
+
+
+async def scheduled_imbalance(
+    db: Database,
+    asset: VirtualAsset,
+    now: datetime,
+    end_kwh: float,
+    blocks: Sequence[Block],
+    summaries: DaySummaries,
+) -> Imbalance:
+    """The same for an asset of whose schedules nothing is cut; looks into them only where their last days are full."""
+    known = imbalance_at_end(asset, end_kwh)
+    if known.balanced or _mends_in_idle_days(asset, now, known, blocks, summaries):
+        return known
+    first = closed_until(asset, now)
+    _, standing = await load_standing(db, asset, first, asset.end)
+    return projected_imbalance(asset, now, first, standing, project(standing))
+
+
+async def read_imbalances(
+    db: Database, assets: Sequence[VirtualAsset], blocks: Mapping[int, Sequence[Block]], now: datetime
+) -> dict[int, Imbalance]:
+    """Where the schedules leave these assets after all cuts to come, by their keys.
+
+    Assets of which nothing can be cut are judged by what their rows know, however many they are; whether their last
+    days have the room to mend an imbalance is looked at where there is one asset.
+    """
+    lasting = [asset for asset in assets if closed_until(asset, now) < asset.end]
+    there: dict[int, Availability] = {}
+    if lasting:
+        first = min(closed_until(asset, now) for asset in lasting)
+        window = Window(period_start(first), period_start(max(asset.end for asset in lasting)))
+        there = {asset.key: available for asset, available in await load_available_of_each(db, lasting, window)}
+    return {
+        asset.key: await _read_imbalance(db, asset, blocks[asset.key], there.get(asset.key), now, len(assets) == 1)
+        for asset in assets
+    }
+
+
+async def _read_imbalance(
+    db: Database,
+    asset: VirtualAsset,
+    blocks: Sequence[Block],
+    available: Availability | None,
+    now: datetime,
+    is_alone: bool,
+) -> Imbalance:
+    first = closed_until(asset, now)
+    if asset.first_activated is None and available is None:
+        return imbalance_at_end(asset, asset.end_kwh, asset.terms.energy_capacity_kwh)
+    is_limited = asset.terms.daily_cycle_limit is not None or asset.terms.annual_cycle_limit is not None
+    may_be_cut = asset.first_misfit is not None or asset.first_activated is not None
+    if available is not None and not may_be_cut and is_all_there(available, first, asset.end):
+        if not is_alone and not is_limited:
+            return imbalance_at_end(asset, asset.end_kwh)
+        summaries = await schedule_store.read_summaries(db, asset)
+        if fits_whole_asset(asset, summaries):
+            return await scheduled_imbalance(db, asset, now, asset.end_kwh, blocks, summaries)
+    first = min(first, asset.end - 1)
+    _, standing = await load_standing(db, asset, first, asset.end, closed=closed_until(asset, now), available=available)
+    return projected_imbalance(asset, now, first, standing, project(standing))
+
+
+def _mends_in_idle_days(
+    asset: VirtualAsset, now: datetime, known: Imbalance, blocks: Sequence[Block], summaries: DaySummaries
+) -> bool:
+    """Whether the days without a schedule at the end of life have the power, judged by these blocks alone."""
+    if asset.terms.daily_cycle_limit is not None or asset.terms.annual_cycle_limit is not None:
+        return False
+    busy = np.flatnonzero((summaries.exported_kwh != 0) | (summaries.lowest_kwh != 0) | (summaries.highest_kwh != 0))
+    idle_from = first_period(asset.first_day + (int(busy[-1]) + 1 if len(busy) else 0))
+    last = [block for block in blocks if block.market is Market.WHOLESALE and block.end == asset.end]
+    if not last:
+        return False
+    start = max(idle_from, first_open_period(now, asset.terms.gate_closure_s), *(block.first for block in last))
+    hours = max(0, asset.end - start) * QUARTER_HOUR_H
+    efficiency = asset.terms.efficiency
+    drawn_kwh = sum(block.discharge_kw for block in last) * hours / efficiency.discharge
+    charged_kwh = sum(block.charge_kw for block in last) * hours * efficiency.charge
+    return known.imbalance_discharge_kwh <= drawn_kwh and known.imbalance_charge_kwh <= charged_kwh

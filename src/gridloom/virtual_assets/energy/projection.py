@@ -1,0 +1,281 @@
+"""What will happen to a virtual asset: its powers after the cuts that are known to come, and the energy in its store.
+
+One pure function, `project`, says it to everyone: reads, the judgement of new schedules, the cutting at gate closure,
+and whoever plans. Where nothing is cut it works on whole arrays; period by period only where something does not fit.
+
+Power is signed as everywhere: positive leaves the battery, negative enters it. A cut only ever reduces charging or
+discharging and never turns it around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.virtual_assets.grid import Floats, Ints
+from gridloom.virtual_assets.model import AdjustmentReason, Efficiency
+from gridloom.virtual_assets.schedule.trajectory import energy_changes_kwh, exported_kwh, tolerance_kwh
+
+NOISE_KW: Final = 1e-6
+"""Powers below a milliwatt are what a subtraction leaves behind."""
+_SHORTEST_LOOK: Final = 32
+_LONGEST_LOOK: Final = 4096
+"""Periods that are looked at as one array: few behind a cut, where the next one is likely, then ever more."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CycleRule:
+    """At most `limit_kwh` may be exported within each group of periods: a market day, or a year.
+
+    `groups` numbers the periods' groups in the order of time; `exported_before_kwh` is what the first group has
+    exported before the first period.
+    """
+
+    limit_kwh: float
+    groups: Ints
+    exported_before_kwh: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """The schedules of all lanes over a run of periods, and what they must fit into.
+
+    `power_kw`, `charge_kw` and `discharge_kw` have a row for each lane; the latter two are what its block has
+    available. `lowest_kwh` and `highest_kwh` bound the energy at each period's end: nothing and the available capacity,
+    or less where reserves narrow them. `energy_kwh` is stored at the very start, in a store of `capacity_kwh`.
+    `activated_kwh` is what settled activations add to the store in each period, below zero what they take. The first
+    `closed` periods stay as they are.
+    """
+
+    power_kw: Floats
+    charge_kw: Floats
+    discharge_kw: Floats
+    lowest_kwh: Floats
+    highest_kwh: Floats
+    energy_kwh: float
+    capacity_kwh: float
+    efficiency: Efficiency
+    cycles: Sequence[CycleRule] = ()
+    activated_kwh: Floats | None = None
+    closed: int = 0
+
+    @property
+    def slack_kwh(self) -> float:
+        """By how much a bound may be missed without being missed."""
+        return tolerance_kwh(self.capacity_kwh)
+
+    def __len__(self) -> int:
+        return int(self.power_kw.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One period's accepted power, summed over all lanes, and what remains of it."""
+
+    position: int
+    accepted_kw: float
+    adjusted_kw: float
+    reason: AdjustmentReason
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projection:
+    """`power_kw` of each lane after the cuts; `energy_kwh` at the start of every period and, last, at the end.
+
+    `unexplained_kwh` is what activations moved beyond the store's bounds in each period: above zero what is said to
+    have left an empty store, below zero what is said to have entered a full one.
+    """
+
+    power_kw: Floats
+    energy_kwh: Floats
+    cuts: Sequence[Cut]
+    unexplained_kwh: Floats
+
+    @property
+    def total_kw(self) -> Floats:
+        return np.asarray(self.power_kw.sum(axis=0))
+
+    @property
+    def end_kwh(self) -> float:
+        return float(self.energy_kwh[-1])
+
+
+def project(standing: Standing) -> Projection:
+    """Run the schedules forward, cutting in the order of time what does not fit.
+
+    A lane is first cut to what its block has available; then the sum to the cycles and the energy that are left, all
+    lanes of its direction in proportion. Energy stops at the store's bounds.
+    """
+    walk = _Walk(standing)
+    count = len(standing)
+    position, look = 0, _LONGEST_LOOK
+    while position < count:
+        end = min(count, position + look)
+        reached = walk.run_freely(position, end)
+        if reached < end:
+            walk.step(reached)
+            reached, look = reached + 1, _SHORTEST_LOOK
+        else:
+            look = min(2 * look, _LONGEST_LOOK)
+        position = reached
+    energy_kwh = np.clip(walk.energy_kwh, 0.0, standing.capacity_kwh) if count else walk.energy_kwh
+    return Projection(walk.power_kw, energy_kwh, walk.cuts, walk.unexplained_kwh)
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What the running group of a cycle rule has exported so far."""
+
+    group: int
+    exported_kwh: float
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A projection under way: all before the position it has reached is known."""
+
+    standing: Standing
+    power_kw: Floats = field(init=False)
+    total_kw: Floats = field(init=False)
+    changes_kwh: Floats = field(init=False)
+    energy_kwh: Floats = field(init=False)
+    unexplained_kwh: Floats = field(init=False)
+    cuts: list[Cut] = field(init=False, default_factory=list)
+    spent: list[_Spent] = field(init=False)
+
+    def __post_init__(self) -> None:
+        standing = self.standing
+        self.power_kw = standing.power_kw
+        self.total_kw = standing.power_kw.sum(axis=0)
+        self.changes_kwh = energy_changes_kwh(self.total_kw, standing.efficiency)
+        if standing.activated_kwh is not None:
+            self.changes_kwh = self.changes_kwh + standing.activated_kwh
+        self.energy_kwh = np.empty(len(standing) + 1)
+        self.energy_kwh[0] = standing.energy_kwh
+        self.unexplained_kwh = np.zeros(len(standing))
+        self.spent = [
+            _Spent(int(rule.groups[0]) if len(rule.groups) else 0, rule.exported_before_kwh) for rule in standing.cycles
+        ]
+
+    def run_freely(self, first: int, end: int) -> int:
+        """Go on from `first` as scheduled, to the first period that does not fit or to `end`; where that is."""
+        standing, span = self.standing, slice(first, end)
+        total_kw = self.total_kw[span]
+        ends_kwh = self.energy_kwh[first] + np.cumsum(self.changes_kwh[span])
+        wrong = (ends_kwh < -standing.slack_kwh) | (ends_kwh > standing.capacity_kwh + standing.slack_kwh)
+        open_from = min(max(standing.closed - first, 0), end - first)
+        is_cut = self._beyond_available(span)
+        is_cut |= (total_kw < -NOISE_KW) & (ends_kwh > standing.highest_kwh[span] + standing.slack_kwh)
+        is_cut |= (total_kw > NOISE_KW) & (ends_kwh < standing.lowest_kwh[span] - standing.slack_kwh)
+        exported = [self._exported_in_group_kwh(number, span) for number in range(len(self.spent))]
+        for rule, running_kwh in zip(standing.cycles, exported, strict=True):
+            is_cut |= (total_kw > NOISE_KW) & (running_kwh > rule.limit_kwh + standing.slack_kwh)
+        is_cut[:open_from] = False
+        wrong |= is_cut
+        place = int(np.argmax(wrong))
+        fitting = place if wrong[place] else end - first
+        self.energy_kwh[first + 1 : first + fitting + 1] = ends_kwh[:fitting]
+        if fitting:
+            for spent, rule, running_kwh in zip(self.spent, standing.cycles, exported, strict=True):
+                spent.group = int(rule.groups[first + fitting - 1])
+                spent.exported_kwh = float(running_kwh[fitting - 1])
+        return first + fitting
+
+    def step(self, position: int) -> None:
+        """One period that does not fit as it is scheduled."""
+        standing = self.standing
+        total_kw = accepted_kw = float(self.total_kw[position])
+        activated_kwh = 0.0 if standing.activated_kwh is None else float(standing.activated_kwh[position])
+        before_kwh = float(self.energy_kwh[position]) + activated_kwh
+        if position >= standing.closed:
+            lanes_kw, total_kw, reason = self._fit_power(position, before_kwh)
+            if reason is not None:
+                self._write_cut(position, _shared_out(lanes_kw, total_kw), Cut(position, accepted_kw, total_kw, reason))
+        after_kwh = before_kwh + _change_kwh(total_kw, standing.efficiency)
+        stored_kwh = min(max(after_kwh, 0.0), standing.capacity_kwh)
+        if abs(stored_kwh - after_kwh) > standing.slack_kwh:
+            self.unexplained_kwh[position] = stored_kwh - after_kwh
+            after_kwh = stored_kwh
+        self.energy_kwh[position + 1] = after_kwh
+        for spent, rule in zip(self.spent, standing.cycles, strict=True):
+            self._enter_group(spent, int(rule.groups[position]))
+            spent.exported_kwh += max(0.0, total_kw) * QUARTER_HOUR_H
+
+    def _fit_power(self, position: int, before_kwh: float) -> tuple[Floats, float, AdjustmentReason | None]:
+        """The lanes within what is available, what their sum is cut to, and why; no reason where all fits."""
+        standing = self.standing
+        scheduled_kw = self.power_kw[:, position]
+        lanes_kw = np.clip(scheduled_kw, -standing.charge_kw[:, position], standing.discharge_kw[:, position])
+        reason = None
+        if np.abs(lanes_kw - scheduled_kw).max(initial=0.0) > NOISE_KW:
+            reason = AdjustmentReason.AVAILABILITY
+        else:
+            lanes_kw = scheduled_kw
+        total_kw = float(lanes_kw.sum())
+        for spent, rule in zip(self.spent, standing.cycles, strict=True):
+            self._enter_group(spent, int(rule.groups[position]))
+            left_kwh = rule.limit_kwh - spent.exported_kwh
+            if total_kw > NOISE_KW and total_kw * QUARTER_HOUR_H > left_kwh + standing.slack_kwh:
+                total_kw, reason = max(0.0, left_kwh / QUARTER_HOUR_H), AdjustmentReason.CYCLE_LIMIT
+        after_kwh = before_kwh + _change_kwh(total_kw, standing.efficiency)
+        lowest_kwh, highest_kwh = float(standing.lowest_kwh[position]), float(standing.highest_kwh[position])
+        if total_kw < -NOISE_KW and after_kwh > highest_kwh + standing.slack_kwh:
+            room_kwh = max(0.0, highest_kwh - before_kwh)
+            # Never the -0.0 that a minus makes.
+            total_kw = 0.0 - room_kwh / standing.efficiency.charge / QUARTER_HOUR_H
+            reason = AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES
+        elif total_kw > NOISE_KW and after_kwh < lowest_kwh - standing.slack_kwh:
+            total_kw = max(0.0, before_kwh - lowest_kwh) * standing.efficiency.discharge / QUARTER_HOUR_H
+            reason = AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES
+        return lanes_kw, total_kw, reason
+
+    def _write_cut(self, position: int, lanes_kw: Floats, cut: Cut) -> None:
+        if not self.cuts:
+            self.power_kw = self.power_kw.copy()
+        self.power_kw[:, position] = lanes_kw
+        self.total_kw[position] = cut.adjusted_kw
+        self.cuts.append(cut)
+
+    def _beyond_available(self, span: slice) -> npt.NDArray[np.bool_]:
+        standing = self.standing
+        scheduled_kw = standing.power_kw[:, span]
+        beyond = scheduled_kw > standing.discharge_kw[:, span] + NOISE_KW
+        beyond |= scheduled_kw < -standing.charge_kw[:, span] - NOISE_KW
+        return np.asarray(beyond.any(axis=0))
+
+    def _exported_in_group_kwh(self, number: int, span: slice) -> Floats:
+        """What each period's group has exported up to and with the period."""
+        groups, spent = self.standing.cycles[number].groups[span], self.spent[number]
+        running_kwh = np.cumsum(exported_kwh(self.total_kw[span]))
+        starts = np.flatnonzero(np.diff(groups, prepend=spent.group))
+        before_kwh = np.zeros(len(groups))
+        before_kwh[:] = -spent.exported_kwh
+        if len(starts):
+            at_start_kwh = np.where(starts > 0, running_kwh[starts - 1], 0.0)
+            of_group = np.searchsorted(starts, np.arange(len(groups)), side="right") - 1
+            before_kwh = np.where(of_group >= 0, at_start_kwh[np.maximum(of_group, 0)], before_kwh)
+        return np.asarray(running_kwh - before_kwh)
+
+    @staticmethod
+    def _enter_group(spent: _Spent, group: int) -> None:
+        if spent.group != group:
+            spent.group, spent.exported_kwh = group, 0.0
+
+
+def _change_kwh(power_kw: float, efficiency: Efficiency) -> float:
+    """`energy_changes_kwh` of one period."""
+    return -QUARTER_HOUR_H * power_kw * (efficiency.charge if power_kw < 0 else 1 / efficiency.discharge)
+
+
+def _shared_out(lanes_kw: Floats, total_kw: float) -> Floats:
+    """The lanes with their sum reduced to `total_kw`: those of its direction give way in proportion."""
+    surplus_kw = float(lanes_kw.sum()) - total_kw
+    if surplus_kw == 0:
+        return lanes_kw
+    giving_kw = np.maximum(lanes_kw, 0.0) if surplus_kw > 0 else np.minimum(lanes_kw, 0.0)
+    return np.asarray(lanes_kw - giving_kw * (surplus_kw / giving_kw.sum()))
