@@ -35,3 +35,24 @@ def page_faults(heap: str) -> int:
 class TestAWorkersHeap:
     def test_takes_pages_from_the_kernel_once(self) -> None:
         assert page_faults("kept") < page_faults("as it comes") / 3
+
+
+HEAVY = """
+from gridloom.heap import give_memory_back, keep_freed_memory, resident_bytes
+keep_freed_memory()
+before = resident_bytes()
+held = [bytes(100_000) for _ in range(4000)]
+pins = held[::400]
+del held
+kept = resident_bytes() - before
+give_memory_back()
+print(kept >> 20, (resident_bytes() - before) >> 20)
+"""
+
+
+class TestAHeavyRequest:
+    def test_leaves_its_memory_to_the_kernel_in_the_end(self):
+        done = subprocess.run([sys.executable, "-c", HEAVY], capture_output=True, text=True, timeout=60, check=True)
+        kept_mib, left_mib = map(int, done.stdout.split())
+        assert kept_mib > 200, "freed pages between pinned ones are kept at first"
+        assert left_mib < 40

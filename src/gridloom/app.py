@@ -21,6 +21,7 @@ from gridloom.background import (
     close_idle_connections,
     deliver_webhooks,
     end_streams_when_told,
+    give_memory_back,
     run_jobs,
     sequence_events,
     stream_events,
@@ -125,6 +126,7 @@ SANDBOX_ROOMS: tuple[ModuleType, ...] = (sandbox, sandbox_simulator)
 RESIDENTS: tuple[Resident, ...] = (
     end_streams_when_told,
     close_idle_connections,
+    give_memory_back,
     identity.reside,
     console.reside,
     sequence_events,

@@ -16,6 +16,7 @@ from gridloom.edge.dispatch import Edge
 from gridloom.events.hub import EventHub
 from gridloom.events.sequencer import Sequencer
 from gridloom.health import Check, HealthChecks
+from gridloom.heap import give_memory_back_for_ever
 from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
 from gridloom.jobs import JobRunner
 from gridloom.jobs import store as job_store
@@ -58,6 +59,15 @@ async def close_idle_connections(edge: Edge, settings: Settings) -> AsyncIterato
         yield
     finally:
         watching.cancel()
+
+
+@asynccontextmanager
+async def give_memory_back(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+    giving = asyncio.create_task(give_memory_back_for_ever(), name="memory")
+    try:
+        yield
+    finally:
+        giving.cancel()
 
 
 @asynccontextmanager

@@ -151,6 +151,12 @@ async def break_off(call: Call, pieces: int) -> Stream:
     return Stream(chunks(), CSV)
 
 
+@operation("GET", "/naps/{seconds}", summary="Take long", tag="Toys", access=PUBLIC, rate_limit=None)
+async def take_long(call: Call, seconds: int) -> dict[str, int]:
+    await call.db.execute("select pg_sleep($1)", float(seconds))
+    return {"seconds": seconds}
+
+
 class Attempts:
     def __init__(self) -> None:
         self.made = 0

@@ -22,6 +22,7 @@ from gridloom.edge.backpressure import BodyBudget, HeldBody
 from gridloom.edge.call import AuditHook, Call, Resources, quoted
 from gridloom.edge.caller import Caller
 from gridloom.edge.connections import Connections
+from gridloom.edge.departure import Departure
 from gridloom.edge.faults import problem_of
 from gridloom.edge.idempotency import Replay, Retry, StoredAnswer, fingerprint_of
 from gridloom.edge.incidents import report_broken_stream, report_failure
@@ -52,6 +53,8 @@ BODY_PAUSE_S = 10
 DECODED_AT_ONCE_BYTES = 32 * 1024
 """The longest silence in a body: whoever stops sending holds no memory."""
 SLOW_REQUEST_S = 2.0
+CALLER_LEFT = 499
+"""Counted where nobody was left to answer."""
 
 _SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 _RETRIED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
@@ -155,6 +158,7 @@ class Edge:
         operation: Operation | None = None
         outcome: reply.Reply
         failure: Exception | None = None
+        departure: Departure | None = None
         try:
             operation, values = self._find(method, path)
             if operation is None:
@@ -172,21 +176,34 @@ class Edge:
                     stopping=self.stopping,
                     audit=self.audit,
                 )
+                if not operation.changes_state:
+                    departure = Departure(receive)
                 outcome = await self._carry_out(call, values, scope, receive, answer_headers)
                 await reply.begin_stream(outcome)
+        except asyncio.CancelledError:
+            if departure is None or not departure.has_left or self.stopping.is_set():
+                raise
+            observe_request(operation, CALLER_LEFT, time.perf_counter() - started)
+            return
         except Exception as fault:  # noqa: BLE001  # whatever it is, the caller gets a problem and the log a line
             problem = problem_of(fault)
             if problem.status >= 500:
                 failure = fault
             outcome = reply.problem(problem, path, request_id)
+        finally:
+            if departure is not None:
+                departure.work_is_done()
         outcome.headers.update(answer_headers)
         details: dict[str, Any] = {"method": method, "path": path, "request_id": request_id}
         try:
-            await reply.send_reply(outcome, headers, send, receive, is_head=method == "HEAD")
+            gone = departure.gone if departure is not None else None
+            await reply.send_reply(outcome, headers, send, receive, is_head=method == "HEAD", gone=gone)
         except Exception as fault:  # the status has gone out: all that is left is to break off
             report_broken_stream(operation.operation_id if operation else "none", fault, **details)
             raise
         finally:
+            if departure is not None:
+                departure.close()
             took = time.perf_counter() - started
             observe_request(operation, outcome.status, took)
             if failure is not None or outcome.status >= 400 or took > SLOW_REQUEST_S:

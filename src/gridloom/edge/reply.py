@@ -100,7 +100,9 @@ async def send_reply(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     *,
     is_head: bool,
+    gone: Callable[[], asyncio.Task[None]] | None = None,
 ) -> None:
+    """`gone` gives the task that waits for the caller to leave, where there is one already."""
     headers, body = outcome.headers, outcome.body
     media_type = headers.get("Content-Type", "")
     headers["X-Content-Type-Options"] = "nosniff"
@@ -130,20 +132,20 @@ async def send_reply(
     if outcome.stream is None:
         await send({"type": "http.response.body", "body": b"" if is_head else body})
         return
-    await _send_stream(outcome.stream, encoding, send, receive, is_head=is_head)
+    leaving = gone() if gone is not None else asyncio.ensure_future(_disconnected(receive))
+    await _send_stream(outcome.stream, encoding, send, leaving, is_head=is_head)
 
 
 async def _send_stream(
     chunks: AsyncIterator[bytes],
     encoding: str | None,
     send: Callable[[dict[str, Any]], Awaitable[None]],
-    receive: Callable[[], Awaitable[dict[str, Any]]],
+    gone: asyncio.Future[None],
     *,
     is_head: bool,
 ) -> None:
     """Send chunk by chunk, and stop making them when the reader has left."""
     source = compress_stream(chunks, encoding) if encoding is not None else chunks
-    gone = asyncio.ensure_future(_disconnected(receive))
     sending = asyncio.ensure_future(_pump(source, chunks, send, is_head=is_head))
     try:
         await asyncio.wait({gone, sending}, return_when=asyncio.FIRST_COMPLETED)

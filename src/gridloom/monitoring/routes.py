@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from gridloom.edge import (
 )
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, TooManyRequests
+from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
 from gridloom.monitoring import segments, store
 from gridloom.monitoring.dictionaries import Dictionaries, ids_of_asset
@@ -33,6 +35,7 @@ from gridloom.monitoring.reading.aggregation import Aggregation
 from gridloom.monitoring.reading.latest import point_of, unpack
 from gridloom.monitoring.reading.stream import MOST_STREAMS, TelemetryHub, place_of, stream_points
 from gridloom.monitoring.reading.summing import sum_signals
+from gridloom.monitoring.reading.turns import turn_of
 from gridloom.monitoring.receiving.columns import TooManyPoints
 from gridloom.monitoring.receiving.reception import Reception, receive, refusals_of, write
 from gridloom.monitoring.views import (
@@ -55,6 +58,7 @@ TAG = "Asset monitoring"
 READ = "Read:monitoring"
 CREATE = "Create:monitoring"
 _DAY = timedelta(hours=24)
+MOST_SUMMED_SIGNALS = 256
 _FORMATS = (JSON, CSV, ARROW, PARQUET)
 
 
@@ -198,7 +202,10 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
         end_us=end_us,
         resolution=query.resolution,
         aggregation=query.aggregation,
+        turn=turn_of(call.caller.organisation_id),
     )
+    if query.resolution is Resolution.DAY:
+        _refuse_many(selection.signals)
     return await rendering.answer(call.db, selection, call.accepts, f"telemetry-{physical_asset_id}")
 
 
@@ -245,6 +252,7 @@ async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) 
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
     window = await _window(call, query.start, query.end)
     chosen = await _chosen(call, physical_asset_id, reach.key, query.datapoints)
+    _refuse_many(chosen)
     data = await sum_signals(call.db, reach.key, chosen, *_times_of(window))
     return DetailedSum(start=window.start, end=window.end, data=data)
 
@@ -271,8 +279,10 @@ async def follow_datapoints(call: Call, physical_asset_id: UUID, query: Selectio
     wanted = frozenset(query.datapoints) if query.datapoints is not None else None
     place = None if asked is None else place_of(asked)
     hub = call.resources[TelemetryHub]
-    if hub.streams >= MOST_STREAMS:
-        raise TooManyRequests(f"There are {MOST_STREAMS} open streams here; try another replica.", retry_after_s=30)
+    if hub.streams_of(call.caller.organisation_id) >= MOST_STREAMS:
+        raise TooManyRequests(
+            f"Your organisation has {MOST_STREAMS} open streams here; close one first.", retry_after_s=30
+        )
     return EventStream(stream_points(call, hub, physical_asset_id, reach.key, wanted, place))
 
 
@@ -294,6 +304,16 @@ def _times_of(window: Window) -> tuple[int, int]:
     """The window in microseconds, as far as there can be points in it."""
     start_us = min(max(microseconds(window.start), EARLIEST_US), LATEST_US)
     return start_us, min(max(microseconds(window.end), start_us), LATEST_US)
+
+
+def _refuse_many(signals: Mapping[str, object]) -> None:
+    """Days and sums are looked up signal by signal."""
+    if len(signals) > MOST_SUMMED_SIGNALS:
+        raise BadRequest(
+            f"Days and sums are answered for up to {MOST_SUMMED_SIGNALS} signals at a time, and this asks for "
+            f"{len(signals)}. Name them in `datapoints`, in several requests.",
+            errors=[FieldError("query:datapoints", f"more than {MOST_SUMMED_SIGNALS} signals")],
+        )
 
 
 async def _chosen(call: Call, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None) -> dict[str, int | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,7 +19,7 @@ from gridloom.monitoring.market_days import DAY_US
 from gridloom.monitoring.model import Series, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.reading.aggregation import HOLD, Aggregation, aggregate
-from gridloom.monitoring.reading.series import read, read_in_steps
+from gridloom.monitoring.reading.series import in_groups, read, read_in_steps
 from gridloom.monitoring.reading.summaries import daily
 from gridloom.monitoring.views import DataPointMeta
 
@@ -40,6 +41,7 @@ class Selection:
     end_us: int
     resolution: Resolution
     aggregation: Aggregation
+    turn: asyncio.Semaphore
 
     @property
     def before(self) -> timedelta:
@@ -91,20 +93,32 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
         return
     if len(known) * (end_us - start_us) <= _SERIES_DAYS_AT_ONCE * DAY_US:
         early_us = start_us - before // timedelta(microseconds=1)
-        found = await read(db, selection.asset_key, list(known.values()), early_us, end_us) if known else {}
+        async with selection.turn:
+            found = await read(db, selection.asset_key, list(known.values()), early_us, end_us) if known else {}
         for name, signal_id in selection.signals.items():
             if signal_id is None:
                 yield name, _nothing()
                 continue
             yield name, await _cut(found[signal_id], selection, start_us, end_us)
         return
+    groups = await in_groups(db, selection.asset_key, list(known.values()), start_us, end_us)
+    group_of = {signal_id: group for group in groups for signal_id in group}
+    found = {}
     for name, signal_id in selection.signals.items():
         if signal_id is None:
             yield name, _nothing()
             continue
-        steps = read_in_steps(db, selection.asset_key, signal_id, start_us, end_us, before=before)
-        async for first_us, stop_us, series in steps:
-            yield name, await _cut(series, selection, first_us, stop_us)
+        group = group_of[signal_id]
+        if len(group) == 1:
+            steps = read_in_steps(db, selection.asset_key, signal_id, start_us, end_us, before=before)
+            async for first_us, stop_us, series in steps:
+                yield name, await _cut(series, selection, first_us, stop_us)
+            continue
+        if signal_id not in found:
+            early_us = start_us - before // timedelta(microseconds=1)
+            async with selection.turn:
+                found = await read(db, selection.asset_key, group, early_us, end_us)
+        yield name, await _cut(found[signal_id], selection, start_us, end_us)
 
 
 async def _cut(series: Series, selection: Selection, start_us: int, end_us: int) -> Series:

@@ -71,5 +71,30 @@ async def after_silence(db: Database, asset_key: int, signal_id: int, from_us: i
     return end_us if day is None else max(from_us, day_start(number_of(day)))
 
 
+async def in_groups(
+    db: Database, asset_key: int, wanted_ids: Sequence[int], start_us: int, end_us: int
+) -> list[list[int]]:
+    """The signals in their order, in groups of which each can be read in one go; one that is too large stands alone.
+
+    Thousands of signals with a few points each are then a few statements, not thousands.
+    """
+    if not wanted_ids:
+        return []
+    first, last = day_number(start_us), day_number(end_us - 1)
+    hot, cold = await store.points_between(db, asset_key, wanted_ids, date_of(first), date_of(last))
+    groups: list[list[int]] = []
+    room = 0
+    # Segments hold all signals together: the more there is in them, the fewer the times they may be unpacked.
+    at_once = max(POINTS_AT_ONCE, 2 * hot)
+    for signal_id in wanted_ids:
+        points = 1 + cold.get(signal_id, 0)
+        if not groups or points > room:
+            groups.append([])
+            room = at_once
+        groups[-1].append(signal_id)
+        room -= points
+    return groups
+
+
 def _days_at_once(points_a_day: int) -> int:
     return max(1, min(_MOST_DAYS_AT_ONCE, POINTS_AT_ONCE // max(points_a_day, 1440)))

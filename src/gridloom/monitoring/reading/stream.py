@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from uuid import UUID
 
-import asyncpg
 import orjson
 
+from gridloom.database.away import DATABASE_FAULTS
 from gridloom.database.listen import Listener
 from gridloom.edge import Call, to_json
+from gridloom.edge.incidents import report_broken_stream
 from gridloom.edge.tabular import time_texts
 from gridloom.events.framing import HEARTBEAT
 from gridloom.identity.reach import asset_reach
@@ -32,8 +33,8 @@ HEARTBEAT_S = 15.0
 WATCHED_FOR = timedelta(seconds=90)
 RETRY_MS = 2000
 AT_ONCE = 64
-MOST_STREAMS = 2000
-"""Open streams of one process."""
+MOST_STREAMS = 200
+"""Open streams of one organisation in one process: nobody's keep another's out."""
 _ID = re.compile(r"(\d{1,18})-(\d{4}-\d\d-\d\d)")
 _FIRST_DAY = date(1970, 1, 1)
 
@@ -43,6 +44,7 @@ class TelemetryHub:
 
     def __init__(self) -> None:
         self._waiting: defaultdict[int, set[asyncio.Event]] = defaultdict(set)
+        self._streams: Counter[UUID] = Counter()
 
     def attach(self, listener: Listener) -> None:
         listener.subscribe(store.CHANNEL, self._heard)
@@ -54,19 +56,22 @@ class TelemetryHub:
             for event in self._waiting.get(key, ()):
                 event.set()
 
-    @property
-    def streams(self) -> int:
-        return sum(map(len, self._waiting.values()))
+    def streams_of(self, organisation_id: UUID) -> int:
+        return self._streams[organisation_id]
 
     @contextmanager
-    def follow(self, asset_key: int) -> Iterator[asyncio.Event]:
+    def follow(self, asset_key: int, organisation_id: UUID) -> Iterator[asyncio.Event]:
         event = asyncio.Event()
         self._waiting[asset_key].add(event)
+        self._streams[organisation_id] += 1
         metrics.STREAMS.inc()
         try:
             yield event
         finally:
             metrics.STREAMS.dec()
+            self._streams[organisation_id] -= 1
+            if not self._streams[organisation_id]:
+                del self._streams[organisation_id]
             self._waiting[asset_key].discard(event)
             if not self._waiting[asset_key]:
                 del self._waiting[asset_key]
@@ -96,7 +101,7 @@ async def stream_points(
     call: Call, hub: TelemetryHub, asset_id: UUID, asset_key: int, wanted: frozenset[str] | None, place: Place | None
 ) -> AsyncIterator[bytes]:
     """Frames of what was stored after `place`, or from now on; the stream ends with the rights it rests on."""
-    with hub.follow(asset_key) as changed:
+    with hub.follow(asset_key, call.caller.organisation_id) as changed:
         head = await store.watch(call.pool, asset_key, WATCHED_FOR)
         names = _names(await store.signal_ids(call.pool, asset_key))
         if place is None or place.sequence > head.sequence:
@@ -116,8 +121,12 @@ async def stream_points(
                 found = await store.segments_after(call.pool, asset_key, place.sequence, place.day, AT_ONCE)
                 if found and any(not _known(segment, names) for segment in found):
                     names = _names(await store.signal_ids(call.pool, asset_key))
-            except (Problem, OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
-                return  # whoever comes back is told why, or goes on where this stream ended
+            except Problem:
+                return  # whoever comes back is told why
+            except DATABASE_FAULTS as fault:
+                # Whoever comes back goes on where this stream ended, or is told that the database is away.
+                report_broken_stream(call.operation.operation_id, fault, request_id=call.request_id)
+                return
             for segment in found:
                 place = Place(segment.sequence, segment.day)
                 body = await off_loop(len(segment.body) > HEAVY_BYTES // 16, _columns, segment, names, wanted)
@@ -129,7 +138,7 @@ async def stream_points(
                 await asyncio.wait_for(changed.wait(), HEARTBEAT_S)
                 continue
             yield HEARTBEAT
-            with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+            with suppress(*DATABASE_FAULTS):
                 await store.watch(call.pool, asset_key, WATCHED_FOR)
 
 

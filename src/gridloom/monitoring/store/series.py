@@ -40,6 +40,25 @@ async def bodies_between(
     return _bodies(rows)
 
 
+async def points_between(
+    db: Database, asset_key: int, wanted_ids: Sequence[int], first_day: date, last_day: date
+) -> tuple[int, dict[int, int]]:
+    """How many points the days hold: of all signals in segments, and of each wanted one in chunks."""
+    rows = await db.fetch(
+        """
+        select null::smallint as signal_id, coalesce(sum(points), 0)::bigint as points from telemetry_segment
+        where asset_key = $1 and day between $3 and $4
+        union all
+        select signal_id, sum(points)::bigint from telemetry_chunk
+        where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
+        group by signal_id
+        """,
+        asset_key, wanted_ids, first_day, last_day,
+    )  # fmt: skip
+    hot = next(row["points"] for row in rows if row["signal_id"] is None)
+    return hot, {row["signal_id"]: row["points"] for row in rows if row["signal_id"] is not None}
+
+
 async def bodies_on(
     db: Database, asset_key: int, wanted_ids: Sequence[int], days: Sequence[date]
 ) -> tuple[list[StoredSegment], list[StoredChunk]]:

@@ -1,0 +1,45 @@
+"""Whoever leaves is not worked for."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+
+async def call(edge, path, messages):
+    """One request whose connection says what is in `messages`; what was sent as its answer."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "query_string": b"",
+        "headers": [],
+        "client": ("10.0.0.1", 1),
+    }
+    await edge(scope, messages.get, send)
+    return sent
+
+
+class TestACallerWhoLeaves:
+    async def test_ends_the_work_and_its_statement(self, toys):
+        messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+        asking = asyncio.create_task(call(toys, "/naps/30", messages))
+        await asyncio.sleep(0.5)
+        sleeping = "select count(*) from pg_stat_activity where query like 'select pg_sleep(%' and state = 'active'"
+        assert await toys.pool.fetchval(sleeping) == 1
+        await messages.put({"type": "http.disconnect"})
+        async with asyncio.timeout(5):
+            assert await asking == []
+            while await toys.pool.fetchval(sleeping):
+                await asyncio.sleep(0.05)
+
+    @pytest.mark.parametrize("seconds", ["0", "1"])
+    async def test_is_no_other_who_waits(self, toys, seconds):
+        sent = await call(toys, f"/naps/{seconds}", asyncio.Queue())
+        assert sent[0]["status"] == 200
