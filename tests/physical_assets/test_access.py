@@ -71,6 +71,7 @@ OPERATIONS: list[tuple[str, str, Any, str]] = [
     ("GET", f"/logbook/{NOWHERE}", None, READ),
     ("POST", f"/logbook/{NOWHERE}/corrections", ENTRY, "Create:logbook"),
     ("POST", "/unavailability", UNAVAILABILITY, "Create:unavailabilities"),
+    ("POST", "/unavailability-previews", UNAVAILABILITY, "Create:unavailabilities"),
     ("GET", "/unavailability", None, READ),
     ("GET", f"/unavailability/{NOWHERE}", None, READ),
     ("PATCH", f"/unavailability/{NOWHERE}", {}, "Create:unavailabilities"),

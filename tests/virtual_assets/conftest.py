@@ -12,6 +12,7 @@ import pytest
 from tests.people import OrganisationUnderTest
 
 from gridloom.edge.dispatch import Edge
+from gridloom.kernel.market_time import market_day_of, market_day_window
 
 QUARTER = timedelta(minutes=15)
 
@@ -21,7 +22,8 @@ def wire(moment: datetime) -> str:
 
 
 def tomorrow() -> datetime:
-    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    """The start of the next market day: blocks of balancing products are four hours from here on."""
+    return market_day_window(market_day_of(datetime.now(UTC)) + timedelta(days=1)).start
 
 
 @dataclass

@@ -299,3 +299,57 @@ class TestRacingAllocations:
             assert sum(p["charge_kw"] for p in standing) == pytest.approx(sum(s["charge_kw"] for s in told))
             assert sum(p["charge_kw"] for p in standing) <= 1000 + 1e-6
             assert sum(p["energy_kwh"] for p in standing) <= 2000 + 1e-6
+
+
+class TestUndoing:
+    async def test_frees_the_capacity_again(self, site, operator):
+        asset = (await site.allocate()).json()
+        problem(await site.allocate(power=1, energy=1), 409, "capacity-taken")
+        assert (await operator.delete(f"{site.url}/{asset['id']}")).status_code == 204
+        assert (await operator.get(f"{site.url}/{asset['id']}")).status_code == 404
+        assert (await site.allocate()).status_code == 201
+
+    async def test_is_the_operators_alone(self, site):
+        asset = (await site.allocate()).json()
+        assert (await site.organisation.admin.delete(f"{site.url}/{asset['id']}")).status_code == 403
+
+    async def test_comes_too_late_once_the_first_gate_has_closed(self, site, operator):
+        asset = (await site.allocate(start=-2, end=2)).json()
+        answer = problem(await operator.delete(f"{site.url}/{asset['id']}"), 409, "allocation-stands")
+        assert "gate" in answer["detail"]
+
+    async def test_is_refused_where_something_is_traded(self, site, operator):
+        asset = (await site.allocate()).json()
+        trade = {
+            "tradeID": "1",
+            "assetID": asset["id"],
+            "time": asset["start"],
+            "side": "SELL",
+            "volume": 0.1,
+            "price": 50,
+            "market": "DAY_AHEAD",
+        }
+        assert (await operator.post("/settlements/wholesale-trades", json=[trade])).status_code == 200
+        answer = problem(await operator.delete(f"{site.url}/{asset['id']}"), 409, "allocation-stands")
+        assert "traded" in answer["detail"]
+        assert (await operator.get(f"{site.url}/{asset['id']}")).status_code == 200
+
+
+class TestDescribing:
+    async def test_is_the_holders_to_change(self, site, operator):
+        asset = (await site.allocate()).json()
+        url, trader = f"{site.url}/{asset['id']}", site.organisation.trader
+        portfolio = await trader.post(f"/organisations/{site.organisation.id}/portfolios", json={"name": "North"})
+        known = await trader.get(url)
+        changed = await trader.patch(
+            url,
+            json={"name": "Loom", "portfolioID": portfolio.json()["id"]},
+            headers={"If-Match": known.headers["etag"]},
+        )
+        assert changed.status_code == 200, changed.text
+        assert (changed.json()["name"], changed.json()["portfolioID"]) == ("Loom", portfolio.json()["id"])
+        stale = await trader.patch(url, json={"name": "Other"}, headers=condition)
+        assert stale.status_code == 412
+        assert (await trader.patch(url, json={"portfolioID": None})).json()["portfolioID"] is None
+        assert (await trader.get(url)).json()["name"] == "Loom"
+        assert (await operator.patch(url, json={"name": "Mine"})).status_code == 403

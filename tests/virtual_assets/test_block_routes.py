@@ -25,7 +25,7 @@ class TestCarving:
         battery = await make_battery()
         answer = await battery.carve(16, 16, "FCR", 300, 300)
         assert answer.status_code == 201, answer.text
-        assert (await battery.carve(24, 40, "AFRR_POS", 0, 600)).status_code == 201
+        assert (await battery.carve(16, 48, "AFRR_POS", 0, 600)).status_code == 201
         blocks = await battery.blocks()
         for period in range(192):
             moment = wire(battery.start + period * QUARTER)
@@ -40,7 +40,7 @@ class TestCarving:
         battery = await make_battery()
         await battery.put([-400] * 6 + [300] * 6, offset=10)
         before = await battery.energies()
-        assert (await battery.carve(8, 20, "FCR", 600, 600)).status_code == 201
+        assert (await battery.carve(0, 32, "FCR", 600, 600)).status_code == 201
         assert await battery.energies() == before
 
     async def test_of_a_wholesale_block_takes_over_what_no_longer_fits(self, make_battery):
@@ -86,11 +86,20 @@ class TestCarving:
             "ratedDischargePower": 1,
         }
         problem(await battery.client.post(f"{battery.url}/blocks", json=body), 400, "bad-request")
-        problem(await battery.carve(-4, 8, "FCR", 1, 1), 422, "block-outside-asset")
-        problem(await battery.carve(4, 8, "FCR", 0, 0), 422, "block-outside-asset")
-        problem(await battery.carve(8, 0, "FCR", 1, 1), 400, "bad-request")
+        problem(await battery.carve(-16, 32, "FCR", 1, 1), 422, "block-outside-asset")
+        problem(await battery.carve(16, 16, "FCR", 0, 0), 422, "block-outside-asset")
+        problem(await battery.carve(16, 0, "FCR", 1, 1), 400, "bad-request")
         problem(await battery.carve(8, 4, "INTRADAY", 1, 1), 400, "bad-request")
-        problem(await battery.carve(8, 4, "FCR", 1001, 0), 409, "no-wholesale-power")
+        problem(await battery.carve(16, 16, "FCR", 1001, 1001), 409, "no-wholesale-power")
+
+    async def test_of_balancing_capacity_is_one_of_the_market_s_products(self, make_battery):
+        battery = await make_battery()
+        for market in ("FCR", "AFRR_POS", "AFRR_NEG"):
+            for offset, length in ((8, 24), (16, 8), (0, 190)):
+                problem(await battery.carve(offset, length, market, 100, 100), 422, "not-a-market-product")
+        uneven = problem(await battery.carve(16, 16, "FCR", 100, 200), 422, "not-a-market-product")
+        assert uneven["errors"][0]["pointer"] == "/ratedChargePower"
+        assert (await battery.carve(16, 32, "FCR", 100, 100)).status_code == 201
 
     async def test_of_all_power_leaves_an_asset_that_still_answers(self, make_battery):
         battery = await make_battery()

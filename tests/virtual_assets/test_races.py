@@ -120,9 +120,10 @@ class TestRacingWriters:
 
         async def carve():
             for _ in range(6):
-                offset = dice.randrange(0, 180)
                 market = dice.choice(["FCR", "AFRR_POS", "WHOLESALE"])
-                answer = await battery.carve(offset, dice.randrange(1, 12), market, 200, 200)
+                grid = 1 if market == "WHOLESALE" else 16
+                offset, length = dice.randrange(0, 180) // grid * grid, dice.randrange(1, 12) if grid == 1 else grid
+                answer = await battery.carve(offset, length, market, 200, 200)
                 assert answer.status_code in (201, 409), answer.text
                 if answer.status_code == 201 and dice.random() < 0.4:
                     gone = await battery.client.delete(f"{battery.url}/blocks/{answer.json()['id']}")

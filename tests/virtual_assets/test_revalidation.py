@@ -305,9 +305,9 @@ class TestCarvingWhileCapacityIsMissing:
         battery = await make()
         await battery.put([0, 450])
         await lose(battery, 0, 4, power=200)
-        answer = problem(await battery.carve(0, 4, "FCR", 500, 500), 409, "schedule-in-the-way")
+        answer = problem(await battery.carve(0, 16, "FCR", 500, 500), 409, "schedule-in-the-way")
         assert answer["firstPeriod"] == wire(battery.start + QUARTER)
-        assert (await battery.carve(0, 4, "FCR", 400, 400)).status_code == 201
+        assert (await battery.carve(0, 16, "FCR", 400, 400)).status_code == 201
         await advance(battery.edge, battery.end)
         assert await adjustments(battery) == []
 
@@ -324,7 +324,7 @@ class TestCarvingWhileCapacityIsMissing:
         battery = await make()
         await battery.put([900])
         await lose(battery, 0, 4, power=200)
-        assert (await battery.carve(0, 4, "AFRR_NEG", 600, 0)).status_code == 201
+        assert (await battery.carve(0, 16, "AFRR_NEG", 600, 0)).status_code == 201
 
 
 class TestALookUnderWay:

@@ -15,10 +15,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from gridloom.kernel.market_time import PERIOD, block_window, market_day_window, period_count
+from gridloom.kernel.market_time import BLOCK_HOURS, PERIOD, block_window, market_day_window, period_count
 from gridloom.kernel.window import Window
 
-BLOCK_HOURS: Final = 4
 FEWEST_PERIODS_IN_A_DAY: Final = 92
 MOST_PERIODS_IN_A_DAY: Final = 100
 FIRST_DELIVERY_DAY: Final = date(2000, 1, 1)

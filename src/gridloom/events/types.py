@@ -41,6 +41,33 @@ class VirtualAssetAllocated(View):
     auction_id: Annotated[UUID | None, Meta(description="The auction it was won in; null for a direct allocation")]
 
 
+class AvailabilityChange(View):
+    """Periods that follow each other, and what the virtual asset has available in all of them."""
+
+    start: datetime
+    end: datetime
+    available_charge_power: Annotated[float, Meta(description="kW")]
+    available_discharge_power: Annotated[float, Meta(description="kW")]
+    available_energy_capacity: Annotated[float, Meta(description="kWh")]
+
+
+class CutToExpect(View):
+    """A quarter-hour whose schedule will be cut when its gate closes, unless it is changed before."""
+
+    timestamp: datetime
+    accepted_schedule: Annotated[float, Meta(description="kW, as it was accepted")]
+    adjusted_schedule: Annotated[float, Meta(description="kW, what will be left of it")]
+    reason: Literal["STATE_OF_ENERGY_BOUNDARIES", "AVAILABILITY", "CYCLE_LIMIT"]
+
+
+class VirtualAssetAvailabilityChanged(View):
+    virtual_asset_id: UUID
+    start: From
+    end: Until
+    periods: Annotated[list[AvailabilityChange], Meta(description="At most 100 runs of periods")]
+    expected_cuts: Annotated[list[CutToExpect], Meta(description="At most 100, the earliest first")]
+
+
 class ScheduleUpdated(View):
     start: From
     end: Until
@@ -149,6 +176,11 @@ _TYPES = (
         "virtual-asset.allocated",
         VirtualAssetAllocated,
         "The organisation was given a virtual asset, by an auction or directly.",
+    ),
+    EventType(
+        "virtual-asset.availability-changed",
+        VirtualAssetAvailabilityChanged,
+        "The batteries behind a virtual asset lost capacity or got it back: what is available now, and cuts to expect.",
     ),
     EventType("schedule.updated", ScheduleUpdated, "Somebody replaced periods of an asset's schedule."),
     EventType(

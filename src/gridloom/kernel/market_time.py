@@ -44,6 +44,15 @@ def block_window(day: date, first_hour: int, last_hour: int) -> Window:
     return Window(_wall_clock(day, first_hour), _wall_clock(day, last_hour))
 
 
+BLOCK_HOURS: Final = 4
+
+
+def is_block_start(instant: datetime) -> bool:
+    """Whether one of the day's four-hour blocks starts here, on the wall clock."""
+    day = market_day_of(instant)
+    return any(_wall_clock(day, hour) == instant for hour in range(0, 24, BLOCK_HOURS))
+
+
 def is_period_start(instant: datetime) -> bool:
     _demand_offset(instant)
     return not (instant - _EPOCH) % PERIOD

@@ -48,7 +48,7 @@ class Conflict(View, kw_only=True):
     power: Annotated[float, Meta(description="kW that are promised; positive is export")]
     available: Annotated[float, Meta(description="kW that are available in that direction at the worst moment")]
     detail: str
-    missing: Missing | UnsetType = UNSET
+    missing: Annotated[Missing, Meta(description="What of it is not covered at the worst moment")] | UnsetType = UNSET
     id: Annotated[UUID, Meta(description="The bid, the virtual asset, the auction or the block")] | UnsetType = UNSET
     product_date_code: str | UnsetType = UNSET
     virtual_asset_id: UUID | UnsetType = UNSET

@@ -14,8 +14,10 @@ from gridloom.kernel.codes import EicKind
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import FieldError, NotFound
+from gridloom.kernel.window import Window
 from gridloom.physical_assets import store
-from gridloom.physical_assets.availability.changes import announce_change
+from gridloom.physical_assets.availability.changes import LOOK_AT_BACKED, TELL_HOLDERS, announce_change
+from gridloom.physical_assets.conflicts import LONGEST
 from gridloom.physical_assets.model import (
     AssetsQuery,
     NewParametersVersion,
@@ -159,9 +161,13 @@ async def put_parameters(
     check_parameters(body)
     await store.lock_asset(call.db, reach.key)
     call.check_if_match(str(await store.latest_parameters_version(call.db, reach.key)))
-    valid_from = body.valid_from or query.at or await store.platform_now(call.db)
+    now = await store.platform_now(call.db)
+    valid_from = body.valid_from or query.at or now
+    ahead = max(valid_from, now)
+    backed = await LOOK_AT_BACKED.get()(call.db, reach.key, Window(ahead, ahead + LONGEST))
     added = await store.insert_parameters(call.db, reach.key, valid_from, body, call.caller.id)
     await announce_change(call.db, reach.key)
+    await TELL_HOLDERS.get()(call.db, backed, now)
     return Answer(added, etag=str(added.version))
 
 

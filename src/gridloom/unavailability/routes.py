@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from msgspec import UNSET, structs
 
+from gridloom.capacity.store import load_standing, whole_periods
+from gridloom.database.pool import Connection
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.events.outbox import record_event
 from gridloom.identity.reach import Reach, asset_reach
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.problem import NotFound
+from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
 from gridloom.physical_assets.availability.changes import announce_change
-from gridloom.physical_assets.conflicts import Glance, look_ahead, ripple
-from gridloom.physical_assets.store import lock_asset
+from gridloom.physical_assets.conflicts import LONGEST, Glance, look_ahead, ripple
+from gridloom.physical_assets.store import lock_asset, platform_now
 from gridloom.physical_assets.window_query import check_order
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
@@ -29,7 +33,15 @@ from gridloom.unavailability.model import (
     UnavailabilityPlace,
     Volume,
 )
+from gridloom.unavailability.preview import PreviewedCut, UnavailabilityPreview, preview_of
 from gridloom.unavailability.rules import UnknownNotifications, VolumeBeyondRated
+from gridloom.virtual_assets.gate_closure.availability_news import (
+    MOST_TOLD,
+    expected_cuts,
+    look_at_backed,
+    tell_holders,
+)
+from gridloom.virtual_assets.store import read_assets_backed_by
 
 TAG = "Unavailabilities"
 READ = "Read:physical-assets"
@@ -56,10 +68,13 @@ async def create_unavailability(
     window = rules.unavailable_window(body)
     await _check_notifications(call, reach.key, body)
     unavailability_id = uuid7()
+    await lock_asset(call.db, reach.key)
+    backed = await look_at_backed(call.db, reach.key, window)
     await store.insert_unavailability(call.db, reach.key, unavailability_id, body, call.caller.id)
     glance = await look_ahead(call.db, reach.key, window)
     rules.check_volume(body.volume, glance.ratings, window)
     await _tell(call, reach, physical_asset_id, unavailability_id, "created", body)
+    await tell_holders(call.db, backed, glance.now)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
     changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, body, glance)
     return Answer(changed, headers=headers, etag="1")
@@ -126,8 +141,12 @@ async def update_unavailability(
         rules.check_volume(after.volume, glance.ratings, window)
     version = before.version
     if after != before.content:
+        old = before.content
+        hull = Window(min(old.start, after.start), max(old.end, after.end))
+        backed = await look_at_backed(call.db, reach.key, hull)
         version = await store.update_unavailability(call.db, reach.key, unavailability_id, after)
         await _tell(call, reach, physical_asset_id, unavailability_id, "changed", after)
+        await tell_holders(call.db, backed, glance.now)
     changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, after, glance)
     return Answer(changed, etag=str(version))
 
@@ -145,9 +164,58 @@ async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailabil
     await lock_asset(call.db, reach.key)
     before = await _known(call, reach.key, unavailability_id)
     call.check_if_match(str(before.version))
+    backed = await look_at_backed(call.db, reach.key, Window(before.content.start, before.content.end))
     await store.delete_unavailability(call.db, reach.key, unavailability_id)
     await announce_change(call.db, reach.key)
     await _tell(call, reach, physical_asset_id, unavailability_id, "cancelled", before.content)
+    await tell_holders(call.db, backed, await platform_now(call.db))
+
+
+class _TriedOut(Exception):
+    """Undoes what was only tried."""
+
+
+@operation(
+    "POST",
+    "/physical-assets/{physicalAssetID}/unavailability-previews",
+    summary="See what an unavailability would do",
+    tag=TAG,
+    access=CREATE,
+    status=200,
+    problems=(VolumeBeyondRated, UnknownNotifications),
+)
+async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewUnavailability) -> UnavailabilityPreview:
+    """The body is that of an unavailability; nothing is changed. Free capacity is lost first, then the own schedule,
+    then bids without a result, then promises, open auctions and accepted capacity alike."""
+    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
+    window = rules.unavailable_window(body)
+    await _check_notifications(call, reach.key, body)
+    await lock_asset(call.db, reach.key)
+    glance = await look_ahead(call.db, reach.key, window)
+    rules.check_volume(body.volume, glance.ratings, window)
+    hull = whole_periods(window)
+    first, end = period_number(hull.start), min(period_number_from(hull.end), period_number(hull.start + LONGEST))
+    before = (await load_standing(call.db, [reach.key], first, end))[reach.key]
+    cuts: list[PreviewedCut] = []
+    try:
+        async with cast(Connection, call.db).transaction():
+            await store.insert_unavailability(call.db, reach.key, uuid7(), body, call.caller.id)
+            after = (await load_standing(call.db, [reach.key], first, end))[reach.key]
+            for asset in await read_assets_backed_by(call.db, reach.key, window):
+                cuts += [
+                    PreviewedCut(
+                        virtual_asset_id=asset.id,
+                        timestamp=period_start(cut.period),
+                        accepted_schedule=cut.accepted_kw,
+                        adjusted_schedule=cut.adjusted_kw,
+                        reason=cut.reason.value,
+                    )
+                    for cut in (await expected_cuts(call.db, asset, glance.now))[:MOST_TOLD]
+                ]
+            raise _TriedOut
+    except _TriedOut:
+        free_kw, cut_kw, holders = preview_of(before, after, first, end)
+    return UnavailabilityPreview(free=free_kw, cut=cut_kw, holders=holders, expected_cuts=cuts)
 
 
 async def _known(call: Call, asset_key: int, unavailability_id: UUID) -> store.StoredUnavailability:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from uuid import UUID
+from zlib import crc32
 
 from gridloom.database.pool import Database
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Caller
@@ -25,6 +26,12 @@ def author_of(call: Call) -> Author:
 def etag_of(asset: VirtualAsset) -> str:
     """All blocks of an asset share one store, so one version stands for the asset and each of its blocks."""
     return f"{asset.key}-{asset.version}"
+
+
+def etag_of_view(asset: VirtualAsset) -> str:
+    """Of the asset as it is read: its name and its portfolio change without its schedules."""
+    described = f"{asset.terms.name}\0{asset.terms.portfolio_id}".encode()
+    return f"{etag_of(asset)}-{crc32(described):08x}"
 
 
 async def known_asset(db: Database, caller: Caller, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:

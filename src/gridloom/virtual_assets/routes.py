@@ -1,8 +1,10 @@
-"""HTTP for virtual assets: listing, reading, and allocating one directly."""
+"""HTTP for virtual assets: listing, reading, renaming, and allocating one directly or undoing it."""
 
 from __future__ import annotations
 
 from uuid import UUID
+
+from msgspec import UNSET
 
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.database.pool import snapshot
@@ -12,8 +14,16 @@ from gridloom.kernel.ids import PhysicalAssetID, PortfolioID
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.asset_lookup import ASSETS, TAG, author_of, etag_of, known_asset
-from gridloom.virtual_assets.backing.allocation import allocate
+from gridloom.virtual_assets.asset_lookup import (
+    ASSET,
+    ASSETS,
+    TAG,
+    author_of,
+    etag_of_view,
+    known_asset,
+    lock_known_asset,
+)
+from gridloom.virtual_assets.backing.allocation import AllocationStands, allocate, undo_allocation
 from gridloom.virtual_assets.backing.promising import BackingAssetInactive, DeliveryZonesDiffer, UnknownBackingAsset
 from gridloom.virtual_assets.backing.rules import SharesNotWhole, check_shares
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency
@@ -22,6 +32,7 @@ from gridloom.virtual_assets.rules import check_rated, check_window
 from gridloom.virtual_assets.views import asset_views
 from gridloom.virtual_assets.wire import (
     NewVirtualAsset,
+    VirtualAssetChange,
     VirtualAssetsQuery,
     VirtualAssetView,
 )
@@ -76,13 +87,7 @@ async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtu
     if not call.caller.is_operator:
         raise Forbidden("Only the platform's operator allocates virtual assets.")
     terms = _terms(body)
-    if (
-        body.portfolio_id is not None
-        and await portfolio_store.read_portfolio(call.db, owner, body.portfolio_id) is None
-    ):
-        raise UnknownPortfolio(
-            f"The organisation has no portfolio {body.portfolio_id}.", [FieldError("/portfolioID", "unknown")]
-        )
+    await _check_portfolio(call, owner, body.portfolio_id)
     for place, share in enumerate(terms.backing):
         try:
             await asset_reach(call.db, call.caller, share.physical_asset_id, "Update:schedules")
@@ -92,7 +97,7 @@ async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtu
             ) from None
     asset = await allocate(call.db, owner, terms, author_of(call))
     (view,) = await asset_views(call.db, [asset], asset.created_at)
-    return Answer(view, headers={"Location": f"{call.path}/{asset.id}"}, etag=etag_of(asset))
+    return Answer(view, headers={"Location": f"{call.path}/{asset.id}"}, etag=etag_of_view(asset))
 
 
 def _terms(body: NewVirtualAsset) -> AssetTerms:
@@ -123,4 +128,54 @@ async def read_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         (view,) = await asset_views(db, [asset], await store.platform_now(db))
-    return Answer(view, etag=etag_of(asset))
+    return Answer(view, etag=etag_of_view(asset))
+
+
+@operation(
+    "PATCH",
+    ASSET,
+    summary="Rename a virtual asset or move it to a portfolio",
+    tag=TAG,
+    access="Update:schedules",
+    problems=(UnknownPortfolio,),
+)
+async def update_virtual_asset(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: VirtualAssetChange
+) -> Answer[VirtualAssetView]:
+    """By its holder. What is left out stays; `portfolioID: null` takes it out of its portfolio."""
+    asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
+    if call.caller.organisation_id != asset.organisation_id:
+        raise Forbidden("Only its holder renames a virtual asset.")
+    call.check_if_match(etag_of_view(asset))
+    if body.portfolio_id is not UNSET:
+        await _check_portfolio(call, asset.organisation_id, body.portfolio_id)
+    name = asset.terms.name if body.name is UNSET else body.name
+    portfolio_id = asset.terms.portfolio_id if body.portfolio_id is UNSET else body.portfolio_id
+    await store.update_description(call.db, asset, name, portfolio_id)
+    changed = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
+    (view,) = await asset_views(call.db, [changed], await store.platform_now(call.db))
+    return Answer(view, etag=etag_of_view(changed))
+
+
+@operation(
+    "DELETE",
+    ASSET,
+    summary="Undo an allocation",
+    tag=TAG,
+    access="Manage:auctions",
+    problems=(AllocationStands,),
+)
+async def delete_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> None:
+    """By the operator, before the asset's first gate closes, while nothing is traded on it, and unless it was won in an
+    auction. Its batteries have the capacity free again."""
+    if not call.caller.is_operator:
+        raise Forbidden("Only the platform's operator undoes allocations.")
+    seen = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
+    await undo_allocation(call.db, seen, lambda asset: call.check_if_match(etag_of_view(asset)))
+
+
+async def _check_portfolio(call: Call, owner: UUID, portfolio_id: UUID | None) -> None:
+    if portfolio_id is not None and await portfolio_store.read_portfolio(call.db, owner, portfolio_id) is None:
+        raise UnknownPortfolio(
+            f"The organisation has no portfolio {portfolio_id}.", [FieldError("/portfolioID", "unknown")]
+        )

@@ -191,6 +191,35 @@ async def insert_asset(
     )
 
 
+async def update_description(db: Database, asset: LockedAsset, name: str, portfolio_id: UUID | None) -> None:
+    await db.execute(
+        "update virtual_asset set name = $2, portfolio_id = $3 where asset_key = $1", asset.key, name, portfolio_id
+    )
+
+
+async def delete_asset(db: Database, asset: LockedAsset) -> bool:
+    """All rows of the asset; False where something else is kept about it, and then the transaction is lost."""
+    try:
+        for statement in _DELETE_ASSET:
+            await db.execute(statement, asset.key)
+    except asyncpg.ForeignKeyViolationError:
+        return False
+    return True
+
+
+_DELETE_ASSET = (
+    "delete from schedule_adjustment where asset_key = $1",
+    "delete from schedule_change where asset_key = $1",
+    "delete from schedule_version where asset_key = $1",
+    "delete from virtual_energy where asset_key = $1",
+    "delete from virtual_schedule where asset_key = $1",
+    "delete from virtual_block where asset_key = $1",
+    "delete from virtual_backing where asset_key = $1",
+    "delete from virtual_asset where asset_key = $1",
+    "delete from asset where key = $1",
+)
+
+
 async def set_judged(db: Database, asset: LockedAsset, judged_until: int, first_misfit: int | None) -> None:
     await db.execute(
         "update virtual_asset set judged_until = $2, first_misfit = $3 where asset_key = $1",

@@ -68,6 +68,13 @@ class NewVirtualAsset(RequestBody):
     final_soc_tolerance: Annotated[float, Meta(ge=0, le=1)] = DEFAULT_FINAL_SOC_TOLERANCE
 
 
+class VirtualAssetChange(RequestBody):
+    """What is left out stays; null takes the asset out of its portfolio."""
+
+    name: Name | UnsetType = UNSET
+    portfolio_id: UUID | UnsetType | None = UNSET
+
+
 class BlockMetadata(View):
     id: UUID
     start: datetime

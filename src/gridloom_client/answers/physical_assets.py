@@ -172,6 +172,15 @@ class Conflict(Answered):
     virtual_asset_id: UUID | None = None
 
 
+class UnavailabilityPreview(Answered):
+    """What an unavailability would do: kW that nobody holds, kW that holders bear, and what each would have left."""
+
+    free: float
+    cut: float
+    holders: tuple[Record, ...]
+    expected_cuts: tuple[Record, ...]
+
+
 class ChangedUnavailability(Answered):
     """An unavailability after a change, with what no longer fits on account of it."""
 

@@ -23,6 +23,7 @@ from gridloom_client.answers.physical_assets import (
     PhysicalAsset,
     Schedule,
     Unavailability,
+    UnavailabilityPreview,
 )
 from gridloom_client.choices import DeliveryZone
 from gridloom_client.frames import Rows
@@ -260,6 +261,20 @@ class PhysicalAssets(Surface[M]):
         exchange_notification_ids: Sequence[ID] | None = None,
     ) -> ChangedUnavailability:
         """`volume` is what is missing: `{energyCapacity, powerCapacity: {charge, discharge}}` in kWh and kW."""
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/unavailability-previews")
+    def preview_unavailability(
+        self,
+        physical_asset_id: ID,
+        *,
+        description: str,
+        type: str,
+        start: datetime,
+        end: datetime,
+        volume: Mapping[str, Any],
+        exchange_notification_ids: Sequence[ID] | None = None,
+    ) -> UnavailabilityPreview:
+        """What reporting it would do; nothing is changed."""
 
     @collection("/physical-assets/{physicalAssetID}/unavailability")
     def unavailabilities(

@@ -50,6 +50,22 @@ class VirtualAssets(Surface[M]):
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}")
     def get(self, organisation_id: ID, virtual_asset_id: ID) -> VirtualAsset: ...
 
+    @operation("PATCH", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}")
+    def change(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        name: str | None = None,
+        portfolio_id: ID | None = None,
+        if_match: str | None = None,
+    ) -> VirtualAsset:
+        """By its holder: another name or portfolio."""
+
+    @operation("DELETE", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}")
+    def undo_allocation(self, organisation_id: ID, virtual_asset_id: ID, *, if_match: str | None = None) -> None:
+        """Operator only: before its first gate closes, while nothing is traded on it."""
+
     @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks")
     def blocks(
         self,

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from gridloom.database.pool import Database
 from gridloom.jobs import enqueue
+from gridloom.kernel.need import Need
+from gridloom.kernel.window import Window
 
 AVAILABILITY_CHANGED: Final = "physical-assets.availability-changed"
 """The job, keyed by the asset's key. Whoever has promised the asset's capacity declares its handler."""
+
+Looking = Callable[[Database, int, Window], Awaitable[Any]]
+Telling = Callable[[Database, Any, datetime], Awaitable[None]]
+
+LOOK_AT_BACKED: Need[Looking] = Need("what is available of the virtual assets that a battery backs")
+"""Before a change, under the battery's lock: `look(db, battery's key, window)`."""
+TELL_HOLDERS: Need[Telling] = Need("telling the holders of virtual assets what has changed")
+"""After it, in the same transaction: `tell(db, what was seen before, now)`."""
 
 _concerned: list[str] = []
 

@@ -15,21 +15,21 @@ from gridloom.edge import View
 class AncillaryHeld(View):
     """Offered and accepted balancing capacity; of aFRR energy what exceeds the accepted capacity of its block."""
 
-    fcr: float
-    afrr_capacity: float
-    afrr_energy: float
+    fcr: Annotated[float, Meta(description="FCR, offered or accepted")]
+    afrr_capacity: Annotated[float, Meta(description="aFRR capacity, offered or accepted")]
+    afrr_energy: Annotated[float, Meta(description="aFRR energy beyond the accepted capacity of its block")]
 
 
 class CommittedAmount(View):
     """Of one direction (kW) or of the energy (kWh), all as magnitudes."""
 
-    rated: float
+    rated: Annotated[float, Meta(description="What the asset is rated for")]
     available: Annotated[float, Meta(description="Rated, less everything unavailable")]
     promised: Annotated[float, Meta(description="To virtual assets")]
     offered: Annotated[float, Meta(description="In auctions that are not over")]
-    ancillary: AncillaryHeld
+    ancillary: Annotated[AncillaryHeld, Meta(description="Balancing capacity by kind of product")]
     own_schedule: Annotated[float, Meta(description="The owner's own use; as energy the swing within the market day")]
-    free: float
+    free: Annotated[float, Meta(description="What nobody holds")]
     missing: Annotated[float, Meta(description="What was taken and is not there any more after a loss")]
 
 
@@ -60,6 +60,6 @@ class Commitments(View):
     physical_asset_id: UUID
     start: datetime
     end: datetime
-    commitments: list[Commitment]
+    commitments: Annotated[list[Commitment], Meta(description="Every delivery period, in order")]
     units_power: str = "kW"
     units_energy: str = "kWh"

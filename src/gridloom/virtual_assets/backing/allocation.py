@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
@@ -10,11 +11,23 @@ from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.jobs import enqueue
 from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID, uuid7
+from gridloom.kernel.problem import NotFound, Problem
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.backing.promising import hand_over_backing, take_backing
+from gridloom.virtual_assets.backing.promising import give_back_backing, hand_over_backing, take_backing
 from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets.grid import wire_time
 from gridloom.virtual_assets.model import AssetTerms, Author, Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
+from gridloom.virtual_assets.schedule.rules import first_open_period
+
+
+class AllocationStands(Problem):
+    """An allocation can be undone before the asset's first gate closes, while nothing is traded or settled on it, and
+    unless it was won in an auction. The detail says which of these stands in the way."""
+
+    status = 409
+    title = "The allocation cannot be undone"
+
 
 DISPATCH: Final = "delivery.dispatch"
 """The job, keyed by a delivery zone, that has batteries do what the zone's virtual assets are scheduled for. Whoever
@@ -53,3 +66,23 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
     # Whoever dispatches the zone's batteries looks at it again.
     await enqueue(db, DISPATCH, key=terms.delivery_zone, due=asset.created_at, clock="platform", at_latest=True)
     return asset
+
+
+async def undo_allocation(db: Database, seen: VirtualAsset, check: Callable[[VirtualAsset], None]) -> None:
+    """Take a virtual asset out of the world, and give its capacity back to its batteries' books.
+
+    `check` is asked about the asset as it stands once nobody else can change it. Locks in the one order: batteries,
+    then the virtual asset.
+    """
+    ids = [promise.physical_asset_id for promise in seen.promises]
+    await give_back_backing(db, ids, seen.id)
+    asset = await store.lock_virtual_asset_by_key(db, seen.key)
+    if asset is None:
+        raise NotFound(f"The organisation has no virtual asset {seen.id}.")
+    check(asset)
+    if asset.terms.auction_id is not None:
+        raise AllocationStands(f"The asset was won in the auction {asset.terms.auction_id}.")
+    if asset.first < first_open_period(await store.platform_now(db), asset.terms.gate_closure_s):
+        raise AllocationStands(f"The gate of its first period, {wire_time(asset.first)}, has closed.")
+    if not await store.delete_asset(db, asset):
+        raise AllocationStands("Something is traded or settled on the asset.")

@@ -9,6 +9,7 @@ from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Page, Stream, operation
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import NotFound
+from gridloom.kernel.window import Window
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.asset_lookup import (
     ANSWERED_PERIODS,
@@ -24,7 +25,12 @@ from gridloom.virtual_assets.asset_queue import queue_for
 from gridloom.virtual_assets.backing.availability import Availability, load_available
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.carving import ScheduleInTheWay, carve_block, give_back_block
-from gridloom.virtual_assets.blocks.rules import BlockOutsideAsset, check_new_block
+from gridloom.virtual_assets.blocks.rules import (
+    BlockOutsideAsset,
+    NotAMarketProduct,
+    check_market_product,
+    check_new_block,
+)
 from gridloom.virtual_assets.blocks.slicing import NothingToJoin, NoWholesalePower
 from gridloom.virtual_assets.blocks.views import (
     CAPACITY_COLUMNS,
@@ -99,15 +105,17 @@ async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID,
     access="Update:schedules",
     status=201,
     defers_transaction=True,
-    problems=(NoWholesalePower, ScheduleInTheWay, GateClosed, BlockOutsideAsset),
+    problems=(NoWholesalePower, ScheduleInTheWay, GateClosed, BlockOutsideAsset, NotAMarketProduct),
 )
 async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewBlock) -> Answer[BlockView]:
     """Cut a block out of the wholesale blocks that cover its window.
 
     Each of those keeps the rest: its earliest piece keeps the id, further pieces get new ones. A new wholesale block
-    takes over what of their schedules no longer fits beside it; for the other markets a schedule in the way is 409.
+    takes over what of their schedules no longer fits beside it; for the other markets, whose blocks are the market's
+    four-hour products, a schedule in the way is 409.
     """
     check_window(body.start, body.end)
+    check_market_product(body.market, Window(body.start, body.end), body.rated_charge_power, body.rated_discharge_power)
     span = period_number(body.start), period_number(body.end)
     async with queue_for(virtual_asset_id):
         asset = await lock_known_asset(call, organisation_id, virtual_asset_id)

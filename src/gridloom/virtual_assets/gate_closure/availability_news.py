@@ -1,0 +1,120 @@
+"""Telling holders at once when the batteries behind their virtual assets lose capacity, or get it back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.events.outbox import record_event
+from gridloom.kernel.window import Window
+from gridloom.virtual_assets import store
+from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
+from gridloom.virtual_assets.gate_closure.curtailment import cut_to_fit
+from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
+from gridloom.virtual_assets.grid import Ints, wire_time
+from gridloom.virtual_assets.model import Adjustment, VirtualAsset
+from gridloom.virtual_assets.schedule.rules import first_open_period
+
+MOST_TOLD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BackedAssets:
+    """The virtual assets behind which a battery stands in a window, and what was available of each."""
+
+    window: Window
+    available: Sequence[tuple[VirtualAsset, Availability]]
+
+
+async def look_at_backed(db: Database, battery_key: int, window: Window) -> BackedAssets:
+    """To be called under the battery's lock, before its availability changes in the window."""
+    assets = await store.read_assets_backed_by(db, battery_key, window)
+    return BackedAssets(window, await load_available_of_each(db, assets, window) if assets else ())
+
+
+async def tell_holders(db: Database, before: BackedAssets, now: datetime) -> None:
+    """To be called after the change, in its transaction: each holder whose asset it touches learns of it."""
+    if not before.available:
+        return
+    assets = [asset for asset, _ in before.available]
+    ahead = Window(max(before.window.start, now), before.window.end) if before.window.end > now else None
+    if ahead is None:
+        return
+    after = {asset.key: available for asset, available in await load_available_of_each(db, assets, ahead)}
+    for asset, had in before.available:
+        has = after.get(asset.key)
+        if has is None:
+            continue
+        changed = changed_periods(had.between(has.first, has.end), has)
+        if len(changed):
+            await _tell(db, asset, has, changed, await expected_cuts(db, asset, now))
+
+
+def changed_periods(before: Availability, after: Availability) -> Ints:
+    """The places of periods in which something else is available than before."""
+    return np.flatnonzero(
+        (before.charge != after.charge) | (before.discharge != after.discharge) | (before.energy != after.energy)
+    )
+
+
+async def expected_cuts(db: Database, asset: VirtualAsset, now: datetime) -> list[Adjustment]:
+    """What of the asset's schedules will be cut at gate closure by all that is known now, the earliest first."""
+    first, end = asset.clip(first_open_period(now, asset.terms.gate_closure_s), asset.end)
+    if first >= end:
+        return []
+    _, standing = await load_standing(db, asset, first, end)
+    _, cuts = cut_to_fit(standing)
+    return [Adjustment(first + cut.position, cut.accepted_kw, cut.adjusted_kw, cut.reason) for cut in cuts]
+
+
+async def _tell(
+    db: Database, asset: VirtualAsset, has: Availability, changed: Ints, cuts: Sequence[Adjustment]
+) -> None:
+    await record_event(
+        db,
+        type="virtual-asset.availability-changed",
+        organisation_id=asset.organisation_id,
+        subject=f"virtual-assets/{asset.id}",
+        permission="Read:virtual-assets",
+        asset_key=asset.key,
+        data={
+            "virtualAssetID": asset.id,
+            "start": wire_time(has.first + int(changed[0])),
+            "end": wire_time(has.first + int(changed[-1]) + 1),
+            "periods": runs_of(asset, has, changed)[:MOST_TOLD],
+            "expectedCuts": [cut_to_tell(cut) for cut in cuts[:MOST_TOLD]],
+        },
+    )
+
+
+def cut_to_tell(cut: Adjustment) -> dict[str, Any]:
+    return {
+        "timestamp": wire_time(cut.period),
+        "acceptedSchedule": cut.accepted_kw,
+        "adjustedSchedule": cut.adjusted_kw,
+        "reason": cut.reason.value,
+    }
+
+
+def runs_of(asset: VirtualAsset, has: Availability, changed: Ints) -> list[dict[str, Any]]:
+    """Periods that follow each other and have the same available, together."""
+    values = np.stack([has.charge, has.discharge, has.energy], axis=1)[changed]
+    breaks = (np.diff(changed) > 1) | (np.diff(values, axis=0) != 0).any(axis=1)
+    starts = np.concatenate(([0], np.flatnonzero(breaks) + 1))
+    ends = np.append(starts[1:], len(changed))
+    terms = asset.terms
+    return [
+        {
+            "start": wire_time(has.first + int(changed[start])),
+            "end": wire_time(has.first + int(changed[end - 1]) + 1),
+            "availableChargePower": round(terms.charge_kw * float(values[start, 0]), 6),
+            "availableDischargePower": round(terms.discharge_kw * float(values[start, 1]), 6),
+            "availableEnergyCapacity": round(terms.energy_capacity_kwh * float(values[start, 2]), 6),
+        }
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]

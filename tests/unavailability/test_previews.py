@@ -1,0 +1,112 @@
+"""A preview says what an unavailability would do, and does nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, new_asset, wire  # noqa: F401
+
+QUARTER = timedelta(minutes=15)
+
+
+def loss(battery: Battery, *, power: float = 0, energy: float = 0) -> dict[str, Any]:
+    return {
+        "description": "",
+        "type": "OUTAGE",
+        "start": wire(battery.start),
+        "end": wire(battery.start + 4 * QUARTER),
+        "volume": {"energyCapacity": energy, "powerCapacity": {"charge": power, "discharge": power}},
+    }
+
+
+def path(battery: Battery, rest: str) -> str:
+    return f"/physical-assets/{battery.physical[0]['id']}/{rest}"
+
+
+class TestAPreview:
+    async def test_takes_what_is_free_first_and_then_of_all_alike(self, make_battery: MakeBattery) -> None:  # noqa: F811
+        battery = await make_battery(ratedChargePower=600, ratedDischargePower=600, energyCapacity=1000)
+        owner = battery.organisation
+        answer = await owner.engineer.post(path(battery, "unavailability-previews"), json=loss(battery, power=700))
+        assert answer.status_code == 200, answer.text
+        seen = answer.json()
+        assert (seen["free"], seen["cut"]) == (400, 300)
+        (holder,) = seen["holders"]
+        assert holder == {
+            "kind": "VIRTUAL_ASSET",
+            "virtualAssetID": battery.asset["id"],
+            "before": 600,
+            "after": 300,
+            "energyBefore": 1000,
+            "energyAfter": 1000,
+        }
+        assert seen["expectedCuts"] == []
+
+    async def test_names_the_cuts_to_expect_and_changes_nothing(self, make_battery: MakeBattery) -> None:  # noqa: F811
+        battery = await make_battery()
+        assert (await battery.put([800, -800])).status_code == 200
+        owner = battery.organisation
+        for _ in range(2):
+            answer = await owner.engineer.post(path(battery, "unavailability-previews"), json=loss(battery, power=500))
+            cuts = [(cut["acceptedSchedule"], cut["adjustedSchedule"]) for cut in answer.json()["expectedCuts"]]
+            assert cuts == [(800, 500), (-800, -500)]
+        assert (await owner.viewer.get(path(battery, "unavailability"))).json() == []
+        assert (await owner.viewer.get(path(battery, "health"))).json()["conflicts"] == []
+
+    async def test_refuses_what_the_unavailability_would(self, make_battery: MakeBattery) -> None:  # noqa: F811
+        battery = await make_battery()
+        answer = await battery.organisation.engineer.post(
+            path(battery, "unavailability-previews"), json=loss(battery, power=1001)
+        )
+        assert answer.status_code == 422
+
+
+class TestHolders:
+    async def news(self, battery: Battery) -> list[Any]:
+        rows = await battery.edge.pool.fetch(
+            """select data from event_outbox where subject = $1 and type = 'virtual-asset.availability-changed'
+               union
+               select data from event where subject = $1 and type = 'virtual-asset.availability-changed'""",
+            f"virtual-assets/{battery.asset['id']}",
+        )
+        return [row["data"] for row in rows]
+
+    async def test_are_told_at_once_of_what_they_lose_and_get_back(self, make_battery: MakeBattery) -> None:  # noqa: F811
+        battery = await make_battery()
+        assert (await battery.put([800])).status_code == 200
+        owner = battery.organisation
+        made = await owner.engineer.post(path(battery, "unavailability"), json=loss(battery, power=500))
+        assert made.status_code == 201, made.text
+        (told,) = await self.news(battery)
+        assert (told["virtualAssetID"], told["start"]) == (battery.asset["id"], wire(battery.start))
+        (period,) = told["periods"]
+        assert (period["availableDischargePower"], period["availableEnergyCapacity"]) == (500, 2000)
+        (cut,) = told["expectedCuts"]
+        assert (cut["acceptedSchedule"], cut["adjustedSchedule"], cut["reason"]) == (800, 500, "AVAILABILITY")
+        gone = await owner.engineer.delete(path(battery, f"unavailability/{made.json()['id']}"))
+        assert gone.status_code == 204
+        assert len(await self.news(battery)) == 2
+
+    async def test_hear_nothing_of_what_does_not_touch_them(self, make_battery: MakeBattery) -> None:  # noqa: F811
+        battery = await make_battery(ratedChargePower=400, ratedDischargePower=400, energyCapacity=500)
+        made = await battery.organisation.engineer.post(
+            path(battery, "unavailability"), json=loss(battery, power=600, energy=1500)
+        )
+        assert made.status_code == 201, made.text
+        assert await self.news(battery) == []
+
+    async def test_are_told_of_new_parameters(self, make_battery: MakeBattery) -> None:  # noqa: F811
+        battery = await make_battery()
+        parameters = {
+            "ratedChargePower": 900,
+            "ratedDischargePower": 1000,
+            "energyCapacity": 2000,
+            "chargeEfficiency": 0.9,
+            "dischargeEfficiency": 0.9,
+            "validFrom": wire(datetime.now(UTC)),
+        }
+        put = await battery.organisation.engineer.put(path(battery, "parameters"), json=parameters)
+        assert put.status_code == 200, put.text
+        (told,) = await self.news(battery)
+        assert told["periods"][0]["availableChargePower"] == 900
