@@ -341,11 +341,8 @@ class TestDescribing:
         url, trader = f"{site.url}/{asset['id']}", site.organisation.trader
         portfolio = await trader.post(f"/organisations/{site.organisation.id}/portfolios", json={"name": "North"})
         known = await trader.get(url)
-        changed = await trader.patch(
-            url,
-            json={"name": "Loom", "portfolioID": portfolio.json()["id"]},
-            headers={"If-Match": known.headers["etag"]},
-        )
+        body, condition = {"name": "Loom", "portfolioID": portfolio.json()["id"]}, {"If-Match": known.headers["etag"]}
+        changed = await trader.patch(url, json=body, headers=condition)
         assert changed.status_code == 200, changed.text
         assert (changed.json()["name"], changed.json()["portfolioID"]) == ("Loom", portfolio.json()["id"])
         stale = await trader.patch(url, json={"name": "Other"}, headers=condition)

@@ -25,13 +25,13 @@ def author_of(call: Call) -> Author:
 
 def etag_of(asset: VirtualAsset) -> str:
     """All blocks of an asset share one store, so one version stands for the asset and each of its blocks."""
-    return f"{asset.key}-{asset.version}"
+    return etag_at(asset, asset.version)
 
 
-def etag_of_view(asset: VirtualAsset) -> str:
-    """Of the asset as it is read: its name and its portfolio change without its schedules."""
+def etag_at(asset: VirtualAsset, version: int) -> str:
+    """Of a version that was made since; its name and its portfolio, which change without its schedules, count too."""
     described = f"{asset.terms.name}\0{asset.terms.portfolio_id}".encode()
-    return f"{etag_of(asset)}-{crc32(described):08x}"
+    return f"{asset.key}-{version}-{crc32(described):08x}"
 
 
 async def known_asset(db: Database, caller: Caller, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:

@@ -19,7 +19,7 @@ from gridloom.virtual_assets.asset_lookup import (
     ASSETS,
     TAG,
     author_of,
-    etag_of_view,
+    etag_of,
     known_asset,
     lock_known_asset,
 )
@@ -97,7 +97,7 @@ async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtu
             ) from None
     asset = await allocate(call.db, owner, terms, author_of(call))
     (view,) = await asset_views(call.db, [asset], asset.created_at)
-    return Answer(view, headers={"Location": f"{call.path}/{asset.id}"}, etag=etag_of_view(asset))
+    return Answer(view, headers={"Location": f"{call.path}/{asset.id}"}, etag=etag_of(asset))
 
 
 def _terms(body: NewVirtualAsset) -> AssetTerms:
@@ -128,7 +128,7 @@ async def read_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         (view,) = await asset_views(db, [asset], await store.platform_now(db))
-    return Answer(view, etag=etag_of_view(asset))
+    return Answer(view, etag=etag_of(asset))
 
 
 @operation(
@@ -146,7 +146,7 @@ async def update_virtual_asset(
     asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
     if call.caller.organisation_id != asset.organisation_id:
         raise Forbidden("Only its holder renames a virtual asset.")
-    call.check_if_match(etag_of_view(asset))
+    call.check_if_match(etag_of(asset))
     if body.portfolio_id is not UNSET:
         await _check_portfolio(call, asset.organisation_id, body.portfolio_id)
     name = asset.terms.name if body.name is UNSET else body.name
@@ -154,7 +154,7 @@ async def update_virtual_asset(
     await store.update_description(call.db, asset, name, portfolio_id)
     changed = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
     (view,) = await asset_views(call.db, [changed], await store.platform_now(call.db))
-    return Answer(view, etag=etag_of_view(changed))
+    return Answer(view, etag=etag_of(changed))
 
 
 @operation(
@@ -171,7 +171,7 @@ async def delete_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_
     if not call.caller.is_operator:
         raise Forbidden("Only the platform's operator undoes allocations.")
     seen = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
-    await undo_allocation(call.db, seen, lambda asset: call.check_if_match(etag_of_view(asset)))
+    await undo_allocation(call.db, seen, lambda asset: call.check_if_match(etag_of(asset)))
 
 
 async def _check_portfolio(call: Call, owner: UUID, portfolio_id: UUID | None) -> None:

@@ -17,6 +17,7 @@ from gridloom.virtual_assets.asset_lookup import (
     TABLES,
     TAG,
     author_of,
+    etag_at,
     etag_of,
     known_asset,
     lock_known_asset,
@@ -134,7 +135,7 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
     return Answer(
         block_view(block, first, power_kw, available),
         headers={"Location": f"{call.path}/{block.id}"},
-        etag=f"{asset.key}-{version}",
+        etag=etag_at(asset, version),
     )
 
 
@@ -200,7 +201,7 @@ async def schedule_block(
     if power_kw is None or first < available.first:
         power_kw, available = await _course_of(call.db, asset, block, first, end)
     view = scheduled_block_view(block, first, power_kw, available, accepted.imbalance, accepted.expected_cuts)
-    return Answer(view, etag=f"{asset.key}-{accepted.version}")
+    return Answer(view, etag=etag_at(asset, accepted.version))
 
 
 @operation(

@@ -13,6 +13,7 @@ from gridloom.virtual_assets.asset_lookup import (
     TABLES,
     TAG,
     author_of,
+    etag_at,
     etag_of,
     known_asset,
     lock_known_asset,
@@ -106,4 +107,4 @@ async def schedule_asset(
         power_kw = total_power_kw(await read_day_range(call.db, asset.key, days_of(first, end)), first, end)
     columns = schedule_columns(blocks, first, power_kw, available)
     view = scheduled_asset_view(asset, first, columns, accepted.imbalance, accepted.expected_cuts)
-    return Answer(view, etag=f"{asset.key}-{accepted.version}")
+    return Answer(view, etag=etag_at(asset, accepted.version))
