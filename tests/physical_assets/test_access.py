@@ -58,6 +58,8 @@ OPERATIONS: list[tuple[str, str, Any, str]] = [
     ("PUT", "/metadata/grid", {}, UPDATE),
     ("GET", "/availability", None, READ),
     ("GET", "/commitments", None, "Read:schedules"),
+    ("GET", "/dispatch", None, "Read:schedules"),
+    ("GET", "/performance", None, "Read:monitoring"),
     ("GET", "/health", None, READ),
     ("POST", "/ancillary/bids", BIDS, "Create:ancillary-bids"),
     ("GET", "/ancillary/bids", None, READ),
