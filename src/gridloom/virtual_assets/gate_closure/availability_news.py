@@ -14,11 +14,9 @@ from gridloom.events.outbox import record_event
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
-from gridloom.virtual_assets.gate_closure.curtailment import cut_to_fit
-from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
+from gridloom.virtual_assets.energy.outlook import closed_until, load_outlook
 from gridloom.virtual_assets.grid import Ints, wire_time
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
-from gridloom.virtual_assets.schedule.rules import first_open_period
 
 MOST_TOLD = 100
 
@@ -64,12 +62,8 @@ def changed_periods(before: Availability, after: Availability) -> Ints:
 
 async def expected_cuts(db: Database, asset: VirtualAsset, now: datetime) -> list[Adjustment]:
     """What of the asset's schedules will be cut at gate closure by all that is known now, the earliest first."""
-    first, end = asset.clip(first_open_period(now, asset.terms.gate_closure_s), asset.end)
-    if first >= end:
-        return []
-    _, standing = await load_standing(db, asset, first, end)
-    _, cuts = cut_to_fit(standing)
-    return [Adjustment(first + cut.position, cut.accepted_kw, cut.adjusted_kw, cut.reason) for cut in cuts]
+    first = closed_until(asset, now)
+    return list((await load_outlook(db, asset, now, first, asset.end)).cuts) if first < asset.end else []
 
 
 async def _tell(
