@@ -3,7 +3,6 @@
 import ast
 
 import pytest
-
 from bench.mutants import FAULTS, ROOT, Fault
 
 
