@@ -54,7 +54,6 @@ from gridloom.optimiser.forecasts import routes as forecasts
 from gridloom.optimiser.valuations import routes as valuations
 from gridloom.physical_assets import routes as physical_assets
 from gridloom.physical_assets.availability import routes as availability
-from gridloom.physical_assets.commitments import conflicts as _book_conflicts  # noqa: F401 — finds what is missing
 from gridloom.physical_assets.commitments import routes as commitments
 from gridloom.physical_assets.fleets import routes as fleets
 from gridloom.physical_assets.grants import routes as grants
@@ -72,7 +71,6 @@ from gridloom.unavailability import routes as unavailability
 from gridloom.virtual_assets import routes as virtual_assets
 from gridloom.virtual_assets.blocks import routes as virtual_asset_blocks
 from gridloom.virtual_assets.energy import routes as virtual_asset_energy
-from gridloom.virtual_assets.gate_closure import conflicts as _conflicts  # noqa: F401 — finds what no longer fits
 from gridloom.virtual_assets.history import routes as virtual_asset_history
 from gridloom.virtual_assets.portfolios import routes as portfolios
 from gridloom.virtual_assets.schedule import routes as virtual_asset_schedule

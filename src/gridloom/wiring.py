@@ -18,13 +18,17 @@ from gridloom.jobs import jobs_of, know
 from gridloom.kernel.need import Need
 from gridloom.monitoring.folding import jobs as telemetry_folding
 from gridloom.monitoring.reading.latest import latest_of_asset
+from gridloom.optimiser.forecasts import publishing as forecast_publishing
 from gridloom.physical_assets.availability.changes import LOOK_AT_BACKED, TELL_HOLDERS
+from gridloom.physical_assets.commitments.conflicts import book_conflicts
+from gridloom.physical_assets.conflicts import CONFLICT_FINDERS
 from gridloom.physical_assets.grants.routes import WAS_INVITED
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 from gridloom.settlements.activations import read_activated
 from gridloom.virtual_assets.energy.activations import READ_ACTIVATED
 from gridloom.virtual_assets.gate_closure import revalidation
 from gridloom.virtual_assets.gate_closure.availability_news import look_at_backed, tell_holders
+from gridloom.virtual_assets.gate_closure.conflicts import block_conflicts
 from gridloom.webhooks import retention as webhook_retention
 
 JOB_ROOMS: Final[tuple[ModuleType, ...]] = (
@@ -33,6 +37,7 @@ JOB_ROOMS: Final[tuple[ModuleType, ...]] = (
     dispatching,
     edge_retention,
     event_retention,
+    forecast_publishing,
     revalidation,
     telemetry_folding,
     webhook_retention,
@@ -48,5 +53,6 @@ def wire() -> None:
     WAS_INVITED.give(was_invited)
     LOOK_AT_BACKED.give(look_at_backed)
     TELL_HOLDERS.give(tell_holders)
+    CONFLICT_FINDERS.give((book_conflicts, block_conflicts))
     unmet = [need.what for need in Need.declared if not need.is_met]
     assert not unmet, f"nobody gives {', '.join(unmet)}"

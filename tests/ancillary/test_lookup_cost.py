@@ -9,7 +9,7 @@ from tests.costs import rows_read
 from gridloom.ancillary.products import PRODUCTS, product_key
 from gridloom.ancillary.store import WAITING, read_waiting
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.conflicts import look_ahead
+from gridloom.physical_assets.glance_store import read_glance
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ class TestLookAhead:
             await connection.execute("analyze capacity_holding")
             await connection.execute("set local plan_cache_mode = force_generic_plan")
             before = await rows_read(connection, "capacity_holding")
-            await look_ahead(connection, key, window)
+            await read_glance(connection, key, window)
             after = await rows_read(connection, "capacity_holding")
             await transaction.rollback()
         assert after - before == 0

@@ -7,6 +7,7 @@ from zlib import crc32
 
 from msgspec import UNSET
 
+from gridloom.capacity.store import lock_batteries
 from gridloom.edge import XML, Answer, Call, Content, Page, operation
 from gridloom.exchange_notifications import documents, rules, store
 from gridloom.exchange_notifications.message import DocumentReceiver, EventStatus
@@ -34,7 +35,6 @@ from gridloom.identity.reach import asset_reach
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import FieldError, NotFound
 from gridloom.physical_assets.rules import InvalidCode
-from gridloom.physical_assets.store import lock_asset
 from gridloom.physical_assets.window_query import check_order
 
 TAG = "Exchange notifications"
@@ -68,7 +68,7 @@ async def publish_notification(
     from its start to its end.
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
-    await lock_asset(call.db, reach.key)
+    await lock_batteries(call.db, [reach.key])
     notification_id = uuid7()
     message_id = notification_id.hex if body.message_id is UNSET else body.message_id
     new = await compose(call.db, reach.key, notification_id, message_id, 1, EventStatus.ACTIVE, body)
@@ -128,7 +128,7 @@ async def revise_notification(
 ) -> Answer[ExchangeNotification]:
     """Adds a version and dismisses the one before. What is left out is as it was in that one."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
-    await lock_asset(call.db, reach.key)
+    await lock_batteries(call.db, [reach.key])
     before = await _known(call, reach.key, notification_id)
     call.check_if_match(_etag(before))
     if before.message.event_status is not EventStatus.ACTIVE:

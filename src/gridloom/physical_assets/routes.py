@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import UNSET, structs
 
+from gridloom.capacity.store import lock_batteries
 from gridloom.edge import Answer, Call, Page, Paging, operation
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.reach import asset_reach, organisation_reach
@@ -106,7 +107,7 @@ async def update_physical_asset(
     An asset that is `INACTIVE` or `DECOMMISSIONED` keeps what it has promised and takes on nothing new.
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
-    await store.lock_asset(call.db, reach.key)
+    await lock_batteries(call.db, [reach.key])
     before = await store.read_asset(call.db, reach.key, for_change=True)
     call.check_if_match(_etag(before))
     if body.eic_code is not UNSET:
@@ -159,14 +160,14 @@ async def put_parameters(
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
     check_parameters(body)
-    await store.lock_asset(call.db, reach.key)
+    locked = await lock_batteries(call.db, [reach.key])
     call.check_if_match(str(await store.latest_parameters_version(call.db, reach.key)))
     now = await store.platform_now(call.db)
     valid_from = body.valid_from or query.at or now
     ahead = max(valid_from, now)
     backed = await LOOK_AT_BACKED.get()(call.db, reach.key, Window(ahead, ahead + LONGEST))
     added = await store.insert_parameters(call.db, reach.key, valid_from, body, call.caller.id)
-    await announce_change(call.db, reach.key)
+    await announce_change(call.db, locked, reach.key)
     await TELL_HOLDERS.get()(call.db, backed, now)
     return Answer(added, etag=str(added.version))
 

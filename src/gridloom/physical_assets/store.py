@@ -48,14 +48,6 @@ async def platform_now(db: Database) -> datetime:
     return now
 
 
-async def lock_asset(db: Database, asset_key: int) -> None:
-    """Let changes of one asset's offers, schedule and availability follow each other until this transaction ends.
-
-    Whoever reads after taking the lock sees what the one before has done.
-    """
-    await db.execute("select pg_advisory_xact_lock(hashtext('physical_asset'), $1)", asset_key)
-
-
 async def read_status(db: Database, asset_key: int) -> AssetStatus:
     return AssetStatus(await db.fetchval("select status from physical_asset where asset_key = $1", asset_key))
 

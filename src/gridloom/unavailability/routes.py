@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import UNSET, structs
 
-from gridloom.capacity.store import load_standing, whole_periods
+from gridloom.capacity.store import LockedBatteries, load_standing, lock_batteries, whole_periods
 from gridloom.database.pool import Connection
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.events.outbox import record_event
@@ -19,8 +19,9 @@ from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
 from gridloom.physical_assets.availability.changes import announce_change
-from gridloom.physical_assets.conflicts import LONGEST, Glance, look_ahead, ripple
-from gridloom.physical_assets.store import lock_asset, platform_now
+from gridloom.physical_assets.conflicts import LONGEST, ripple
+from gridloom.physical_assets.glance_store import Glance, read_glance
+from gridloom.physical_assets.store import platform_now
 from gridloom.physical_assets.window_query import check_order
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
@@ -68,15 +69,15 @@ async def create_unavailability(
     window = rules.unavailable_window(body)
     await _check_notifications(call, reach.key, body)
     unavailability_id = uuid7()
-    await lock_asset(call.db, reach.key)
+    locked = await lock_batteries(call.db, [reach.key])
     backed = await look_at_backed(call.db, reach.key, window)
-    await store.insert_unavailability(call.db, reach.key, unavailability_id, body, call.caller.id)
-    glance = await look_ahead(call.db, reach.key, window)
+    await store.insert_unavailability(call.db, locked, reach.key, unavailability_id, body, call.caller.id)
+    glance = await read_glance(call.db, reach.key, window)
     rules.check_volume(body.volume, glance.ratings, window)
     await _tell(call, reach, physical_asset_id, unavailability_id, "created", body)
     await tell_holders(call.db, backed, glance.now)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
-    changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, body, glance)
+    changed = await _changed(call, locked, reach.key, physical_asset_id, unavailability_id, body, glance)
     return Answer(changed, headers=headers, etag="1")
 
 
@@ -129,14 +130,14 @@ async def update_unavailability(
 ) -> Answer[ChangedUnavailability]:
     """What is left out stays. To end one early, give it an earlier `end`."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
-    await lock_asset(call.db, reach.key)
+    locked = await lock_batteries(call.db, [reach.key])
     before = await _known(call, reach.key, unavailability_id)
     call.check_if_match(str(before.version))
     changes = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     after = structs.replace(before.content, **changes)
     window = rules.unavailable_window(after, "/start" if body.end is UNSET else "/end")
     await _check_notifications(call, reach.key, after)
-    glance = await look_ahead(call.db, reach.key, window)
+    glance = await read_glance(call.db, reach.key, window)
     if rules.takes_more(before.content, after):
         rules.check_volume(after.volume, glance.ratings, window)
     version = before.version
@@ -147,7 +148,7 @@ async def update_unavailability(
         version = await store.update_unavailability(call.db, reach.key, unavailability_id, after)
         await _tell(call, reach, physical_asset_id, unavailability_id, "changed", after)
         await tell_holders(call.db, backed, glance.now)
-    changed = await _changed(call, reach.key, physical_asset_id, unavailability_id, after, glance)
+    changed = await _changed(call, locked, reach.key, physical_asset_id, unavailability_id, after, glance)
     return Answer(changed, etag=str(version))
 
 
@@ -161,12 +162,12 @@ async def update_unavailability(
 async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> None:
     """Its volume is available again at once; the logbook keeps that it was announced and cancelled."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
-    await lock_asset(call.db, reach.key)
+    locked = await lock_batteries(call.db, [reach.key])
     before = await _known(call, reach.key, unavailability_id)
     call.check_if_match(str(before.version))
     backed = await look_at_backed(call.db, reach.key, Window(before.content.start, before.content.end))
     await store.delete_unavailability(call.db, reach.key, unavailability_id)
-    await announce_change(call.db, reach.key)
+    await announce_change(call.db, locked, reach.key)
     await _tell(call, reach, physical_asset_id, unavailability_id, "cancelled", before.content)
     await tell_holders(call.db, backed, await platform_now(call.db))
 
@@ -190,8 +191,8 @@ async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewU
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
     window = rules.unavailable_window(body)
     await _check_notifications(call, reach.key, body)
-    await lock_asset(call.db, reach.key)
-    glance = await look_ahead(call.db, reach.key, window)
+    locked = await lock_batteries(call.db, [reach.key])
+    glance = await read_glance(call.db, reach.key, window)
     rules.check_volume(body.volume, glance.ratings, window)
     hull = whole_periods(window)
     first, end = period_number(hull.start), min(period_number_from(hull.end), period_number(hull.start + LONGEST))
@@ -199,7 +200,7 @@ async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewU
     cuts: list[PreviewedCut] = []
     try:
         async with cast(Connection, call.db).transaction():
-            await store.insert_unavailability(call.db, reach.key, uuid7(), body, call.caller.id)
+            await store.insert_unavailability(call.db, locked, reach.key, uuid7(), body, call.caller.id)
             after = (await load_standing(call.db, [reach.key], first, end))[reach.key]
             for asset in await read_assets_backed_by(call.db, reach.key, window):
                 cuts += [
@@ -262,10 +263,16 @@ async def _tell(
 
 
 async def _changed(
-    call: Call, asset_key: int, asset_id: UUID, unavailability_id: UUID, content: NewUnavailability, glance: Glance
+    call: Call,
+    locked: LockedBatteries,
+    asset_key: int,
+    asset_id: UUID,
+    unavailability_id: UUID,
+    content: NewUnavailability,
+    glance: Glance,
 ) -> ChangedUnavailability:
     """With what it sets off."""
-    conflicts = await ripple(call.db, asset_key, glance)
+    conflicts = await ripple(call.db, locked, asset_key, glance)
     return ChangedUnavailability(**_fields(asset_id, unavailability_id, content), conflicts=conflicts)
 
 

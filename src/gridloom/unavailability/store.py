@@ -8,6 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
+from gridloom.capacity.store import LockedBatteries
 from gridloom.database.pool import Database
 from gridloom.unavailability.model import (
     NewPowerCapacity,
@@ -37,16 +38,20 @@ class StoredUnavailability:
 
 
 async def insert_unavailability(
-    db: Database, asset_key: int, unavailability_id: UUID, new: NewUnavailability, created_by: UUID
+    db: Database,
+    locked: LockedBatteries,
+    asset_key: int,
+    unavailability_id: UUID,
+    new: NewUnavailability,
+    created_by: UUID,
 ) -> None:
-    """Takes the asset's lock (`lock_asset`) on the way, so that what is read afterwards is settled."""
+    assert asset_key in locked.keys, "what is available changes under the battery's lock"
     await db.execute(
         """
         insert into unavailability
           (asset_key, id, description, type, starts_at, ends_at, energy_kwh, charge_power_kw, discharge_power_kw,
            created_by)
-        select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
-        from (select pg_advisory_xact_lock(hashtext('physical_asset'), $1)) as held
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
         """,
         asset_key,
         unavailability_id,

@@ -16,7 +16,7 @@ from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries
-from gridloom.physical_assets.conflicts import Conflict, ConflictKind, Missing, finds_conflicts
+from gridloom.physical_assets.conflicts import Conflict, ConflictKind, Missing
 
 _KIND_OF = {
     HoldingKind.VIRTUAL_ASSET: ConflictKind.VIRTUAL_ASSET,
@@ -32,25 +32,6 @@ _WORDS = {
 }
 
 
-@finds_conflicts(
-    where="""
-    from (
-      (select true from capacity_holding
-       where asset_key = $1 and end_period > extract(epoch from $2::timestamptz) / 900
-         and first_period < extract(epoch from $3::timestamptz) / 900
-       order by asset_key, end_period limit 1)
-      union all
-      (select true from physical_schedule where asset_key = $1 and period >= $2 and period < $3
-       order by asset_key, period limit 1)
-    ) as held
-    """,
-    last="""
-    select greatest(
-      (select to_timestamp(max(end_period) * 900.0) from capacity_holding
-       where asset_key = $1 and kind not in ('VIRTUAL_ASSET', 'AUCTION')),
-      (select max(period) + interval '15 minutes' from physical_schedule where asset_key = $1))
-    """,
-)
 async def book_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
     """What the book has as missing, told to those who bear it."""
     hull = whole_periods(window)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
+from gridloom.capacity.store import lock_batteries
 from gridloom.database.pool import Database
 from gridloom.edge import Answer, Call, Page, Paging, operation
 from gridloom.identity import model as identity
@@ -14,7 +15,6 @@ from gridloom.identity.store.organisations import organisation_exists
 from gridloom.kernel.need import Need
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, PreconditionFailed, Problem
 from gridloom.physical_assets.grants.model import Grant, NewGrant
-from gridloom.physical_assets.store import lock_asset
 
 TAG = "Physical assets"
 READ = "Read:physical-assets"
@@ -98,7 +98,7 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
     ]
     if faults:
         raise NotGrantable(faults[0].detail + ".", errors=faults)
-    await lock_asset(call.db, rights.key)
+    await lock_batteries(call.db, [rights.key])
     if Permission.READ_REVENUE in body.permissions and await WAS_INVITED.get()(
         call.db, physical_asset_id, organisation_id
     ):
@@ -122,7 +122,7 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
 async def delete_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID) -> None:
     """At once, on every replica."""
     rights = await _owned(call, physical_asset_id)
-    await lock_asset(call.db, rights.key)
+    await lock_batteries(call.db, [rights.key])
     before = await store.read_grant(call.db, rights.key, organisation_id)
     if before is None:
         raise NotFound(f"The organisation {organisation_id} has no grant on this asset.")

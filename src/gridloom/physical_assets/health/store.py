@@ -7,7 +7,6 @@ from datetime import datetime
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.physical_assets.conflicts import last_promises
 from gridloom.physical_assets.model import AssetStatus
 
 
@@ -24,7 +23,7 @@ class Situation:
 async def read_situation(db: Database, asset_key: int) -> Situation:
     """A week ahead at least; bids, schedules, unavailabilities and new ratings may reach further."""
     row = await db.fetchrow(
-        f"""
+        """
         with clock as materialized (select platform_now() as now)
         select clock.now, p.status,
                array(select id from unavailability
@@ -33,10 +32,12 @@ async def read_situation(db: Database, asset_key: int) -> Situation:
                  clock.now,
                  (select max(valid_from) from physical_asset_parameters where asset_key = $1),
                  (select max(ends_at) from unavailability where asset_key = $1),
-                 {last_promises()}
+                 (select to_timestamp(max(end_period) * 900.0) from capacity_holding
+                  where asset_key = $1 and kind not in ('VIRTUAL_ASSET', 'AUCTION')),
+                 (select max(period) + interval '15 minutes' from physical_schedule where asset_key = $1)
                ) + interval '8 days' as horizon
         from clock, physical_asset p where p.asset_key = $1
-        """,  # noqa: S608 — glued from what rooms registered, never from a request
+        """,
         asset_key,
     )
     assert row is not None

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from gridloom.capacity.store import lock_batteries
 from gridloom.edge import Answer, Call, operation
 from gridloom.edge.wire import Decoder
 from gridloom.identity.reach import asset_reach
@@ -14,7 +15,6 @@ from gridloom.physical_assets.metadata import store
 from gridloom.physical_assets.metadata.model import BODIES, Category, Metadata, MetadataBody
 from gridloom.physical_assets.metadata.rules import InconsistentMetadata, check_metadata
 from gridloom.physical_assets.rules import InvalidCode
-from gridloom.physical_assets.store import lock_asset
 
 TAG = "Physical assets"
 READ = "Read:physical-assets"
@@ -76,7 +76,7 @@ async def put_metadata(call: Call, physical_asset_id: UUID, category: Category, 
     given: MetadataBody = _DECODERS[category](body)
     reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
     check_metadata(given)
-    await lock_asset(call.db, reach.key)
+    await lock_batteries(call.db, [reach.key])
     call.check_if_match(str((await store.read_one(call.db, reach.key, category)).version))
     stored = await store.put(call.db, reach.key, category, given, call.caller.id)
     return Answer(stored.body, etag=str(stored.version))

@@ -11,7 +11,7 @@ from gridloom.kernel.instant import written
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries
-from gridloom.physical_assets.conflicts import Conflict, ConflictKind, finds_conflicts
+from gridloom.physical_assets.conflicts import Conflict, ConflictKind
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
 from gridloom.virtual_assets.blocks import store as block_store
@@ -24,13 +24,6 @@ from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
 _NOISE_KW = 1e-6
 
 
-@finds_conflicts(
-    where="""
-    from virtual_backing b join virtual_asset v using (asset_key)
-    where b.physical_asset_key = $1 and v.end_at > $2 and v.start_at < $3
-    order by b.physical_asset_key, b.asset_key
-    """
-)
 async def block_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
     """Of every virtual asset that the battery stands behind; what is cut at gate closure is named here before."""
     assets = await store.read_assets_backed_by(db, asset_key, window)

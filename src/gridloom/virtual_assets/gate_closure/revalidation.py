@@ -14,7 +14,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.jobs import JobRun, job
-from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED, concerned_by_changes
+from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.energy.projection import Cut, project
 from gridloom.virtual_assets.energy.standing import load_standing
@@ -26,8 +26,6 @@ from gridloom.virtual_assets.schedule import gates
 from gridloom.virtual_assets.schedule.rules import first_open_period
 from gridloom.virtual_assets.schedule.scheduling import draft_change, write_change
 from gridloom.virtual_assets.schedule.store import LaneChange
-
-concerned_by_changes(where="from virtual_backing where physical_asset_key = $1 order by physical_asset_key, asset_key")
 
 
 @job(AVAILABILITY_CHANGED, clock="platform")
