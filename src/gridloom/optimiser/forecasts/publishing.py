@@ -9,7 +9,7 @@ from typing import Final
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
 from gridloom.identity.permissions import Permission
-from gridloom.jobs import JobRun, job
+from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import block_window, market_day_of
 from gridloom.optimiser.forecasts import store
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, forecast_day
@@ -17,7 +17,8 @@ from gridloom.optimiser.prices import DAY_AHEAD, load_day_table
 
 PUBLISHED_FROM_HOUR: Final = 11
 GATE_HOUR: Final = 12
-EVERY: Final = timedelta(minutes=30)
+PUBLISH: Final = "forecast.publish"
+SECOND_CHANCE: Final = timedelta(minutes=30)
 """Twice within the hour before the gate: a run that failed, or came before today's prices, has a second chance."""
 
 
@@ -26,10 +27,21 @@ def is_time_to_publish(now: datetime) -> bool:
     return now in block_window(market_day_of(now), PUBLISHED_FROM_HOUR, GATE_HOUR)
 
 
-@job("forecast.publish", every=EVERY, clock="platform", limit=timedelta(minutes=2))
+def next_look(now: datetime) -> datetime:
+    """The next of the two times a day at which there may be something to publish."""
+    today = market_day_of(now)
+    hours = (block_window(day, PUBLISHED_FROM_HOUR, GATE_HOUR).start for day in (today, today + timedelta(days=1)))
+    return next(time for hour in hours for time in (hour, hour + SECOND_CHANCE) if time > now)
+
+
+@job(PUBLISH, every=timedelta(days=1), clock="platform", limit=timedelta(minutes=2))
 async def publish_forecast(run: JobRun) -> None:
-    """Made of the prices before its day only. Where today's prices are missing there is nothing to publish yet."""
+    """Made of the prices before its day only. Where today's prices are missing there is nothing to publish yet.
+
+    It comes back when it may be needed and not in between: a sandbox's clock that moves by months stops at each look.
+    """
     now = await store.platform_now(run.db)
+    await enqueue(run.db, PUBLISH, key="", due=next_look(now), clock="platform")
     if not is_time_to_publish(now):
         return
     day = market_day_of(now) + timedelta(days=1)
