@@ -62,6 +62,7 @@ from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
 from gridloom.reference_prices import routes as reference_prices
 from gridloom.revenue import routes as revenue
+from gridloom.revenue.statement import routes as statements
 from gridloom.sandbox import routes as sandbox
 from gridloom.sandbox import simulator_routes as sandbox_simulator
 from gridloom.sandbox import walking as sandbox_walking
@@ -106,6 +107,7 @@ ROOMS: tuple[ModuleType, ...] = (
     delivery_positions,
     settlements,
     revenue,
+    statements,
     reference_prices,
     forecasts,
     valuations,

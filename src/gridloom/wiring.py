@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Final
 
 from gridloom import edge_retention
+from gridloom.ancillary.awards import RECORD_AWARDS
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
 from gridloom.delivery import deviations, dispatching
@@ -25,6 +26,7 @@ from gridloom.physical_assets.conflicts import CONFLICT_FINDERS
 from gridloom.physical_assets.grants.routes import WAS_INVITED
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 from gridloom.settlements.activations import read_activated
+from gridloom.settlements.provisional import record_provisional_awards
 from gridloom.virtual_assets.energy.activations import READ_ACTIVATED
 from gridloom.virtual_assets.gate_closure import revalidation
 from gridloom.virtual_assets.gate_closure.availability_news import look_at_backed, tell_holders
@@ -50,6 +52,7 @@ def wire() -> None:
     know(*jobs_of(*JOB_ROOMS))
     LATEST_TELEMETRY.give(latest_of_asset)
     READ_ACTIVATED.give(read_activated)
+    RECORD_AWARDS.give(record_provisional_awards)
     WAS_INVITED.give(was_invited)
     LOOK_AT_BACKED.give(look_at_backed)
     TELL_HOLDERS.give(tell_holders)

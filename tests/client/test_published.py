@@ -20,6 +20,7 @@ from gridloom_client.published import (
     read_afrr_energy,
     read_day_ahead,
     read_fcr,
+    read_rebap,
 )
 
 FCR_COLUMNS = [
@@ -222,3 +223,34 @@ class TestDayAhead:
         path.write_text(content)
         with pytest.raises(PublishedFileError):
             list(read_day_ahead(path))
+
+
+REBAP = """Datum;Zeitzone;von;bis;Datenkategorie;Datentyp;Einheit;reBAP unterdeckt;reBAP ueberdeckt
+26.10.2025;CEST;02:45;03:00;NRV;Qualitaetsgesichert;EUR/MWh;1.075,15;1.075,15
+26.10.2025;CET;02:00;02:15;NRV;Qualitaetsgesichert;EUR/MWh;-75,15;-75,15
+26.10.2025;CET;23:45;00:00;NRV;Qualitaetsgesichert;EUR/MWh;12,5;12,5
+27.10.2025;UTC;00:00;00:15;NRV;Qualitaetsgesichert;EUR/MWh;N.A.;N.A.
+"""
+
+
+class TestImbalancePrices:
+    def test_tell_the_hour_that_comes_twice_apart(self, tmp_path: Path) -> None:
+        path = tmp_path / "rebap.csv"
+        path.write_text(REBAP, encoding="utf-8")
+        summer, winter, last = read_rebap(path)
+        assert (summer.start, summer.price) == (datetime(2025, 10, 26, 0, 45, tzinfo=UTC), Decimal("1075.15"))
+        assert (winter.start, winter.price) == (datetime(2025, 10, 26, 1, tzinfo=UTC), Decimal("-75.15"))
+        assert (last.start, last.end) == (
+            datetime(2025, 10, 26, 22, 45, tzinfo=UTC),
+            datetime(2025, 10, 26, 23, tzinfo=UTC),
+        )
+        assert {price.series for price in (summer, winter, last)} == {"REBAP_DE"}
+
+    @pytest.mark.parametrize(
+        ("old", "new"), [("CEST", "PST"), ("02:45", "2 o'clock"), ("03:00", "04:00"), (";1.075,15;", ";1.075,16;")]
+    )
+    def test_refuse_what_is_not_a_price_of_a_quarter_hour(self, tmp_path: Path, old: str, new: str) -> None:
+        path = tmp_path / "rebap.csv"
+        path.write_text(REBAP.replace(old, new, 1), encoding="utf-8")
+        with pytest.raises(PublishedFileError, match="row 2"):
+            list(read_rebap(path))

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from gridloom.ancillary import result_store, rules, store
+from gridloom.ancillary.awards import award
 from gridloom.ancillary.holding import holding_of
 from gridloom.ancillary.model import BidStatus, NewProductResults, NewResult
 from gridloom.ancillary.products import Market, ProductKey, capacity_block_around
@@ -108,6 +109,7 @@ async def record_results(
         asset.key,
         [(one.result.bid_id, rules.status_of(one.result), one.result.accepted_capacity) for one in own],
     )
+    await award(db, asset.key, asset.id, (one.key for one in own), recorded_by)
     if added:
         await write_system_entries(db, asset.key, [_entry(one, result) for one, result in added], recorded_by)
         await record_events(db, [_event(asset, one, result) for one, result in added])

@@ -77,6 +77,31 @@ async def insert_results(db: Database, asset_key: int, results: Sequence[StoredR
     )
 
 
+@dataclass(frozen=True, slots=True)
+class AcceptedStep:
+    """What was accepted of one bid, and at which price: the result's, or the bid's where it has none."""
+
+    capacity_kw: float
+    price_eur: Decimal
+
+
+async def accepted_steps(db: Database, asset_key: int, delivery_day: date, product: str) -> list[AcceptedStep]:
+    """All accepted bids for a product, by their latest results."""
+    rows = await db.fetch(
+        """
+        select r.accepted_capacity_kw, coalesce(r.settlement_price_eur, b.capacity_price_eur) as price
+        from (select distinct on (bid_id) * from ancillary_result
+              where asset_key = $1 and delivery_day = $2 and product = $3 order by bid_id, revision desc) r
+        join ancillary_bid b on b.asset_key = $1 and b.id = r.bid_id and b.product = r.product
+        where r.accepted and r.accepted_capacity_kw > 0 order by r.bid_id
+        """,
+        asset_key,
+        delivery_day,
+        product,
+    )
+    return [AcceptedStep(*row) for row in rows]
+
+
 async def list_results(
     db: Database, asset_key: int, query: ResultsQuery, after: ProductPlace | None, limit: int
 ) -> list[StoredResult]:

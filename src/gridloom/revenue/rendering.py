@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec import UNSET, Meta, UnsetType
 from numpy.typing import NDArray
 
 from gridloom.edge import View
@@ -28,15 +29,19 @@ class DataPointMetaData(View):
     resolution: str
     aggregation: str
     description: str
+    provisional: (
+        Annotated[bool, Meta(description="True where awards count that are not settled yet; else left out")] | UnsetType
+    ) = UNSET
 
 
-def meta_data_of(category: Category, resolution: str) -> DataPointMetaData:
+def meta_data_of(category: Category, resolution: str, *, is_provisional: bool = False) -> DataPointMetaData:
     return DataPointMetaData(
         data_point_name=category.name,
         unit=category.unit,
         resolution=resolution,
         aggregation=category.kind.aggregation,
         description=category.description,
+        provisional=True if is_provisional else UNSET,
     )
 
 
@@ -84,7 +89,14 @@ async def json_chunks(report: Report, parts: AsyncIterator[Part]) -> AsyncIterat
     What is held meanwhile are the sums, a few numbers a bucket; points are made as they are sent.
     """
     found = [part async for part in parts]
-    meta_data = [meta_data_of(category, report.resolution.value) for category in report.categories]
+    meta_data = [
+        meta_data_of(
+            category,
+            report.resolution.value,
+            is_provisional=not report.provisional_sources.isdisjoint(category.sources),
+        )
+        for category in report.categories
+    ]
     opening = b'{"metaData":' + msgspec.json.encode(meta_data) + b',"data":{'
     for number, category in enumerate(report.categories):
         points = await asyncio.to_thread(_points, category, found)

@@ -45,6 +45,8 @@ class Report:
     resolution: Resolution
     categories: tuple[Category, ...]
     as_of: datetime | None = None
+    provisional_sources: frozenset[Source] = frozenset()
+    """Of which there are awards in the window that are not settled yet."""
 
     @cached_property
     def span(self) -> Span:

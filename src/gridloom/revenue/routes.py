@@ -143,12 +143,14 @@ async def _answer(call: Call, subject: Subject, query: DataPointQuery) -> Stream
     unknown = [name for name in names if name not in CATEGORIES]
     if unknown:
         raise parameter_refused("query", "datapoints", f"{', '.join(unknown[:10])[:500]} is no category")
+    window = _window(query.start, query.end)
     report = Report(
         subject=subject,
-        window=_window(query.start, query.end),
+        window=window,
         resolution=Resolution(query.resolution),
         categories=all_categories(names),
         as_of=query.as_of,
+        provisional_sources=await store.read_provisional_sources(call.db, subject.keys, window, query.as_of),
     )
     parts = await begun(report_parts(call.pool, report))
     if call.accepts == JSON:

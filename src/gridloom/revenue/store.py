@@ -15,6 +15,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.kernel.units import KW_PER_MW
+from gridloom.kernel.window import Window
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.model import AuctionResult, Contribution, Rating, Span, Toll
 from gridloom.revenue.summing import LEVEL_MEASURES, KeptDays
@@ -165,6 +166,32 @@ async def read_auction_results(
         AuctionResult(row["key"], _span(row["delivery_start"], row["delivery_end"]), row["price"], row["hurdle"])
         for row in rows
     ]
+
+
+async def read_provisional_sources(
+    db: Database, keys: Sequence[int], window: Window, as_of: datetime | None
+) -> frozenset[Source]:
+    """Of which sources awards of these assets on market days of the window are not settled yet."""
+    days = "f.delivery_day between ($2::timestamptz at time zone 'Europe/Berlin')::date"
+    days += " and ($3::timestamptz at time zone 'Europe/Berlin')::date"
+    known = "f.recorded_at <= $4 and (f.superseded_at is null or f.superseded_at > $4)"
+    found = await db.fetchrow(
+        "select "
+        + ", ".join(
+            f"""exists (select from {table}_version f where f.asset_key = any($1::int[]) and f.origin = 'PROVISIONAL'
+                  and f.capacity_mw > 0 and {days}
+                  and case when $4::timestamptz is null then f.superseded_at is null else {known} end)"""
+            for table in ("fcr_award", "afrr_capacity_award")
+        ),
+        list(keys),
+        window.start,
+        window.end,
+        as_of,
+    )
+    assert found is not None
+    return frozenset(
+        source for source, is_there in zip((Source.FCR, Source.AFRR_CAPACITY), found, strict=True) if is_there
+    )
 
 
 def _span(start: datetime, end: datetime) -> Span:

@@ -272,3 +272,16 @@ async def read_activations(db: Database, asset_key: int, start: datetime, end: d
         end,
     )
     return rows
+
+
+async def awarded_products(db: Database, asset_id: UUID) -> set[tuple[date, str]]:
+    """The delivery days and products for which an asset has an award, settled or provisional."""
+    rows = await db.fetch(
+        """
+        select f.delivery_day, f.product from asset a join fcr_award f on f.asset_key = a.key where a.id = $1
+        union
+        select f.delivery_day, f.product from asset a join afrr_capacity_award f on f.asset_key = a.key where a.id = $1
+        """,
+        asset_id,
+    )
+    return {(row["delivery_day"], row["product"]) for row in rows}

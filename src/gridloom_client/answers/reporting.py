@@ -40,6 +40,18 @@ class DataPoints(Answered, Tabular):
         return in_zone(table_of([rows[time] for time in sorted(rows)]), zone)
 
 
+class RevenueSeriesDescription(SeriesDescription):
+    """`provisional` is true where awards count that are not settled yet."""
+
+    provisional: bool | None = None
+
+
+class RevenueDataPoints(DataPoints):
+    """Named series of figures with a description of each."""
+
+    meta_data: tuple[RevenueSeriesDescription, ...]
+
+
 class RevenueBucket(Answered):
     start: datetime
     end: datetime
@@ -54,6 +66,22 @@ class RevenueBuckets(Answered):
     resolution: str
     revenue: float
     buckets: tuple[RevenueBucket, ...]
+
+
+class StatementLine(Answered):
+    """EUR; positive comes in. `counterparty` is an organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE."""
+
+    time: datetime
+    line: str
+    amount: Decimal
+    counterparty: str
+
+
+class Statement(Answered):
+    start: datetime
+    end: datetime
+    lines: tuple[StatementLine, ...]
+    total: Decimal
 
 
 class BulkOutcome(Answered):

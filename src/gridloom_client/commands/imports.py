@@ -27,6 +27,7 @@ from gridloom_client.published import (
     read_afrr_energy,
     read_day_ahead,
     read_fcr,
+    read_rebap,
 )
 
 app = App(name="import", help="Load files that markets publish, and settlements.", group="Using the platform")
@@ -80,6 +81,16 @@ def afrr_energy(*files: Path, options: Options = USUAL) -> None:
 def day_ahead(*files: Path, options: Options = USUAL) -> None:
     """Load day-ahead prices of DE-LU from JSON files of Energy-Charts or SMARD as reference prices."""
     _import_prices(files, read_day_ahead, options)
+
+
+@app.command
+@ending
+def rebap(*files: Path, options: Options = USUAL) -> None:
+    """Load imbalance prices (reBAP) from CSV files of netztransparenz.de as reference prices.
+
+    Rows say their time zone, so the hour that the clock goes back is told apart; those without a price are left out.
+    """
+    _import_prices(files, read_rebap, options)
 
 
 @app.command

@@ -2,6 +2,7 @@
 
 from gridloom_client.published.balancing import read_afrr_capacity, read_afrr_energy, read_fcr
 from gridloom_client.published.day_ahead import read_day_ahead
+from gridloom_client.published.imbalance import read_rebap
 from gridloom_client.published.prices import PublishedFileError, PublishedPrice
 
 __all__ = [
@@ -11,4 +12,5 @@ __all__ = [
     "read_afrr_energy",
     "read_day_ahead",
     "read_fcr",
+    "read_rebap",
 ]

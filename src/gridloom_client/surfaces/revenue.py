@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom_client.answers.reporting import DataPoints, RevenueBuckets
+from gridloom_client.answers.reporting import RevenueBuckets, RevenueDataPoints, Statement
 from gridloom_client.choices import BucketResolution, ReportResolution
 from gridloom_client.operations import M, Surface, operation
 from gridloom_client.wire import ID
@@ -29,7 +29,7 @@ class Revenue(Surface[M]):
         resolution: ReportResolution | None = None,
         datapoints: Sequence[str] | None = None,
         as_of: datetime | None = None,
-    ) -> DataPoints: ...
+    ) -> RevenueDataPoints: ...
 
     @operation("GET", "/revenue-reporting/portfolios/{portfolioID}/data-points")
     def of_portfolio(
@@ -41,7 +41,7 @@ class Revenue(Surface[M]):
         resolution: ReportResolution | None = None,
         datapoints: Sequence[str] | None = None,
         as_of: datetime | None = None,
-    ) -> DataPoints: ...
+    ) -> RevenueDataPoints: ...
 
     @operation("GET", "/revenue-reporting/fleets/{fleetID}/data-points")
     def of_fleet(
@@ -53,7 +53,7 @@ class Revenue(Surface[M]):
         resolution: ReportResolution | None = None,
         datapoints: Sequence[str] | None = None,
         as_of: datetime | None = None,
-    ) -> DataPoints: ...
+    ) -> RevenueDataPoints: ...
 
     @operation("GET", "/revenue-reporting/physical-assets/{physicalAssetID}/data-points")
     def of_physical_asset(
@@ -65,7 +65,7 @@ class Revenue(Surface[M]):
         resolution: ReportResolution | None = None,
         datapoints: Sequence[str] | None = None,
         as_of: datetime | None = None,
-    ) -> DataPoints: ...
+    ) -> RevenueDataPoints: ...
 
     @operation("GET", "/revenue-reporting/{virtualAssetID}/wholesale")
     def wholesale(
@@ -110,3 +110,27 @@ class Revenue(Surface[M]):
         resolution: BucketResolution | None = None,
         as_of: datetime | None = None,
     ) -> RevenueBuckets: ...
+
+    @operation("GET", "/revenue-reporting/virtual-assets/{virtualAssetID}/statement")
+    def statement_of_virtual_asset(
+        self, virtual_asset_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
+    ) -> Statement:
+        """Who pays and who earns, from its holder's side."""
+
+    @operation("GET", "/revenue-reporting/portfolios/{portfolioID}/statement")
+    def statement_of_portfolio(
+        self, portfolio_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
+    ) -> Statement:
+        """Who pays and who earns, from its holder's side."""
+
+    @operation("GET", "/revenue-reporting/physical-assets/{physicalAssetID}/statement")
+    def statement_of_physical_asset(
+        self, physical_asset_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
+    ) -> Statement:
+        """Who pays and who earns, from its owner's side."""
+
+    @operation("GET", "/revenue-reporting/fleets/{fleetID}/statement")
+    def statement_of_fleet(
+        self, fleet_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
+    ) -> Statement:
+        """Who pays and who earns, from its owner's side."""

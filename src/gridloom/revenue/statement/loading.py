@@ -1,0 +1,220 @@
+"""The entries of a statement, from settled facts, contracts, auctions, positions and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.delivery.owner_position import load_owner_position
+from gridloom.delivery.position import IMBALANCE_SERIES, load_position
+from gridloom.kernel.market_time import market_day_of
+from gridloom.kernel.units import KW_PER_MW
+from gridloom.kernel.window import Window
+from gridloom.reference_prices.store import read_period_prices
+from gridloom.revenue import store
+from gridloom.revenue.accruals import tolling_sums
+from gridloom.revenue.grid import Grid
+from gridloom.revenue.model import AuctionResult, Buckets, Rating, Toll
+from gridloom.revenue.statement import backing_store
+from gridloom.revenue.statement.model import Cents, Entry, Line, Party
+from gridloom.revenue.statement.rounding import cents_by_period, cents_of, split
+from gridloom.revenue.summing import KeptDays
+from gridloom.settlements.market_days import PERIOD_S, day_edges_s, period_counts
+from gridloom.settlements.measures import BLOCK_SOURCES, KEPT_SOURCES, POSITION, Source, positions_of
+from gridloom.settlements.sheets import FloatArray, decode_sheets, spread_blocks
+from gridloom.virtual_assets.grid import market_day_periods, period_start
+from gridloom.virtual_assets.model import VirtualAsset
+
+PERIODS_AT_ONCE: Final = 2976
+"""A month's."""
+
+_FACTS: Final = (
+    (Line.TRADING, Source.WHOLESALE, Party.MARKET, ("sell_proceeds_eur",), ("buy_cost_eur",)),
+    (Line.FCR, Source.FCR, Party.GRID_OPERATOR, ("fcr_revenue_eur",), ()),
+    (Line.AFRR_CAPACITY, Source.AFRR_CAPACITY, Party.GRID_OPERATOR, ("afrr_capacity_revenue_eur",), ()),
+    (
+        Line.AFRR_ENERGY,
+        Source.AFRR_ENERGY,
+        Party.GRID_OPERATOR,
+        ("afrr_pos_revenue_eur", "afrr_neg_revenue_eur"),
+        (),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """The window of a statement: its market days, the edges of its buckets in periods, and what was read at once."""
+
+    numbers: np.ndarray[tuple[int], np.dtype[np.int64]]
+    edges: np.ndarray[tuple[int], np.dtype[np.int64]]
+    kept: KeptDays
+    tolls: Mapping[int, Sequence[Toll]]
+    ratings: Mapping[int, Rating]
+    auctions: Mapping[int, AuctionResult]
+    imbalance_price_eur_mwh: FloatArray
+    """Of each period of the market days; NaN where none is published."""
+
+    @property
+    def first(self) -> int:
+        """The first period of the first market day."""
+        return int(day_edges_s()[self.numbers[0]]) // PERIOD_S
+
+    @property
+    def end(self) -> int:
+        return int(day_edges_s()[self.numbers[-1] + 1]) // PERIOD_S
+
+    @property
+    def offsets(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return np.concatenate(([0], np.cumsum(period_counts(self.numbers))))
+
+    def until(self, amount_eur: FloatArray) -> Cents:
+        """What the euros of all periods of the market days have come to at each edge."""
+        running = np.concatenate(([0], np.cumsum(cents_by_period(amount_eur, self.offsets))))
+        return np.asarray(running[self.edges - self.first])
+
+
+async def load_scope(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> Scope:
+    """keys: of all assets whose facts, contracts or auctions count."""
+    edges_s = np.append(grid.buckets.starts_s, grid.buckets.ends_s[-1]).astype(np.int64)
+    ever = datetime(2000, 1, 1, tzinfo=UTC)
+    tolls: dict[int, list[Toll]] = {}
+    for toll in await store.read_tolls(db, keys, ever, window.end, None):
+        tolls.setdefault(toll.asset_key, []).append(toll)
+    first, end = (int(day_edges_s()[number]) // PERIOD_S for number in (grid.numbers[0], grid.numbers[-1] + 1))
+    auctions = await store.read_auction_results(db, keys, ever, window.end, None)
+    return Scope(
+        grid.numbers,
+        edges_s // PERIOD_S,
+        await store.read_days(db, keys, grid.numbers, KEPT_SOURCES),
+        tolls,
+        await store.read_ratings(db, keys, None),
+        {result.asset_key: result for result in auctions},
+        await read_period_prices(db, IMBALANCE_SERIES, first, end),
+    )
+
+
+def fact_entries(scope: Scope, key: int) -> list[Entry]:
+    """Trading and balancing, as settled."""
+    entries = []
+    sheets = scope.kept.by_asset.get(key, {})
+    for line, source, party, plus, minus in _FACTS:
+        bodies = sheets.get(source)
+        if bodies is None or not any(bodies):
+            continue
+        widths = [6] * len(scope.numbers) if source in BLOCK_SOURCES else period_counts(scope.numbers).tolist()
+        sheet = decode_sheets(source, bodies, widths)
+        if source in BLOCK_SOURCES:
+            sheet = spread_blocks(sheet, scope.numbers)
+        first = positions_of(source).start
+        amount_eur = np.zeros(scope.end - scope.first)
+        for name in plus:
+            amount_eur += sheet[POSITION[name] - first]
+        for name in minus:
+            amount_eur -= sheet[POSITION[name] - first]
+        entries.append(Entry(line, party, scope.until(amount_eur)))
+    return entries
+
+
+def toll_cents(scope: Scope, key: int) -> Cents | None:
+    """What tolls on an asset have come to at each edge, counted from their start."""
+    tolls = scope.tolls.get(key)
+    if not tolls or key not in scope.ratings:
+        return None
+    edges_s = (scope.edges * PERIOD_S).astype(np.float64)
+    start_s = min(scope.ratings[key].lived_part(toll.span).start_s for toll in tolls)
+    buckets = Buckets(scope.edges, np.minimum(edges_s, start_s), edges_s)
+    sums = tolling_sums(tolls, {key: scope.ratings[key]}, {key: 1.0}, buckets)
+    return cents_of(sums["tolling_revenue_eur"])
+
+
+def auction_cents(scope: Scope, key: int) -> Cents | None:
+    """What of the price a virtual asset was won for falls before each edge: evenly over its delivery window."""
+    result = scope.auctions.get(key)
+    if result is None:
+        return None
+    edges_s = np.clip(scope.edges * PERIOD_S, result.span.start_s, result.span.end_s)
+    passed = (edges_s - result.span.start_s) / (result.span.end_s - result.span.start_s)
+    return cents_of(np.asarray(result.price_eur * passed, dtype=np.float64))
+
+
+async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> Cents | None:
+    """What the holder is paid for energy that it leaves beyond the target, or pays for what is missing.
+
+    At the mean imbalance price of the last market day, once all its prices are there; in the last quarter-hour of life.
+    """
+    terms = asset.terms
+    off_kwh = asset.end_kwh - terms.final_soc_target * terms.energy_capacity_kwh
+    if abs(off_kwh) <= terms.final_soc_tolerance * terms.energy_capacity_kwh or asset.end > scope.edges[-1]:
+        return None
+    first, end = market_day_periods(market_day_of(period_start(asset.end - 1)))
+    prices = await read_period_prices(db, IMBALANCE_SERIES, first, end)
+    if np.isnan(prices).any():
+        return None
+    amount = int(cents_of(np.array([off_kwh / KW_PER_MW * float(prices.mean())]))[0])
+    return np.where(scope.edges >= asset.end, amount, 0).astype(np.int64)
+
+
+async def virtual_entries(db: Database, scope: Scope, asset: VirtualAsset) -> list[Entry]:
+    """From the side of who holds the virtual asset."""
+    entries = fact_entries(scope, asset.key)
+    low, high = asset.clip(scope.first, scope.end)
+    if low < high and not np.isnan(scope.imbalance_price_eur_mwh).all():
+        cost_eur = np.zeros(scope.end - scope.first)
+        position = await load_position(db, asset, low, high)
+        cost_eur[low - scope.first : high - scope.first] = np.nan_to_num(position.cost_eur)
+        entries.append(Entry(Line.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur)))
+    owners = await backing_store.read_owners(db, [asset.key])
+    for line, cents in await _between_parties(db, scope, asset):
+        parts = split(cents, [owner.share for owner in owners[asset.key]])
+        entries += [
+            Entry(line, str(owner.organisation_id), part) for owner, part in zip(owners[asset.key], parts, strict=True)
+        ]
+    return entries
+
+
+async def _between_parties(db: Database, scope: Scope, asset: VirtualAsset) -> list[tuple[Line, Cents]]:
+    """What passes between holder and owners, from the holder's side."""
+    found = []
+    price, tolls = auction_cents(scope, asset.key), toll_cents(scope, asset.key)
+    leftover = await end_of_life_cents(db, scope, asset)
+    if price is not None:
+        found.append((Line.AUCTION, -price))
+    if tolls is not None:
+        found.append((Line.TOLLING, -tolls))
+    if leftover is not None:
+        found.append((Line.END_OF_LIFE, leftover))
+    return found
+
+
+async def _load_owner_cost_eur(db: Database, scope: Scope, key: int) -> FloatArray:
+    """Over all periods of the market days, a month of telemetry at a time, and only where prices are published."""
+    cost_eur = np.zeros(scope.end - scope.first)
+    for low in range(scope.first, scope.end, PERIODS_AT_ONCE):
+        high = min(low + PERIODS_AT_ONCE, scope.end)
+        if not np.isnan(scope.imbalance_price_eur_mwh[low - scope.first : high - scope.first]).all():
+            position = await load_owner_position(db, key, low, high)
+            cost_eur[low - scope.first : high - scope.first] = np.nan_to_num(position.cost_eur)
+    return cost_eur
+
+
+async def physical_entries(db: Database, scope: Scope, key: int, backed: Sequence[VirtualAsset]) -> list[Entry]:
+    """From the side of who owns the battery: its own facts, and its share in what holders pay."""
+    entries = fact_entries(scope, key)
+    tolls = toll_cents(scope, key)
+    if tolls is not None:
+        entries.append(Entry(Line.TOLLING, Party.OUTSIDE, tolls))
+    entries.append(Entry(Line.IMBALANCE, Party.GRID_OPERATOR, scope.until(-await _load_owner_cost_eur(db, scope, key))))
+    owners = await backing_store.read_owners(db, [asset.key for asset in backed])
+    for asset in backed:
+        behind = owners[asset.key]
+        place = next(place for place, owner in enumerate(behind) if owner.asset_key == key)
+        for line, cents in await _between_parties(db, scope, asset):
+            part = split(cents, [owner.share for owner in behind])[place]
+            entries.append(Entry(line, str(asset.organisation_id), -part))
+    return entries

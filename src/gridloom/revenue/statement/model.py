@@ -1,0 +1,46 @@
+"""What a statement is made of: lines between two parties, in whole cents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cents = NDArray[np.int64]
+
+
+class Line(StrEnum):
+    """What is paid for."""
+
+    TRADING = "TRADING"
+    FCR = "FCR"
+    AFRR_CAPACITY = "AFRR_CAPACITY"
+    AFRR_ENERGY = "AFRR_ENERGY"
+    TOLLING = "TOLLING"
+    AUCTION = "AUCTION"
+    IMBALANCE = "IMBALANCE"
+    END_OF_LIFE = "END_OF_LIFE"
+
+
+class Party(StrEnum):
+    """Those on the other side that are no organisation of the platform."""
+
+    MARKET = "MARKET"
+    GRID_OPERATOR = "GRID_OPERATOR"
+    OUTSIDE = "OUTSIDE"
+    """Whoever tolls a battery as a whole."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A line with one counterparty: what has come in until each edge of the statement's buckets, in cents."""
+
+    line: Line
+    counterparty: str
+    until: Cents
+
+    @property
+    def by_bucket(self) -> Cents:
+        return np.diff(self.until)

@@ -1,0 +1,204 @@
+"""Who pays and who earns, over HTTP: statements of virtual assets, portfolios, physical assets and fleets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Literal
+from uuid import UUID
+
+import numpy as np
+from msgspec import Meta
+
+from gridloom.database.pool import Database, snapshot
+from gridloom.edge import Call, Instant, QueryParameters, View, operation
+from gridloom.edge.wire import parameter_refused
+from gridloom.identity.reach import asset_reach, organisation_reach
+from gridloom.kernel.market_time import is_period_start
+from gridloom.kernel.problem import Forbidden, NotFound
+from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.window import Window
+from gridloom.revenue import store
+from gridloom.revenue.grid import Grid, days_of, grid_of
+from gridloom.revenue.model import LONGEST_REPORT_DAYS, Span
+from gridloom.revenue.routes import MOST_BUCKETS, READ, TAG
+from gridloom.revenue.statement import backing_store
+from gridloom.revenue.statement.loading import load_scope, physical_entries, virtual_entries
+from gridloom.revenue.statement.model import Entry, Line
+from gridloom.settlements.market_days import day_edges_s, instant_of
+from gridloom.virtual_assets.store import read_asset_by_key
+
+_CENT = Decimal("0.01")
+
+
+class StatementQuery(QueryParameters):
+    start: Annotated[Instant, Meta(description="Where the statement starts, on a quarter-hour")]
+    end: Annotated[Instant, Meta(description="Where it ends, on a quarter-hour")]
+    resolution: Annotated[
+        Literal["15-minute", "hourly", "daily"], Meta(description="Delivery periods, market hours or market days")
+    ] = "daily"
+
+
+class StatementLine(View):
+    time: Annotated[datetime, Meta(description="Where the bucket starts")]
+    line: Annotated[Line, Meta(description="What is paid for")]
+    amount: Annotated[Decimal, Meta(description="EUR; positive comes in, negative is paid")]
+    counterparty: Annotated[
+        str, Meta(description="The other side: an organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE")
+    ]
+
+
+class Statement(View):
+    """What came in and was paid. Over all parties, each line adds up to zero."""
+
+    start: datetime
+    end: datetime
+    lines: Annotated[list[StatementLine], Meta(description="By time, line and counterparty; no zeros")]
+    total: Annotated[Decimal, Meta(description="EUR, the sum of all lines")]
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/virtual-assets/{virtualAssetID}/statement",
+    summary="Statement of a virtual asset",
+    tag=TAG,
+    access=READ,
+)
+async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query: StatementQuery) -> Statement:
+    """From its holder's side: trading and balancing income, less the auction price, tolls and imbalance.
+
+    Whatever the buckets, amounts add up to the same cents. Shares of an amount are rounded towards zero, and what that
+    leaves goes to the largest.
+    """
+    window, grid = _asked(query)
+    async with snapshot(call.pool) as db:
+        reach = await asset_reach(db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
+        entries = await _virtual(db, [reach.key], window, grid)
+    return _statement(window, grid, entries)
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/portfolios/{portfolioID}/statement",
+    summary="Statement of a portfolio",
+    tag=TAG,
+    access=READ,
+)
+async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: StatementQuery) -> Statement:
+    """The statements of its virtual assets together."""
+    window, grid = _asked(query)
+    async with snapshot(call.pool) as db:
+        group = await store.read_portfolio(db, portfolio_id)
+        if group is None:
+            raise NotFound(f"There is no portfolio {portfolio_id}.")
+        await organisation_reach(db, call.caller, group.organisation_id)
+        entries = await _virtual(db, group.asset_keys, window, grid)
+    return _statement(window, grid, entries)
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/physical-assets/{physicalAssetID}/statement",
+    summary="Statement of a physical asset",
+    tag=TAG,
+    access=READ,
+)
+async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, query: StatementQuery) -> Statement:
+    """From its owner's side: its share of auction prices and tolls, its own trades, awards and imbalance."""
+    window, grid = _asked(query)
+    async with snapshot(call.pool) as db:
+        reach = await asset_reach(db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
+        entries = await _physical(db, [reach.key], window, grid)
+    return _statement(window, grid, entries)
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/fleets/{fleetID}/statement",
+    summary="Statement of a fleet",
+    tag=TAG,
+    access=READ,
+)
+async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery) -> Statement:
+    """The statements of its physical assets together."""
+    window, grid = _asked(query)
+    async with snapshot(call.pool) as db:
+        group = await store.read_fleet(db, fleet_id)
+        if group is None:
+            raise NotFound(f"There is no fleet {fleet_id}.")
+        if group.organisation_id != call.caller.organisation_id and not await store.are_granted(
+            db, group.asset_keys, call.caller.organisation_id, READ
+        ):
+            raise Forbidden(f"Your organisation has no grant of {READ} on every asset of the fleet {fleet_id}.")
+        entries = await _physical(db, group.asset_keys, window, grid)
+    return _statement(window, grid, entries)
+
+
+def _asked(query: StatementQuery) -> tuple[Window, Grid]:
+    if query.start >= query.end:
+        raise parameter_refused("query", "end", "is not after start")
+    for name, moment in (("start", query.start), ("end", query.end)):
+        if not is_period_start(moment):
+            raise parameter_refused("query", name, "is not on a quarter-hour")
+    span = Span(query.start.timestamp(), query.end.timestamp())
+    edges = day_edges_s()
+    if span.start_s < edges[0]:
+        raise parameter_refused("query", "start", f"is before {instant_of(edges[0]):%Y-%m-%d}")
+    if span.end_s > edges[-1]:
+        raise parameter_refused("query", "end", f"is after {instant_of(edges[-1]):%Y-%m-%d}")
+    if (query.end - query.start).days > LONGEST_REPORT_DAYS:
+        raise parameter_refused("query", "end", f"is more than {LONGEST_REPORT_DAYS} days after start")
+    grid = grid_of(days_of(span), Resolution(query.resolution), span)
+    if len(grid.buckets) > MOST_BUCKETS:
+        raise parameter_refused("query", "resolution", f"makes more than {MOST_BUCKETS} buckets of this window")
+    return Window(query.start, query.end), grid
+
+
+async def _virtual(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
+    scope = await load_scope(db, keys, window, grid)
+    entries = []
+    for key in keys:
+        asset = await read_asset_by_key(db, key)
+        if asset is not None:
+            entries += await virtual_entries(db, scope, asset)
+    return entries
+
+
+async def _physical(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
+    backed = {key: await backing_store.read_backed_keys(db, key, window.start, window.end) for key in keys}
+    everyone = sorted({*keys, *(virtual for own in backed.values() for virtual in own)})
+    scope = await load_scope(db, everyone, window, grid)
+    assets = {key: await read_asset_by_key(db, key) for own in backed.values() for key in own}
+    entries = []
+    for key in keys:
+        own = [asset for virtual in backed[key] if (asset := assets[virtual]) is not None]
+        entries += await physical_entries(db, scope, key, own)
+    return entries
+
+
+def _statement(window: Window, grid: Grid, entries: Sequence[Entry]) -> Statement:
+    """Entries of the same line and counterparty are one."""
+    sums: dict[tuple[Line, str], np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
+    for entry in entries:
+        known = sums.get((entry.line, entry.counterparty))
+        sums[entry.line, entry.counterparty] = entry.by_bucket if known is None else known + entry.by_bucket
+    order = {line: place for place, line in enumerate(Line)}
+    names = sorted(sums, key=lambda name: (order[name[0]], name[1]))
+    lines = [
+        StatementLine(
+            time=instant_of(grid.buckets.labels_s[place]),
+            line=name[0],
+            amount=_euros(int(sums[name][place])),
+            counterparty=name[1],
+        )
+        for place in range(len(grid.buckets))
+        for name in names
+        if sums[name][place]
+    ]
+    total = sum(int(cents.sum()) for cents in sums.values())
+    return Statement(start=window.start, end=window.end, lines=lines, total=_euros(total))
+
+
+def _euros(cents: int) -> Decimal:
+    return Decimal(cents) * _CENT
