@@ -1,10 +1,105 @@
+import { useVirtualAssets, type VirtualAsset } from '../../shared/api/resources'
+import { useMinute } from '../../shared/clock'
+import { decimal, efficiencies, plural, size } from '../../shared/format'
+import { weekday } from '../../shared/time/words'
+import { Badge, Card } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
-import { Empty } from '../../shared/ui/states'
+import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { useZone } from '../../shared/zone'
+import { Link } from '../../shell/router'
 
+/** Every virtual battery of the organisation: those that deliver first, then what is over. */
 export default function VirtualBatteries() {
+  const now = useMinute()
+  const assets = useVirtualAssets()
+  const all = assets.data ?? []
+  const living = all.filter((one) => Date.parse(one.end) > now)
   return (
-    <Page title="VirtualBatteries">
-      <Empty title="This screen is being built" />
+    <Page
+      title="Virtual batteries"
+      facts={all.length > 0 ? [`${living.length} deliver or will`, plural(all.length, 'in all', 'in all')] : []}
+    >
+      <Card>
+        <Loaded query={assets} skeleton={<SkeletonRows rows={6} height={48} />}>
+          {(list) =>
+            list.length === 0 ? (
+              <Empty
+                title="No virtual battery yet"
+                action={
+                  <Link to="/auctions" className="button">
+                    To the auctions
+                  </Link>
+                }
+              >
+                Win an auction, or have the operator allocate one, and it appears here with its first block.
+              </Empty>
+            ) : (
+              <div className="table-scroll">
+                <table className="table">
+                  <thead>
+                    <tr>
+                      <th scope="col">Battery</th>
+                      <th scope="col">Size</th>
+                      <th scope="col">Zone</th>
+                      <th scope="col">Efficiency</th>
+                      <th scope="col">Delivers</th>
+                      <th scope="col">End of delivery</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {[...list].sort(byLife(now)).map((asset) => (
+                      <Row key={asset.id} asset={asset} now={now} />
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            )
+          }
+        </Loaded>
+      </Card>
     </Page>
+  )
+}
+
+const byLife = (now: number) => (a: VirtualAsset, b: VirtualAsset) => {
+  const isOver = (one: VirtualAsset) => Number(Date.parse(one.end) <= now)
+  return isOver(a) - isOver(b) || Date.parse(a.start) - Date.parse(b.start)
+}
+
+function Row({ asset, now }: { asset: VirtualAsset; now: number }) {
+  const zone = useZone()
+  const [start, end] = [Date.parse(asset.start), Date.parse(asset.end)]
+  const off = Math.max(asset.imbalanceCharge, asset.imbalanceDischarge)
+  const isBalanced = off <= asset.finalSoCTolerance * asset.energyCapacity
+  return (
+    <tr>
+      <td>
+        <Link to={`/virtual-batteries/${asset.id}`}>
+          <strong>{asset.name}</strong>
+        </Link>
+      </td>
+      <td>{size(asset.ratedDischargePower, asset.energyCapacity)}</td>
+      <td>{asset.deliveryZone}</td>
+      <td>{efficiencies(asset.chargeEfficiency, asset.dischargeEfficiency)}</td>
+      <td>
+        {weekday(start, zone)} – {weekday(end - 1, zone)}{' '}
+        {end <= now ? (
+          <Badge>over</Badge>
+        ) : start <= now ? (
+          <Badge tone="good">delivers</Badge>
+        ) : (
+          <Badge tone="warning">to come</Badge>
+        )}
+      </td>
+      <td>
+        {isBalanced ? (
+          <span className="tone-good">balanced</span>
+        ) : (
+          <span className="tone-warning">
+            {decimal(off / 1000, 2)} MWh {asset.imbalanceCharge > 0 ? 'short' : 'too much'}
+          </span>
+        )}
+      </td>
+    </tr>
   )
 }

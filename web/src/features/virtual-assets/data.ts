@@ -1,0 +1,188 @@
+/** A virtual battery's day, as the service has it. */
+import { useQuery } from '@tanstack/react-query'
+import { allPages, answered, api, ask, askJson, offers, type Schemas } from '../../shared/api/client'
+import type { VirtualAsset } from '../../shared/api/resources'
+import { useMay, useSession } from '../../shared/api/session'
+import { type Day, instant, QUARTER_MS, quartersOf, spanOf } from '../../shared/time/marketDay'
+
+export const PRICES = 'DAY_AHEAD_DE_LU'
+
+export function useVirtualAsset(id: string) {
+  const organisation = useSession().user.organisationID
+  return useQuery({
+    queryKey: ['virtual-assets', id],
+    queryFn: () =>
+      answered(
+        api.GET('/organisations/{organisationID}/virtual-assets/{virtualAssetID}', {
+          params: { path: { organisationID: organisation, virtualAssetID: id } },
+        }),
+      ),
+    refetchInterval: 60_000,
+  })
+}
+
+export interface Limits {
+  charge: number
+  discharge: number
+}
+
+export interface DayPlan {
+  day: Day
+  /** Starts of the quarter-hours of the day that lie in the battery's life. */
+  quarters: number[]
+  powersKw: number[]
+  limits: Limits[]
+  etag: string
+  /** At the start of the first quarter-hour, kWh. */
+  startKwh: number
+  /** At each start and at the last end, as the service projects it. */
+  energiesKwh: number[]
+  cuts: Map<number, { from: number; to: number; reason: string }>
+}
+
+interface Scheduled {
+  schedule: { time: string; power: number }[]
+  powerCapacity: { time: string; chargePowerCapacity: number; dischargePowerCapacity: number }[]
+}
+
+interface Projected {
+  time: string
+  energy: number
+  expectedCut?: { acceptedSchedule: number; adjustedSchedule: number; reason: string }
+}
+
+export const pathOf = (asset: VirtualAsset): string =>
+  `/organisations/${asset.organisationID}/virtual-assets/${asset.id}`
+
+export function useDayPlan(asset: VirtualAsset, day: Day) {
+  return useQuery({
+    queryKey: ['virtual-assets', asset.id, 'plan', day],
+    queryFn: () => readPlan(asset, day),
+  })
+}
+
+async function readPlan(asset: VirtualAsset, day: Day): Promise<DayPlan> {
+  const [lifeStart, lifeEnd] = [Date.parse(asset.start), Date.parse(asset.end)]
+  const quarters = quartersOf(day).filter((at) => at >= lifeStart && at < lifeEnd)
+  const [first, last] = [quarters[0], quarters.at(-1)]
+  const none = { day, quarters, powersKw: [], limits: [], etag: '', startKwh: 0, energiesKwh: [], cuts: new Map() }
+  if (first === undefined || last === undefined) return none
+  const end = last + QUARTER_MS
+  const span = new URLSearchParams({ start: instant(first), end: instant(end) })
+  const afterwards = end < lifeEnd
+  const projectedSpan = new URLSearchParams({
+    start: instant(first),
+    end: instant(afterwards ? end + QUARTER_MS : end),
+  })
+  const [response, projected] = await Promise.all([
+    ask(`${pathOf(asset)}/schedule?${span}`),
+    askJson<Projected[]>(`${pathOf(asset)}/state-of-energy/projected?${projectedSpan}`),
+  ])
+  const body = (await response.json()) as Scheduled
+  const powers = new Map(body.schedule.map((point) => [Date.parse(point.time), point.power]))
+  const limits = new Map(
+    body.powerCapacity.map((one) => [
+      Date.parse(one.time),
+      { charge: one.chargePowerCapacity, discharge: one.dischargePowerCapacity },
+    ]),
+  )
+  const energy = new Map(projected.map((point) => [Date.parse(point.time), point.energy]))
+  const endKwh = afterwards ? energy.get(end) : (asset.endStateOfChargePercentage / 100) * asset.energyCapacity
+  const startKwh = energy.get(first) ?? 0
+  return {
+    day,
+    quarters,
+    powersKw: quarters.map((at) => powers.get(at) ?? 0),
+    limits: quarters.map(
+      (at) => limits.get(at) ?? { charge: asset.ratedChargePower, discharge: asset.ratedDischargePower },
+    ),
+    etag: response.headers.get('ETag') ?? '',
+    startKwh,
+    energiesKwh: [...quarters.map((at) => energy.get(at) ?? startKwh), endKwh ?? startKwh],
+    cuts: new Map(
+      projected.flatMap((point) =>
+        point.expectedCut
+          ? [
+              [
+                Date.parse(point.time),
+                {
+                  from: point.expectedCut.acceptedSchedule,
+                  to: point.expectedCut.adjustedSchedule,
+                  reason: point.expectedCut.reason,
+                },
+              ] as const,
+            ]
+          : [],
+      ),
+    ),
+  }
+}
+
+export interface Prices {
+  /** EUR/MWh of each quarter-hour of the day; null where none is known. */
+  values: (number | null)[]
+  isForecast: boolean
+}
+
+/** Published day-ahead prices; where none are out yet, the median of the forecast. */
+export function usePrices(day: Day) {
+  const may = useMay('Read:revenue')
+  return useQuery({
+    queryKey: ['forecasts', 'prices', day],
+    queryFn: async (): Promise<Prices> => {
+      const { start, end } = spanOf(day)
+      const quarters = quartersOf(day)
+      const found = new Array<number | null>(quarters.length).fill(null)
+      if (may) {
+        const query = new URLSearchParams({ series: PRICES, start: instant(start), end: instant(end), limit: '1000' })
+        for (const one of await allPages<Schemas['ReferencePrice']>(`/reference-prices?${query}`))
+          quarters.forEach((at, index) => {
+            if (at >= Date.parse(one.start) && at < Date.parse(one.end)) found[index] = Number(one.price)
+          })
+      }
+      if (found.some((price) => price !== null) || !offers('GET /forecasts/day-ahead'))
+        return { values: found, isForecast: false }
+      const forecast = await askJson<{ forecast: { time: string; p50: number }[] }>(
+        `/forecasts/day-ahead?delivery-day=${day}`,
+      ).catch(() => ({ forecast: [] }))
+      for (const point of forecast.forecast) {
+        const index = Math.round((Date.parse(point.time) - start) / QUARTER_MS)
+        if (index >= 0 && index < found.length) found[index] = point.p50
+      }
+      return { values: found, isForecast: true }
+    },
+    staleTime: 5 * 60_000,
+    retry: false,
+  })
+}
+
+export interface Held {
+  market: string
+  start: number
+  end: number
+  powerKw: number
+}
+
+/** Blocks of the balancing market: power that no schedule may use. */
+export function useHeld(asset: VirtualAsset, day: Day) {
+  const { start, end } = spanOf(day)
+  const blocks = asset.blockMetadata.filter(
+    (block) => block.market !== 'WHOLESALE' && Date.parse(block.start) < end && Date.parse(block.end) > start,
+  )
+  return useQuery({
+    queryKey: ['virtual-assets', asset.id, 'held', day, blocks.length],
+    queryFn: async (): Promise<Held[]> => {
+      const span = new URLSearchParams({ start: instant(start), end: instant(end) })
+      const found = await askJson<Schemas['BlockView'][]>(`${pathOf(asset)}/blocks?${span}`)
+      return found
+        .filter((block) => block.market !== 'WHOLESALE')
+        .map((block) => ({
+          market: block.market,
+          start: Date.parse(block.start),
+          end: Date.parse(block.end),
+          powerKw: Math.max(block.ratedChargePower, block.ratedDischargePower),
+        }))
+    },
+    enabled: blocks.length > 0,
+  })
+}

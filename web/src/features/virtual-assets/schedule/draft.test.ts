@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'bun:test'
+import { applied, clamped, EMPTY, reduce } from './draft'
+
+const STORED = [0, 1000, -2000, 0]
+const set = (changes: [number, number][], isSameStroke = false) => ({
+  type: 'set' as const,
+  changes: new Map(changes),
+  stored: STORED,
+  isSameStroke,
+})
+
+describe('a draft', () => {
+  test('goes back and forth step by step', () => {
+    let draft = reduce(EMPTY, set([[0, 500]]))
+    draft = reduce(draft, set([[1, 0]]))
+    expect(applied(STORED, draft.edits)).toEqual([500, 0, -2000, 0])
+    draft = reduce(draft, { type: 'undo' })
+    expect(applied(STORED, draft.edits)).toEqual([500, 1000, -2000, 0])
+    draft = reduce(draft, { type: 'redo' })
+    expect(applied(STORED, draft.edits)).toEqual([500, 0, -2000, 0])
+    draft = reduce(reduce(draft, { type: 'undo' }), { type: 'undo' })
+    expect(draft.edits.size).toBe(0)
+    expect(reduce(draft, { type: 'undo' })).toBe(draft)
+  })
+
+  test('forgets what was undone once something new is set', () => {
+    let draft = reduce(EMPTY, set([[0, 500]]))
+    draft = reduce(draft, { type: 'undo' })
+    draft = reduce(draft, set([[0, 700]]))
+    expect(reduce(draft, { type: 'redo' })).toBe(draft)
+  })
+
+  test('takes a whole drag back at once', () => {
+    let draft = reduce(EMPTY, set([[0, 100]]))
+    draft = reduce(draft, set([[1, 100]], true))
+    draft = reduce(draft, set([[2, 100]], true))
+    expect(reduce(draft, { type: 'undo' }).edits.size).toBe(0)
+  })
+
+  test('holds no change that equals what is stored', () => {
+    expect(reduce(EMPTY, set([[1, 1000]])).edits.size).toBe(0)
+  })
+})
+
+describe('a power', () => {
+  test('stays within what the quarter-hour can do', () => {
+    expect(clamped(30_000, { charge: 10_000, discharge: 20_000 })).toBe(20_000)
+    expect(clamped(-30_000, { charge: 10_000, discharge: 20_000 })).toBe(-10_000)
+  })
+})

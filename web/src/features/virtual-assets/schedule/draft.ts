@@ -1,0 +1,59 @@
+/** A day's plan while it is edited: what is stored, what is changed, and the way back. */
+
+export interface Draft {
+  /** Changed quarter-hours, by their place in the day; kW. */
+  edits: ReadonlyMap<number, number>
+  undo: readonly ReadonlyMap<number, number>[]
+  redo: readonly ReadonlyMap<number, number>[]
+}
+
+export const EMPTY: Draft = { edits: new Map(), undo: [], redo: [] }
+const MOST_STEPS = 200
+
+export type Action =
+  | { type: 'set'; changes: ReadonlyMap<number, number>; stored: readonly number[]; isSameStroke?: boolean }
+  | { type: 'undo' }
+  | { type: 'redo' }
+  | { type: 'clear' }
+
+export function reduce(draft: Draft, action: Action): Draft {
+  switch (action.type) {
+    case 'set': {
+      const edits = new Map(draft.edits)
+      for (const [index, power] of action.changes) {
+        if (power === action.stored[index]) edits.delete(index)
+        else edits.set(index, power)
+      }
+      if (isSame(edits, draft.edits)) return draft
+      // One drag is one step back, however many points it passed.
+      const undo = action.isSameStroke ? draft.undo : [...draft.undo.slice(-MOST_STEPS), draft.edits]
+      return { edits, undo, redo: [] }
+    }
+    case 'undo': {
+      const before = draft.undo.at(-1)
+      if (!before) return draft
+      return { edits: before, undo: draft.undo.slice(0, -1), redo: [...draft.redo, draft.edits] }
+    }
+    case 'redo': {
+      const after = draft.redo.at(-1)
+      if (!after) return draft
+      return { edits: after, undo: [...draft.undo, draft.edits], redo: draft.redo.slice(0, -1) }
+    }
+    case 'clear':
+      return draft.edits.size === 0 ? EMPTY : { edits: new Map(), undo: [...draft.undo, draft.edits], redo: [] }
+  }
+}
+
+function isSame(a: ReadonlyMap<number, number>, b: ReadonlyMap<number, number>): boolean {
+  return a.size === b.size && [...a].every(([index, power]) => b.get(index) === power)
+}
+
+export function applied(stored: readonly number[], edits: ReadonlyMap<number, number>): number[] {
+  return stored.map((power, index) => edits.get(index) ?? power)
+}
+
+/** Within what the quarter-hour can take and give. */
+export function clamped(powerKw: number, limits: { charge: number; discharge: number } | undefined): number {
+  if (!limits) return powerKw
+  return Math.min(limits.discharge, Math.max(-limits.charge, powerKw))
+}
