@@ -166,3 +166,20 @@ class TestTheProcess:
         time.sleep(0.1)
         await open_ones.look()
         assert not is_ended(again)
+
+
+class TestAServedConnection:
+    @pytest.mark.parametrize("told", [int, str], ids=["the port as a number", "the port as text"])
+    async def test_is_left_alone_however_the_server_tells_its_port(self, callers, monkeypatch, told):
+        """granian gives scopes the port as text; a request of more than some seconds was cut because of it."""
+        open_ones = Connections(callers.port)
+        _, accepted, (host, port) = callers.connect()
+        open_ones.begin((host, told(port)))
+        monkeypatch.setattr(module, "SILENT_S", 0.0)
+        await open_ones.look()
+        await open_ones.look()
+        assert not is_ended(accepted)
+        open_ones.end((host, told(port)))
+        monkeypatch.setattr(module, "IDLE_S", 0.0)
+        await open_ones.look()
+        assert is_ended(accepted)

@@ -37,7 +37,11 @@ class WithConsole:
         elif path == PREFIX or path.startswith(f"{PREFIX}/"):
             await self._pass_on(scope, receive, send)
         elif path == "/console" or path.startswith(HOME) or (path == "/" and _wants_a_page(scope)):
-            await self._show(scope, receive, send)
+            self._edge.connections.begin(scope.get("client"))
+            try:
+                await self._show(scope, receive, send)
+            finally:
+                self._edge.connections.end(scope.get("client"))
         else:
             await self._behind(scope, receive, send)
 

@@ -18,9 +18,9 @@ import struct
 import termios
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from prometheus_client import Counter as Count
@@ -69,15 +69,16 @@ class Connections:
         self._served: Counter[Peer] = Counter()
         self._answered_at: dict[Peer, float] = {}
 
-    def begin(self, peer: Peer | None) -> None:
-        """A complete request has come over this connection."""
-        if peer is not None:
-            self._served[peer] += 1
+    def begin(self, client: Sequence[Any] | None) -> None:
+        """A complete request has come over this connection, which a scope names by its `client`."""
+        if client is not None:
+            self._served[_peer(client)] += 1
 
-    def end(self, peer: Peer | None) -> None:
+    def end(self, client: Sequence[Any] | None) -> None:
         """Its answer has been handed over."""
-        if peer is None:
+        if client is None:
             return
+        peer = _peer(client)
         left = self._served[peer] - 1
         if left > 0:
             self._served[peer] = left
@@ -181,6 +182,11 @@ class Connections:
         except OSError:  # it has gone by itself
             return
         CLOSED.labels(reason).inc()
+
+
+def _peer(client: Sequence[Any]) -> Peer:
+    """The server that runs this tells the port as text; the socket, as a number."""
+    return str(client[0]), int(client[1])
 
 
 def most_waiting() -> int:

@@ -76,7 +76,8 @@ def _answered(answer: httpx2.Response) -> Any:
 
 
 def _sign_in(base_url: str, username: str, password: str) -> Somebody:
-    client = httpx2.Client(base_url=base_url, timeout=60)
+    # A connection that rests for seconds is closed by the service, perhaps just when it is needed.
+    client = httpx2.Client(base_url=base_url, timeout=60, limits=httpx2.Limits(max_keepalive_connections=0))
     tokens = _answered(client.post("/auth/public/authenticate", json={"username": username, "password": password}))
     client.headers["Authorization"] = f"Bearer {tokens['access_token']}"
     return Somebody(username, _answered(client.get("/auth/me"))["organisationID"], client)
