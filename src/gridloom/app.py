@@ -51,6 +51,7 @@ from gridloom.monitoring import residence as monitoring
 from gridloom.monitoring import routes as monitoring_routes
 from gridloom.optimiser import residence as optimiser
 from gridloom.optimiser.forecasts import routes as forecasts
+from gridloom.optimiser.schedules import routes as proposals
 from gridloom.optimiser.valuations import routes as valuations
 from gridloom.physical_assets import routes as physical_assets
 from gridloom.physical_assets.availability import routes as availability
@@ -109,6 +110,7 @@ ROOMS: tuple[ModuleType, ...] = (
     revenue,
     statements,
     reference_prices,
+    proposals,
     forecasts,
     valuations,
     events,

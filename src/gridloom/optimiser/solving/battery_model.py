@@ -67,6 +67,8 @@ class BatteryModel:
             self._share(shared, rows)
         for columns, programme, marked in zip(self.columns, programmes, cut, strict=False):
             self._cut(programme, columns, np.flatnonzero(marked), rows)
+        extra_cost, extra_lower, extra_upper = self._extend(rows, width)
+        width += len(extra_cost)
         binaries = []
         for columns, programme, marked in zip(self.columns, programmes, exclusive, strict=False):
             places = np.flatnonzero(marked)
@@ -75,9 +77,9 @@ class BatteryModel:
             self._exclude(programme, columns, places, binaries[-1], rows)
         whole = np.concatenate(binaries) if binaries else np.zeros(0, dtype=np.int64)
         self.model = Model(
-            np.concatenate([*cost, np.zeros(len(whole))]),
-            np.concatenate([*lower, np.zeros(len(whole))]),
-            np.concatenate([*upper, np.ones(len(whole))]),
+            np.concatenate([*cost, extra_cost, np.zeros(len(whole))]),
+            np.concatenate([*lower, extra_lower, np.zeros(len(whole))]),
+            np.concatenate([*upper, extra_upper, np.ones(len(whole))]),
             rows,
         )
         if len(whole):
@@ -100,6 +102,10 @@ class BatteryModel:
             rows.put(numbers[limit.groups], discharge, programme.step_h)
             cycles.append(numbers)
         return Columns(charge, discharge, energy, balance, tuple(cycles)), self._bounds(programme)
+
+    def _extend(self, rows: Rows, width: int) -> tuple[Floats, Floats, Floats]:
+        """Further columns from `width` on, for models that have more to decide: their cost, lower and upper bounds."""
+        return np.zeros(0), np.zeros(0), np.zeros(0)
 
     def _bounds(self, programme: Programme) -> tuple[Floats, Floats]:
         unit, low, high = self.unit_kw, programme.low_kw, programme.high_kw

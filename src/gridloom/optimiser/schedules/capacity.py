@@ -1,0 +1,143 @@
+"""Balancing products that can still be sold beside a schedule, and what they are expected to pay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Final
+
+import numpy as np
+
+from gridloom.ancillary.gates import GateClosures
+from gridloom.database.pool import Database
+from gridloom.kernel.instant import written
+from gridloom.kernel.market_time import block_window, market_days_in
+from gridloom.kernel.window import Window
+from gridloom.optimiser.prices import PricesMissing
+from gridloom.optimiser.schedules.task import Task
+from gridloom.optimiser.schedules.wire import NewCapacityPrice, ProposedBlock
+from gridloom.optimiser.solving.programme import Floats
+from gridloom.optimiser.solving.reserves import Slot
+from gridloom.reference_prices.store import read_price_arrays
+from gridloom.virtual_assets.grid import period_number, period_start
+from gridloom.virtual_assets.model import Market
+
+BLOCK_HOURS: Final = 4
+DAYS_LOOKED_BACK: Final = 7
+SERIES_OF: Final[Mapping[Market, str]] = {
+    Market.FCR: "FCR_DE",
+    Market.AFRR_POS: "AFRR_CAPACITY_POS_DE_AVERAGE",
+    Market.AFRR_NEG: "AFRR_CAPACITY_NEG_DE_AVERAGE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveHours:
+    """For how long full power must be in store, or find room."""
+
+    fcr_h: float = 0.25
+    afrr_h: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """The markets that are asked for and, once loaded, their slots in the window."""
+
+    markets: tuple[Market, ...]
+    gates: GateClosures
+    now: datetime
+    reserve: ReserveHours
+    slots: tuple[Slot, ...] = ()
+    offers: tuple[tuple[Market, Window], ...] = ()
+
+    def proposed(self, power_kw: Floats) -> list[ProposedBlock]:
+        """Blocks for the slots that got some power."""
+        shown = []
+        for slot, (market, window), reserved_kw in zip(self.slots, self.offers, power_kw.tolist(), strict=True):
+            if reserved_kw > 0:
+                shown.append(
+                    ProposedBlock(
+                        market=market,
+                        start=window.start,
+                        end=window.end,
+                        rated_charge_power=reserved_kw if slot.is_downward else 0.0,
+                        rated_discharge_power=reserved_kw if slot.is_upward else 0.0,
+                        value=reserved_kw * slot.earns_eur_kw,
+                    )
+                )
+        return shown
+
+    def _closes(self, market: Market, day: date) -> datetime:
+        at = self.gates.fcr_day_before if market is Market.FCR else self.gates.afrr_capacity_day_before
+        return block_window(day - timedelta(days=1), 0, 1).start + timedelta(hours=at.hour, minutes=at.minute)
+
+    def open_offers(self, task: Task) -> list[tuple[Market, Window]]:
+        """The whole four-hour blocks in the window whose tender is open."""
+        window = Window(period_start(task.first), period_start(task.end))
+        return [
+            (market, block)
+            for day in market_days_in(window)
+            for hour in range(0, 24, BLOCK_HOURS)
+            for block in [block_window(day, hour, hour + BLOCK_HOURS)]
+            if block.start >= window.start and block.end <= window.end
+            for market in self.markets
+            if self.now < self._closes(market, day)
+        ]
+
+
+async def load_slots(db: Database, products: Products, task: Task, sent: Sequence[NewCapacityPrice] | None) -> Products:
+    """The slots with their prices: those sent along, published ones, or the mean of that block in the last days."""
+    offers = products.open_offers(task)
+    given = {(Market(price.market), price.start): price.price for price in sent or ()}
+    published = {} if sent is not None else await _load_published(db, products.markets, task)
+    slots = []
+    for market, block in offers:
+        price = given.get((market, block.start)) if sent is not None else _expected(published[market], block)
+        if price is None:
+            raise PricesMissing(
+                f"{SERIES_OF[market]} has no price for the block from {written(block.start)}, none for such a block "
+                f"of the {DAYS_LOOKED_BACK} days before.",
+                firstMissingPeriod=written(block.start),
+            )
+        slots.append(_slot(products.reserve, task, market, block, price))
+    return replace(products, slots=tuple(slots), offers=tuple(offers))
+
+
+async def _load_published(db: Database, markets: Sequence[Market], task: Task) -> dict[Market, dict[datetime, float]]:
+    """By market, prices by the start of their block."""
+    start = period_start(task.first) - timedelta(days=DAYS_LOOKED_BACK + 40)
+    found = {}
+    for market in markets:
+        starts, _, prices = await read_price_arrays(db, SERIES_OF[market], start, period_start(task.end))
+        found[market] = {
+            datetime.fromtimestamp(second, tz=start.tzinfo): price for second, price in zip(starts, prices, strict=True)
+        }
+    return found
+
+
+def _expected(published: Mapping[datetime, float], block: Window) -> float | None:
+    if block.start in published:
+        return published[block.start]
+    known = sorted((moment for moment in published if moment < block.start), reverse=True)
+    alike = [moment for moment in known if (block.start - moment) % timedelta(days=1) <= timedelta(hours=1)]
+    alike = alike[:DAYS_LOOKED_BACK]
+    return float(np.mean([published[moment] for moment in alike])) if alike else None
+
+
+def _slot(reserve: ReserveHours, task: Task, market: Market, block: Window, price_eur_mw_h: float) -> Slot:
+    first, end = period_number(block.start) - task.first, period_number(block.end) - task.first
+    charge_kw = float(np.maximum(-task.programme.low_kw[first:end], 0.0).min())
+    discharge_kw = float(np.maximum(task.programme.high_kw[first:end], 0.0).min())
+    hours = block.duration / timedelta(hours=1)
+    hold_h = reserve.fcr_h if market is Market.FCR else reserve.afrr_h
+    is_up, is_down = market is not Market.AFRR_NEG, market is not Market.AFRR_POS
+    most_kw = min(discharge_kw if is_up else np.inf, charge_kw if is_down else np.inf)
+    return Slot(
+        first,
+        end,
+        price_eur_mw_h * hours / 1000,
+        hold_h if is_up else 0.0,
+        hold_h if is_down else 0.0,
+        float(most_kw),
+    )

@@ -1,0 +1,55 @@
+"""Optimisations of long windows, made beside the requests, and forgotten after a day."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from gridloom.jobs import JobRun, job
+from gridloom.kernel.problem import NotFound, Problem
+from gridloom.optimiser.schedules import store
+from gridloom.optimiser.schedules.optimising import load_assignment
+from gridloom.optimiser.schedules.wire import NewOptimisation, OptimisationView
+from gridloom.optimiser.solving.linear import Deadline
+from gridloom.virtual_assets import store as asset_store
+
+KIND: Final = "optimisation.solve"
+SOLVING_S: Final = 60.0
+KEPT: Final = timedelta(days=1)
+
+
+@job(KIND, limit=timedelta(minutes=5), bulk=True)
+async def solve_optimisation(run: JobRun) -> None:
+    """A refusal is an answer too: it is kept where the schedule would be."""
+    organisation_id, asset_id = UUID(run.payload["organisationID"]), UUID(run.payload["virtualAssetID"])
+    kept = await store.read_optimisation(run.db, organisation_id, asset_id, UUID(run.key))
+    if kept is None:
+        return
+    try:
+        view: OptimisationView = await _solve(run, organisation_id, asset_id, kept.request)
+    except Problem as refusal:
+        answer: dict[str, Any] = {"status": "FAILED", "problem": refusal.document()}
+        await store.finish_optimisation(run.db, organisation_id, kept.id, "FAILED", answer)
+        return
+    await store.finish_optimisation(run.db, organisation_id, kept.id, "DONE", msgspec.to_builtins(view))
+
+
+async def _solve(run: JobRun, organisation_id: UUID, asset_id: UUID, request: Any) -> OptimisationView:
+    asset = await asset_store.read_asset(run.db, organisation_id, asset_id)
+    if asset is None:
+        raise NotFound(f"The organisation has no virtual asset {asset_id}.")
+    assignment = await load_assignment(run.db, asset, msgspec.convert(request, NewOptimisation), None)
+    deadline = Deadline(SOLVING_S)
+    try:
+        return await asyncio.to_thread(assignment.solve, deadline)
+    finally:
+        deadline.stop()
+
+
+@job("optimisation.forget", every=timedelta(hours=1))
+async def forget_optimisations(run: JobRun) -> None:
+    await store.delete_old(run.db, await store.real_now(run.db) - KEPT)

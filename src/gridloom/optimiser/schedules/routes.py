@@ -1,0 +1,199 @@
+"""The best schedule and its repair over HTTP. Nothing here changes a schedule: applying one is its PUT."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import msgspec
+import numpy as np
+
+from gridloom.ancillary.gates import GateClosures
+from gridloom.database.pool import Database, snapshot
+from gridloom.edge import BULK_BODY_LIMIT, Answer, Call, operation
+from gridloom.identity.permissions import Permission
+from gridloom.identity.reach import organisation_reach
+from gridloom.jobs import enqueue
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_time import PERIOD
+from gridloom.kernel.problem import BadRequest, FieldError, NotFound
+from gridloom.optimiser.prices import PricesMissing
+from gridloom.optimiser.schedules import jobs, store
+from gridloom.optimiser.schedules.capacity import Products, ReserveHours
+from gridloom.optimiser.schedules.optimising import MOST_PERIODS_AT_ONCE, check_optimisation, load_assignment
+from gridloom.optimiser.schedules.portfolio_optimising import load_shared_assignment
+from gridloom.optimiser.schedules.pricing import check_asked
+from gridloom.optimiser.schedules.proposing import NoFeasibleSchedule
+from gridloom.optimiser.schedules.repairing import load_repair
+from gridloom.optimiser.schedules.wire import (
+    NewOptimisation,
+    NewPortfolioOptimisation,
+    NewRepair,
+    OptimisationView,
+    PortfolioOptimisationView,
+    RepairView,
+)
+from gridloom.optimiser.solver_queue import SolverBusy, SolverQueue
+from gridloom.virtual_assets import store as asset_store
+from gridloom.virtual_assets.asset_lookup import ASSET, etag_of, known_asset
+from gridloom.virtual_assets.model import Market, VirtualAsset
+from gridloom.virtual_assets.portfolios.store import read_portfolio
+from gridloom.virtual_assets.schedule.rules import GateClosed, Points, first_open_period, read_points
+
+TAG = "Decisions"
+PROBLEMS = (NoFeasibleSchedule, PricesMissing, GateClosed, SolverBusy)
+
+
+@operation(
+    "POST",
+    ASSET + "/optimisations",
+    summary="Find the best schedule of a virtual asset",
+    tag=TAG,
+    access=Permission.CREATE_OPTIMISATIONS,
+    audited=False,
+    defers_transaction=True,
+    body_limit_bytes=BULK_BODY_LIMIT,
+    problems=PROBLEMS,
+)
+async def optimise_virtual_asset(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewOptimisation
+) -> Answer[OptimisationView]:
+    """What its open periods should do to earn most at the prices given, by all rules that a schedule must respect.
+
+    Nothing is changed. To apply it, PUT `schedule` to the asset's schedule with `If-Match` and the ETag of this answer
+    (with `keep`, PUT the part of the one block left). A window of more than 31 days is answered 202, and made by a job.
+    """
+    check_optimisation(body)
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        products = await _products_of(call, db, body)
+        if _is_long(asset, body):
+            if products is not None:
+                raise BadRequest(
+                    "Balancing products are planned for 31 days at most.", [FieldError("/end", "is too late")]
+                )
+            assignment = None
+        else:
+            assignment = await load_assignment(db, asset, body, products)
+    if assignment is None:
+        return await _queue(call, asset, body)
+    view = await call.resources[SolverQueue].run(assignment.solve, call)
+    if call.retry is not None:
+        await call.begin()
+    return Answer(view, etag=etag_of(asset))
+
+
+def _is_long(asset: VirtualAsset, body: NewOptimisation) -> bool:
+    if body.end is None:
+        return False
+    start = max(body.start or asset.terms.window.start, asset.terms.window.start)
+    return (min(body.end, asset.terms.window.end) - start) // PERIOD > MOST_PERIODS_AT_ONCE
+
+
+async def _products_of(call: Call, db: Database, body: NewOptimisation) -> Products | None:
+    markets = tuple(sorted({Market(market) for market in body.markets or ()} - {Market.WHOLESALE}))
+    if not markets:
+        return None
+    return Products(markets, call.resources[GateClosures], await asset_store.platform_now(db), ReserveHours())
+
+
+async def _queue(call: Call, asset: VirtualAsset, body: NewOptimisation) -> Answer[OptimisationView]:
+    """Have a job make it, and say where it will be."""
+    db = await call.begin()
+    id, now = uuid7(), await store.real_now(db)
+    await store.insert_optimisation(db, asset.organisation_id, id, asset.id, call.caller.id, now, body)
+    payload = {"organisationID": str(asset.organisation_id), "virtualAssetID": str(asset.id)}
+    await enqueue(db, jobs.KIND, key=str(id), due=now, payload=payload)
+    return Answer(
+        OptimisationView(id=id, status="QUEUED"),
+        status=202,
+        headers={"Location": f"{call.path}/{id}", "Retry-After": "1"},
+    )
+
+
+@operation(
+    "GET",
+    ASSET + "/optimisations/{optimisationID}",
+    summary="Read an optimisation that was made by a job",
+    tag=TAG,
+    access=Permission.CREATE_OPTIMISATIONS,
+)
+async def read_optimisation(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, optimisation_id: UUID
+) -> OptimisationView:
+    """Kept for a day."""
+    asset = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
+    kept = await store.read_optimisation(call.db, asset.organisation_id, asset.id, optimisation_id)
+    if kept is None:
+        raise NotFound(f"There is no optimisation {optimisation_id} of this asset, or no more.")
+    if kept.answer is None:
+        return OptimisationView(id=kept.id, status="QUEUED" if kept.status == "QUEUED" else "RUNNING")
+    view = msgspec.convert(kept.answer, OptimisationView, strict=False)
+    view.id = kept.id
+    return view
+
+
+@operation(
+    "POST",
+    ASSET + "/repairs",
+    summary="Repair a schedule",
+    tag=TAG,
+    access=Permission.CREATE_OPTIMISATIONS,
+    audited=False,
+    defers_transaction=True,
+    body_limit_bytes=BULK_BODY_LIMIT,
+    problems=PROBLEMS,
+)
+async def repair_schedule(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewRepair
+) -> Answer[RepairView]:
+    """The nearest schedule, or the best one in its periods, that the PUT accepts and that ends balanced.
+
+    Only the periods sent are moved. Nothing is changed; apply it as an optimisation is applied.
+    """
+    if body.prices is not None:
+        check_asked(body.prices)
+    async with snapshot(call.pool) as db:
+        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        first_open = first_open_period(await asset_store.platform_now(db), asset.terms.gate_closure_s)
+        assignment = await load_repair(db, asset, _points_of(asset, body), body, first_open)
+    view = await call.resources[SolverQueue].run(assignment.solve, call)
+    if call.retry is not None:
+        await call.begin()
+    return Answer(view, etag=etag_of(asset))
+
+
+def _points_of(asset: VirtualAsset, body: NewRepair) -> Points:
+    power_kw = np.fromiter((point.power for point in body.schedule), np.float64, len(body.schedule))
+    return read_points([point.time for point in body.schedule], power_kw, asset.periods, "asset")
+
+
+@operation(
+    "POST",
+    "/organisations/{organisationID}/portfolios/{portfolioID}/optimisations",
+    summary="Find the best schedules of a portfolio",
+    tag=TAG,
+    access=Permission.CREATE_OPTIMISATIONS,
+    audited=False,
+    defers_transaction=True,
+    body_limit_bytes=BULK_BODY_LIMIT,
+    problems=PROBLEMS,
+)
+async def optimise_portfolio(
+    call: Call, organisation_id: UUID, portfolio_id: UUID, body: NewPortfolioOptimisation
+) -> PortfolioOptimisationView:
+    """All assets of the portfolio together, within what they may import and export in sum.
+
+    31 days at most, and fifty assets for a day or as many asset-days. Nothing is changed.
+    """
+    check_optimisation(body)
+    async with snapshot(call.pool) as db:
+        owner = await organisation_reach(db, call.caller, organisation_id)
+        portfolio = await read_portfolio(db, owner, portfolio_id)
+        if portfolio is None:
+            raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
+        assets = [await known_asset(db, call.caller, organisation_id, id) for id in portfolio.virtual_asset_ids]
+        assignment = await load_shared_assignment(db, assets, body)
+    view = await call.resources[SolverQueue].run(assignment.solve, call)
+    if call.retry is not None:
+        await call.begin()
+    return view

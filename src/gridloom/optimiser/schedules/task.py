@@ -1,0 +1,127 @@
+"""What may be decided about a virtual asset: its open periods in a window, and all that their powers must respect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.optimiser.solving.programme import CycleLimit, Floats, Programme
+from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets.gate_closure.curtailment import CycleRule, Standing
+from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.trajectory import energy_changes_kwh, exported_kwh
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """The periods `first` up to but not `end` of an asset.
+
+    `fixed_kw` is what kept blocks do; `blocks` are the wholesale blocks that are free; `stored_kw` is what stands of
+    all together.
+    """
+
+    asset: VirtualAsset
+    first: int
+    end: int
+    blocks: tuple[Block, ...]
+    fixed_kw: Floats
+    stored_kw: Floats
+    programme: Programme
+    """Without prices."""
+    moved_after_kwh: float
+    """By what all that stands after the window moves the energy until the end of life."""
+
+    def priced(self, price_eur_mwh: Floats) -> Programme:
+        return replace(self.programme, price_eur_mwh=price_eur_mwh)
+
+    def end_percentage(self, end_kwh: float) -> float:
+        """The state of charge at the end of life, when the window ends with this energy."""
+        percentage = 100 * (end_kwh + self.moved_after_kwh) / self.asset.terms.energy_capacity_kwh
+        return min(max(percentage, 0.0), 100.0)
+
+
+async def load_task(
+    db: Database, asset: VirtualAsset, first: int, end: int, *, keep: Collection[UUID] = (), ends_on_target: bool = True
+) -> Task:
+    """Reads the asset as it stands; `first` and `end` lie within its life, and the gate of `first` is open."""
+    lanes, standing = await load_standing(db, asset, first, asset.end)
+    blocks = [block for block in await block_store.read_blocks(db, asset.key) if block.market is Market.WHOLESALE]
+    count = end - first
+    fits_kw = np.clip(standing.power_kw, -standing.charge_kw, standing.discharge_kw)
+    is_kept = np.zeros((len(lanes), count), dtype=bool)
+    for block in blocks:
+        if block.id in keep and block.overlaps(first, end):
+            is_kept[lanes.index(block.lane), max(0, block.first - first) : max(0, block.end - first)] = True
+    fixed_kw = np.where(is_kept, fits_kw[:, :count], 0.0).sum(axis=0)
+    charge_kw = np.where(is_kept, 0.0, standing.charge_kw[:, :count]).sum(axis=0)
+    discharge_kw = np.where(is_kept, 0.0, standing.discharge_kw[:, :count]).sum(axis=0)
+    rest_kw = fits_kw[:, count:].sum(axis=0)
+    lowest_kwh, highest_kwh = _energy_bounds(asset, standing, rest_kw, count, ends_on_target=ends_on_target)
+    terms = asset.terms
+    programme = Programme(
+        np.zeros(count),
+        fixed_kw - charge_kw,
+        fixed_kw + discharge_kw,
+        lowest_kwh,
+        highest_kwh,
+        standing.energy_kwh,
+        terms.efficiency.charge,
+        terms.efficiency.discharge,
+        tuple(_cycle_limit(rule, fixed_kw, rest_kw, count) for rule in standing.cycles),
+    )
+    free = tuple(block for block in blocks if block.id not in keep and block.overlaps(first, end))
+    stored_kw, programme = fits_kw[:, :count].sum(axis=0), _within_reach(programme)
+    moved_after_kwh = float(energy_changes_kwh(rest_kw, terms.efficiency).sum())
+    return Task(asset, first, end, free, fixed_kw, stored_kw, programme, moved_after_kwh)
+
+
+def _energy_bounds(
+    asset: VirtualAsset, standing: Standing, rest_kw: Floats, count: int, *, ends_on_target: bool
+) -> tuple[Floats, Floats]:
+    """The bounds at each period's end; the last also lets all that is stored after the window work out.
+
+    What stands after the window moves the energy by the same amounts wherever it starts from, so each later bound is
+    one of the energy at the window's end.
+    """
+    lowest_kwh, highest_kwh = np.zeros(count), standing.available_kwh[:count].copy()
+    moved_kwh = np.cumsum(energy_changes_kwh(rest_kw, asset.terms.efficiency))
+    low = max(float(lowest_kwh[-1]), float((-moved_kwh).max(initial=0.0)))
+    high = min(float(highest_kwh[-1]), float((standing.available_kwh[count:] - moved_kwh).min(initial=np.inf)))
+    if ends_on_target:
+        terms = asset.terms
+        target_kwh = terms.final_soc_target * terms.energy_capacity_kwh - float(moved_kwh[-1] if len(moved_kwh) else 0)
+        slack_kwh = terms.final_soc_tolerance * terms.energy_capacity_kwh
+        low, high = max(low, target_kwh - slack_kwh), min(high, target_kwh + slack_kwh)
+    lowest_kwh[-1], highest_kwh[-1] = low, high
+    return lowest_kwh, highest_kwh
+
+
+def _cycle_limit(rule: CycleRule, fixed_kw: Floats, rest_kw: Floats, count: int) -> CycleLimit:
+    """What each group has left: less what it exported before the window, and what stands after it."""
+    groups, first = rule.groups[:count], int(rule.groups[0])
+    left_kwh = np.full(int(groups[-1]) - first + 1, rule.limit_kwh)
+    left_kwh[0] -= rule.exported_before_kwh
+    after = rule.groups[count:] == groups[-1]
+    left_kwh[-1] -= float(exported_kwh(rest_kw)[after].sum())
+    fixed_kwh = np.bincount(groups - first, exported_kwh(fixed_kw), minlength=len(left_kwh))
+    return CycleLimit(groups - first, np.maximum(left_kwh, fixed_kwh))
+
+
+def _within_reach(programme: Programme) -> Programme:
+    """Where lost capacity has left more in store than fits, what cannot be given away in time may stay."""
+    eta_c, eta_d = programme.charge_efficiency, programme.discharge_efficiency
+    fall_kwh = programme.high_kw * np.where(programme.high_kw < 0, eta_c, 1 / eta_d) * programme.step_h
+    if programme.initial_kwh - fall_kwh[0] <= programme.highest_kwh[0]:
+        return programme
+    highest_kwh, least = programme.highest_kwh.copy(), programme.initial_kwh
+    for place in range(len(programme)):
+        least -= float(fall_kwh[place])
+        if least <= highest_kwh[place]:
+            break
+        highest_kwh[place] = least
+    return replace(programme, highest_kwh=highest_kwh)

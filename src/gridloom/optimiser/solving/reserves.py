@@ -1,0 +1,126 @@
+"""Spot and balancing capacity together: how much of the power to sell as FCR and aFRR in each four-hour block.
+
+A megawatt that stands by for upward power leaves less to discharge with and must be in store for its reserve minutes;
+one for downward power leaves less to charge with and needs room. FCR does both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gridloom.optimiser.solving.battery_model import BatteryModel
+from gridloom.optimiser.solving.feasibility import diagnose
+from gridloom.optimiser.solving.linear import INFINITE, Deadline, Ended, Rows
+from gridloom.optimiser.solving.programme import CancelledError, Floats, Ints, Programme, Solution
+from gridloom.optimiser.solving.solve import solve
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A product in one block: its periods, what a kW earns over them, and the hours of power that must be in reserve.
+
+    `upward_h` is what must be in store per kW, `downward_h` the room; `whole_kw` what its power is a multiple of.
+    """
+
+    first: int
+    end: int
+    earns_eur_kw: float
+    upward_h: float
+    downward_h: float
+    most_kw: float
+    whole_kw: float = 1.0
+
+    @property
+    def is_upward(self) -> bool:
+        return self.upward_h > 0
+
+    @property
+    def is_downward(self) -> bool:
+        return self.downward_h > 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reserved:
+    """The power of each slot in kW, the spot schedule beside it, and a bound of both together."""
+
+    power_kw: Floats
+    spot: Solution
+    bound_eur: float
+
+
+def solve_with_reserves(programme: Programme, slots: Sequence[Slot], deadline: Deadline, *, exact: bool) -> Reserved:
+    """Slots first, from the linear programme of all, in whole steps; then the best spot schedule beside them."""
+    model = _ReserveModel(programme, slots)
+    found = model.run(deadline)
+    if found.ended is Ended.STOPPED:
+        raise CancelledError
+    if found.ended is Ended.INFEASIBLE or not len(found.columns):
+        raise diagnose([programme])
+    power_kw = found.columns[model.slot_columns] * model.unit_kw
+    steps = np.array([slot.whole_kw for slot in slots])
+    power_kw = np.floor(power_kw / steps + 1e-6) * steps
+    spot = solve(beside(programme, slots, power_kw), deadline, exact=exact)
+    earned_eur = float(power_kw @ np.array([slot.earns_eur_kw for slot in slots]))
+    return Reserved(power_kw, spot, max(model.value_eur(found.bound), spot.value_eur + earned_eur))
+
+
+def beside(programme: Programme, slots: Sequence[Slot], power_kw: Floats) -> Programme:
+    """What is left for the spot market beside these reserves."""
+    low_kw, high_kw = programme.low_kw.copy(), programme.high_kw.copy()
+    lowest_kwh, highest_kwh = programme.lowest_kwh.copy(), programme.highest_kwh.copy()
+    for slot, reserved_kw in zip(slots, power_kw.tolist(), strict=True):
+        periods = slice(slot.first, slot.end)
+        ends = slice(max(0, slot.first - 1), slot.end)
+        if slot.is_upward:
+            high_kw[periods] -= reserved_kw
+            lowest_kwh[ends] += _held_h(programme, slot) * reserved_kw
+        if slot.is_downward:
+            low_kw[periods] += reserved_kw
+            highest_kwh[ends] -= _room_h(slot) * reserved_kw
+    return replace(programme, low_kw=low_kw, high_kw=high_kw, lowest_kwh=lowest_kwh, highest_kwh=highest_kwh)
+
+
+def _held_h(programme: Programme, slot: Slot) -> float:
+    return slot.upward_h / programme.discharge_efficiency
+
+
+def _room_h(slot: Slot) -> float:
+    """A kWh of room for each kWh at the grid, as if nothing were lost on the way."""
+    return slot.downward_h
+
+
+class _ReserveModel(BatteryModel):
+    """The battery's programme with one column more for each slot."""
+
+    def __init__(self, programme: Programme, slots: Sequence[Slot]) -> None:
+        self._slots = slots
+        self.slot_columns: Ints = 3 * len(programme) + np.arange(len(slots))
+        super().__init__([programme])
+
+    def _extend(self, rows: Rows, width: int) -> tuple[Floats, Floats, Floats]:
+        [programme], [columns] = self.programmes, self.columns
+        count = len(programme)
+        up_power = rows.add(count, -INFINITE, np.maximum(programme.high_kw, 0.0) / self.unit_kw)
+        down_power = rows.add(count, -INFINITE, np.maximum(-programme.low_kw, 0.0) / self.unit_kw)
+        held = rows.add(count, programme.lowest_kwh / self.unit_kw, INFINITE)
+        room = rows.add(count, -INFINITE, programme.highest_kwh / self.unit_kw)
+        rows.put(up_power, columns.discharge, 1.0)
+        rows.put(down_power, columns.charge, 1.0)
+        rows.put(held, columns.energy, 1.0)
+        rows.put(room, columns.energy, 1.0)
+        for number, slot in enumerate(self._slots):
+            periods = np.arange(slot.first, slot.end)
+            ends = np.arange(max(0, slot.first - 1), slot.end)
+            if slot.is_upward:
+                rows.put(up_power[periods], np.full(len(periods), width + number), 1.0)
+                rows.put(held[ends], np.full(len(ends), width + number), -_held_h(programme, slot))
+            if slot.is_downward:
+                rows.put(down_power[periods], np.full(len(periods), width + number), 1.0)
+                rows.put(room[ends], np.full(len(ends), width + number), _room_h(slot))
+        # A kW earns EUR; the objective counts in thousandths of EUR per kW of the unit.
+        cost = np.array([1000 * slot.earns_eur_kw for slot in self._slots])
+        most = np.array([slot.most_kw / self.unit_kw for slot in self._slots])
+        return cost, np.zeros(len(most)), most

@@ -1,0 +1,203 @@
+"""The programme: the known vector, an independent solver, no burning, and reasons where nothing is feasible."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
+from gridloom.optimiser.solving.linear import Deadline
+from gridloom.optimiser.solving.programme import CycleLimit, InfeasibleError, Programme, Rule, Status
+from gridloom.optimiser.solving.repair import repair_nearest
+from gridloom.optimiser.solving.reserves import Slot, beside, solve_with_reserves
+from gridloom.optimiser.solving.solve import solve, solve_together
+
+ETA = 0.943
+
+
+def programme(prices: Any, **changes: Any) -> Programme:
+    """1 MW, 1 MWh, from half full to half full unless said otherwise."""
+    count = len(prices)
+    power, energy = changes.pop("power", 1000.0), changes.pop("energy", 1000.0)
+    start, end, slack = changes.pop("start", 0.5), changes.pop("end", 0.5), changes.pop("slack", 0.01)
+    cycles, eta = changes.pop("cycles", None), changes.pop("eta", ETA)
+    lowest, highest = np.zeros(count), np.full(count, energy)
+    if end is not None:
+        lowest[-1], highest[-1] = max(0.0, (end - slack) * energy), min(energy, (end + slack) * energy)
+    limits = () if cycles is None else (CycleLimit(np.arange(count) // 96, np.full(-(-count // 96), cycles * energy)),)
+    assert not changes
+    return Programme(
+        np.asarray(prices, dtype=float),
+        np.full(count, -power),
+        np.full(count, power),
+        lowest,
+        highest,
+        start * energy,
+        eta,
+        eta,
+        limits,
+    )
+
+
+def independent_value(asked: Programme) -> float:
+    """The same decision put another way: energy as running sums, a binary in every period, scipy's own solver."""
+    count, step = len(asked), asked.step_h
+    up = np.tril(np.full((count, count), step * asked.charge_efficiency))
+    down = np.tril(np.full((count, count), step / asked.discharge_efficiency))
+    zeros, eye = np.zeros((count, count)), np.eye(count)
+    rows = [
+        LinearConstraint(
+            np.hstack([up, -down, zeros]), asked.lowest_kwh - asked.initial_kwh, asked.highest_kwh - asked.initial_kwh
+        ),
+        LinearConstraint(np.hstack([eye, zeros, -np.diag(asked.charge_kw)]), -np.inf, 0),
+        LinearConstraint(np.hstack([zeros, eye, np.diag(asked.discharge_kw)]), -np.inf, asked.discharge_kw),
+    ]
+    for limit in asked.cycles:
+        member = (limit.groups[None, :] == np.arange(len(limit.left_kwh))[:, None]) * step
+        empty = np.zeros_like(member)
+        rows.append(LinearConstraint(np.hstack([empty, member, empty]), -np.inf, limit.left_kwh))
+    cost = np.concatenate([asked.price_eur_mwh, -asked.price_eur_mwh, np.zeros(count)]) * step / 1000
+    found = milp(
+        cost,
+        constraints=rows,
+        bounds=Bounds(0, np.concatenate([asked.charge_kw, asked.discharge_kw, np.ones(count)])),
+        integrality=np.concatenate([np.zeros(2 * count), np.ones(count)]),
+        options={"mip_rel_gap": 1e-9},
+    )
+    assert found.status == 0, found.message
+    return -float(found.fun)
+
+
+def assert_keeps_to(asked: Programme, power_kw: np.ndarray) -> None:
+    energy = asked.energy_kwh(power_kw)
+    slack = 1e-6 + 1e-9 * float(asked.highest_kwh.max())
+    assert (power_kw >= asked.low_kw - 1e-9).all()
+    assert (power_kw <= asked.high_kw + 1e-9).all()
+    assert (energy >= asked.lowest_kwh - slack).all()
+    assert (energy <= asked.highest_kwh + slack).all()
+    for limit in asked.cycles:
+        exported = np.bincount(limit.groups, np.maximum(power_kw, 0) * asked.step_h, minlength=len(limit.left_kwh))
+        assert (exported <= limit.left_kwh + 1e-3).all()
+
+
+class TestTheProgramme:
+    def test_knows_the_vector_of_four_negative_quarters(self) -> None:
+        asked = programme([-100.0] * 4, start=1.0, end=1.0, slack=0.0)
+        relaxed = BatteryModel([asked])
+        assert relaxed.value_eur(relaxed.run(Deadline(5)).objective) == pytest.approx(11.0751, abs=1e-4)
+        cut = BatteryModel([asked], cut=[np.ones(4, dtype=bool)])
+        assert cut.value_eur(cut.run(Deadline(5)).objective) == pytest.approx(5.8622, abs=1e-4)
+        best = solve(asked)
+        assert best.status is Status.OPTIMAL
+        assert best.value_eur == best.bound_eur == pytest.approx(5.5376, abs=1e-4)
+        assert sorted(best.power_kw.round(1).tolist()) == [-1000.0, -1000.0, 778.5, 1000.0]
+
+    @settings(max_examples=25)
+    @given(st.integers(0, 10_000), st.integers(4, 40), st.sampled_from([500.0, 1000.0, 4000.0]), st.booleans())
+    def test_is_as_good_as_an_independent_solver_finds(
+        self, seed: int, count: int, energy: float, has_cycles: bool
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        asked = programme(rng.normal(30, 60, count), energy=energy, cycles=1.0 if has_cycles else None)
+        found = solve(asked)
+        assert found.status is Status.OPTIMAL
+        assert found.value_eur == pytest.approx(independent_value(asked), rel=1e-6, abs=1e-6)
+        assert_keeps_to(asked, found.power_kw)
+
+    def test_of_a_week_stays_close_to_its_bound_and_never_burns(self) -> None:
+        rng = np.random.default_rng(3)
+        asked = programme(rng.normal(0, 50, 672), energy=2000.0, cycles=2.0)
+        found = solve(asked)
+        assert_keeps_to(asked, found.power_kw)
+        assert found.value_eur <= found.bound_eur
+        assert found.gap <= 0.02
+
+    def test_shadow_prices_say_what_one_more_unit_earns(self) -> None:
+        rng = np.random.default_rng(5)
+        prices = rng.uniform(10, 150, 96)
+        base = solve(programme(prices, cycles=1.0))
+        assert base.shadow is not None
+        more_cycles = solve(programme(prices, cycles=1.001)).value_eur - base.value_eur
+        assert more_cycles == pytest.approx(base.shadow.cycles_eur_kwh[0][0] * 1.0, rel=0.05, abs=1e-6)
+        assert base.shadow.charge_eur_kw >= 0
+        assert base.shadow.discharge_eur_kw >= 0
+
+    def test_of_several_respects_what_they_share(self) -> None:
+        rng = np.random.default_rng(7)
+        prices = rng.uniform(-20, 150, 96)
+        together = [programme(prices), programme(prices, energy=3000.0)]
+        limit = SharedLimit(np.full(96, 1200.0), np.full(96, 900.0))
+        found = solve_together(together, Deadline(5), shared=limit)
+        total = sum(one.power_kw for one in found)
+        assert total.max() <= 900 + 1e-3
+        assert total.min() >= -1200 - 1e-3
+        free = sum(solve(one).value_eur for one in together)
+        assert sum(one.value_eur for one in found) <= free + 1e-6
+
+
+class TestNoWay:
+    def test_is_blamed_on_the_end_when_it_is_out_of_reach(self) -> None:
+        with pytest.raises(InfeasibleError) as refusal:
+            solve(programme([50.0] * 2, energy=100_000.0, start=0.0, end=1.0))
+        assert (refusal.value.rule, refusal.value.position) == (Rule.END_STATE_OF_CHARGE, 1)
+
+    def test_is_blamed_on_the_first_period_that_must_overflow(self) -> None:
+        asked = programme([50.0] * 8, start=0.9, end=None)
+        asked.low_kw[2:6] = asked.high_kw[2:6] = -1000.0
+        asked.low_kw[:2] = asked.high_kw[:2] = 0.0
+        with pytest.raises(InfeasibleError) as refusal:
+            solve(asked)
+        assert (refusal.value.rule, refusal.value.position) == (Rule.ENERGY_ABOVE, 2)
+        assert refusal.value.missing_kwh > 0
+
+    def test_is_blamed_on_cycles_when_they_do_not_suffice(self) -> None:
+        with pytest.raises(InfeasibleError) as refusal:
+            solve(programme([50.0] * 96, start=1.0, end=0.0, cycles=0.5))
+        assert refusal.value.rule is Rule.CYCLE_LIMIT
+
+
+class TestARepair:
+    @settings(max_examples=40)
+    @given(st.integers(0, 10_000), st.integers(8, 96))
+    def test_is_feasible_ends_balanced_and_turns_nothing_around(self, seed: int, count: int) -> None:
+        rng = np.random.default_rng(seed)
+        asked = programme(rng.normal(40, 50, count), energy=1500.0)
+        sent = rng.normal(0, 900, count) * (rng.random(count) < 0.7)
+        repaired = repair_nearest(asked, sent, Deadline(5))
+        assert_keeps_to(asked, repaired)
+        assert (repaired * sent >= -1e-6).all() or np.abs(repaired).sum() > 0
+
+    def test_leaves_a_schedule_that_works_as_it_is(self) -> None:
+        asked = programme(np.linspace(0, 100, 96), energy=2000.0)
+        good = solve(asked).power_kw
+        assert np.abs(repair_nearest(asked, good, Deadline(5)) - good).max() < 1e-4
+
+    def test_moves_no_more_than_it_must(self) -> None:
+        asked = programme([50.0] * 8, start=0.5, end=None)
+        sent = np.array([800.0] * 8)  # 1,600 kWh out of a store that holds 500
+        repaired = repair_nearest(asked, sent, Deadline(5))
+        assert repaired.sum() * 0.25 == pytest.approx(500 * ETA, rel=1e-6)
+
+
+class TestReserves:
+    def test_take_what_pays_more_than_the_spot_market(self) -> None:
+        rng = np.random.default_rng(2)
+        asked = programme(rng.uniform(40, 60, 96), energy=2000.0, slack=0.02)
+        slots = [Slot(first, first + 16, 0.1, 0.25, 0.25, 1000.0) for first in range(0, 96, 16)]
+        found = solve_with_reserves(asked, slots, Deadline(5), exact=False)
+        assert found.power_kw.max() > 500
+        assert_keeps_to(beside(asked, slots, found.power_kw), found.spot.power_kw)
+        nothing = solve(asked).value_eur
+        total = found.spot.value_eur + found.power_kw.sum() * 0.1
+        assert nothing < total <= found.bound_eur + 1e-6
+
+    def test_are_left_alone_when_they_pay_nothing(self) -> None:
+        rng = np.random.default_rng(2)
+        asked = programme(rng.uniform(0, 100, 96), energy=2000.0)
+        slots = [Slot(first, first + 16, -0.01, 1.0, 0.0, 1000.0) for first in range(0, 96, 16)]
+        assert solve_with_reserves(asked, slots, Deadline(5), exact=False).power_kw.sum() == 0
