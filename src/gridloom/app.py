@@ -50,6 +50,7 @@ from gridloom.logbook import routes as logbook
 from gridloom.monitoring import residence as monitoring
 from gridloom.monitoring import routes as monitoring_routes
 from gridloom.optimiser import residence as optimiser
+from gridloom.optimiser.backtests import routes as backtests
 from gridloom.optimiser.forecasts import routes as forecasts
 from gridloom.optimiser.schedules import routes as proposals
 from gridloom.optimiser.valuations import routes as valuations
@@ -113,6 +114,7 @@ ROOMS: tuple[ModuleType, ...] = (
     proposals,
     forecasts,
     valuations,
+    backtests,
     events,
     webhooks,
     audit_routes,

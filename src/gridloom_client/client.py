@@ -14,10 +14,12 @@ from gridloom_client.steps import Steps
 from gridloom_client.surfaces.auctions import Auctions
 from gridloom_client.surfaces.auth import Auth
 from gridloom_client.surfaces.delivery import Delivery
+from gridloom_client.surfaces.backtests import Backtests
 from gridloom_client.surfaces.events import Events
 from gridloom_client.surfaces.fleets import Fleets
 from gridloom_client.surfaces.forecasts import Forecasts
 from gridloom_client.surfaces.monitoring import Monitoring
+from gridloom_client.surfaces.optimisations import Optimisations
 from gridloom_client.surfaces.organisations import Organisations
 from gridloom_client.surfaces.physical_assets import PhysicalAssets
 from gridloom_client.surfaces.platform import Platform
@@ -61,7 +63,9 @@ class Surfaces(Generic[M]):
         self.auctions: Auctions[M] = Auctions(exchange, runner)
         self.delivery: Delivery[M] = Delivery(exchange, runner)
         self.reference_prices: ReferencePrices[M] = ReferencePrices(exchange, runner)
+        self.optimisations: Optimisations[M] = Optimisations(exchange, runner)
         self.forecasts: Forecasts[M] = Forecasts(exchange, runner)
+        self.backtests: Backtests[M] = Backtests(exchange, runner)
         self.revenue: Revenue[M] = Revenue(exchange, runner)
         self.monitoring: Monitoring[M] = Monitoring(exchange, runner)
         self.events: Events[M] = Events(exchange, runner)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
 
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
 from gridloom.optimiser.solving.linear import Deadline
@@ -133,7 +133,7 @@ class TestTheProgramme:
         together = [programme(prices), programme(prices, energy=3000.0)]
         limit = SharedLimit(np.full(96, 1200.0), np.full(96, 900.0))
         found = solve_together(together, Deadline(5), shared=limit)
-        total = sum(one.power_kw for one in found)
+        total = np.sum([one.power_kw for one in found], axis=0)
         assert total.max() <= 900 + 1e-3
         assert total.min() >= -1200 - 1e-3
         free = sum(solve(one).value_eur for one in together)

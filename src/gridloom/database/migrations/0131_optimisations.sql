@@ -21,14 +21,18 @@ create table backtest (
   asked_by uuid not null,
   asked_at timestamptz(3) not null,
   status text not null,
-  progress float8 not null default 0,
-  request jsonb not null,
-  earned_eur float8,
-  foresight_eur float8,
+  start_day date not null,
+  end_day date not null,
+  series text collate "C" not null,
+  policy text not null,
+  battery jsonb not null,
+  earned_eur float8 not null default 0,
+  foresight_eur float8 not null default 0,
+  days_done int not null default 0,
   failure text,
   primary key (organisation_id, id),
   constraint backtest_status check (status in ('QUEUED', 'RUNNING', 'DONE', 'FAILED')),
-  constraint backtest_progress check (progress between 0 and 1)
+  constraint backtest_lasts check (start_day < end_day)
 );
 
 create table backtest_day (
@@ -40,6 +44,7 @@ create table backtest_day (
   charged_kwh float8 not null,
   discharged_kwh float8 not null,
   end_kwh float8 not null,
+  foresight_end_kwh float8 not null,
   primary key (organisation_id, backtest_id, delivery_day),
   foreign key (organisation_id, backtest_id) references backtest on delete cascade
 );

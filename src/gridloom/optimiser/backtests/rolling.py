@@ -66,10 +66,13 @@ EXPECTATIONS: dict[Policy, Expectation] = {
 
 
 def play(
-    table: DayTable, first: date, end: date, battery: Battery, expect: Expectation, initial_soc: float = 0.5
+    table: DayTable, first: date, end: date, battery: Battery, expect: Expectation, initial_kwh: float | None = None
 ) -> Iterator[PlayedDay]:
-    """The days from `first` up to but not `end`, one after the other, with the stored energy carried over."""
-    planner, energy_kwh = Planner(battery), initial_soc * battery.energy_kwh
+    """The days from `first` up to but not `end`, one after the other, with the stored energy carried over.
+
+    It starts half full where no energy is given.
+    """
+    planner, energy_kwh = Planner(battery), battery.energy_kwh / 2 if initial_kwh is None else initial_kwh
     for place in range(table.place_of(first), table.place_of(end)):
         day = table.first + timedelta(days=place)
         today, tomorrow = expect(table, place)

@@ -129,7 +129,7 @@ def value_past_days(table: DayTable, offer: Offer, basis: Basis, deadline: Deadl
         closed = _closed_days(table, first, offer, basis)
         return DayValues(table.end, np.array(list(_until_stopped(closed, deadline))), 0.0)
     expect = EXPECTATIONS[Policy.FORESIGHT] if basis is Basis.FORESIGHT else _expect_weekly()
-    played = play(table, first, table.end, offer.battery, expect, offer.initial_soc)
+    played = play(table, first, table.end, offer.battery, expect)
     values = np.array([day.earned_eur for day in _until_stopped(played, deadline)])
     return DayValues(table.end, values, _boundary_days(table, offer) * max(0.0, float(values[-_BOUNDARY_DAYS:].mean())))
 
@@ -186,7 +186,7 @@ def _boundary_days(table: DayTable, offer: Offer) -> float:
     whole = Offer(offer.battery, offer.first, offer.last, 0, 96, offer.initial_soc, offer.target_soc, offer.tolerance)
     days = min(_BOUNDARY_DAYS, len(table)) // 2 * 2
     first = table.end - timedelta(days=days)
-    played = play(table, first, table.end, offer.battery, EXPECTATIONS[Policy.FORESIGHT], offer.initial_soc)
+    played = play(table, first, table.end, offer.battery, EXPECTATIONS[Policy.FORESIGHT])
     endless_eur = sum(day.earned_eur for day in played)
     closed_eur = 0.0
     for place in range(len(table) - days, len(table), 2):

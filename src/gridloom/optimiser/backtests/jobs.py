@@ -1,0 +1,75 @@
+"""Running back-tests: some months at a time, so that progress shows and a crash costs little."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date, timedelta
+from typing import Final
+from uuid import UUID
+
+from gridloom.jobs import JobRun, enqueue, job
+from gridloom.kernel.instant import written
+from gridloom.kernel.market_time import market_day_window
+from gridloom.optimiser.backtests import store
+from gridloom.optimiser.backtests.model import Backtest, BacktestDay
+from gridloom.optimiser.backtests.rolling import EXPECTATIONS, LEAST_DAYS_BEFORE, Policy, play
+from gridloom.optimiser.forecasts.day_table import DayTable
+from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS
+from gridloom.optimiser.prices import load_day_table
+
+KIND: Final = "backtest.run"
+DAYS_AT_ONCE: Final = 100
+
+
+@job(KIND, limit=timedelta(minutes=5), bulk=True)
+async def run_backtest(run: JobRun) -> None:
+    """The next days of one back-test, in one transaction; it queues itself again until all are done."""
+    backtest = await store.read_backtest(run.db, UUID(run.payload["organisationID"]), UUID(run.key))
+    if backtest is None or backtest.status in ("DONE", "FAILED"):
+        return
+    first = backtest.start + timedelta(days=backtest.days_done)
+    end = min(backtest.end, first + timedelta(days=DAYS_AT_ONCE))
+    # One day more than is played: foresight looks a day further, as a plan does.
+    table = await load_day_table(run.db, backtest.series, end + timedelta(days=1), HISTORY_DAYS + DAYS_AT_ONCE + 1)
+    if table.end < end or table.first > first - timedelta(days=LEAST_DAYS_BEFORE):
+        missing = table.end if table.end < end else table.first - timedelta(days=1)
+        moment = written(market_day_window(missing).start)
+        await store.note_failure(
+            run.db, backtest, f"{backtest.series} lacks prices on the market day that starts {moment}."
+        )
+        return
+    last = await store.read_last_day(run.db, backtest)
+    days = await asyncio.to_thread(play_days, table, backtest, first, end, last)
+    await store.add_days(run.db, backtest, days, is_last=end == backtest.end)
+    if end < backtest.end:
+        await enqueue(run.db, KIND, key=run.key, due=run.due, payload=run.payload)
+
+
+def play_days(
+    table: DayTable, backtest: Backtest, first: date, end: date, last: BacktestDay | None
+) -> list[BacktestDay]:
+    """The policy and foresight side by side, each going on from where it was."""
+    battery = backtest.battery
+    foresight = play(
+        table, first, end, battery, EXPECTATIONS[Policy.FORESIGHT], last.foresight_end_kwh if last else None
+    )
+    if backtest.policy is Policy.FORESIGHT:
+        return [
+            BacktestDay(
+                day.day, day.earned_eur, day.earned_eur, day.charged_kwh, day.discharged_kwh, day.end_kwh, day.end_kwh
+            )
+            for day in foresight
+        ]
+    played = play(table, first, end, battery, EXPECTATIONS[backtest.policy], last.end_kwh if last else None)
+    return [
+        BacktestDay(
+            day.day,
+            day.earned_eur,
+            best.earned_eur,
+            day.charged_kwh,
+            day.discharged_kwh,
+            day.end_kwh,
+            best.end_kwh,
+        )
+        for day, best in zip(played, foresight, strict=True)
+    ]

@@ -1,0 +1,53 @@
+"""What a back-test is, and one day of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from uuid import UUID
+
+from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.rolling import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """The market days from `start` up to but not `end`; its figures grow while it runs."""
+
+    id: UUID
+    organisation_id: UUID
+    asked_at: datetime
+    status: str
+    start: date
+    end: date
+    series: str
+    policy: Policy
+    battery: Battery
+    earned_eur: float
+    foresight_eur: float
+    days_done: int
+    failure: str | None
+
+    @property
+    def days(self) -> int:
+        return (self.end - self.start).days
+
+    @property
+    def progress(self) -> float:
+        return self.days_done / self.days
+
+    @property
+    def share(self) -> float | None:
+        """What of foresight's earnings the policy earned."""
+        return self.earned_eur / self.foresight_eur if self.foresight_eur > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestDay:
+    day: date
+    earned_eur: float
+    foresight_eur: float
+    charged_kwh: float
+    discharged_kwh: float
+    end_kwh: float
+    foresight_end_kwh: float

@@ -1,0 +1,289 @@
+"""Back-tests over HTTP: a battery and a policy over past days, run by a job."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import date, datetime, timedelta
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+import pyarrow as pa
+from msgspec import Meta
+
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Page, Paging, RequestBody, Stream, View, operation
+from gridloom.edge.tabular import stream_table
+from gridloom.edge.acceptance import accept_day, accept_instant
+from gridloom.identity.permissions import Permission
+from gridloom.jobs import enqueue
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.problem import BadRequest, FieldError, NotFound
+from gridloom.optimiser.backtests import jobs, store
+from gridloom.optimiser.backtests.model import Backtest, BacktestDay
+from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.rolling import LEAST_DAYS_BEFORE, Policy
+from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
+from gridloom.virtual_assets.grid import period_number
+
+TAG = "Decisions"
+LONGEST_DAYS = 3660
+MOST_KEPT = 100
+ROWS_AT_ONCE = 1000
+
+Day = Annotated[
+    str,
+    Meta(
+        description="A market day, or a moment in it",
+        examples=["2025-01-01"],
+        extra_json_schema={"anyOf": [{"format": "date"}, {"format": "date-time"}]},
+    ),
+]
+
+
+class BacktestBattery(RequestBody, kw_only=True):
+    rated_power: Annotated[float, Meta(gt=0, le=10_000_000, description="kW in both directions")]
+    energy_capacity: Annotated[float, Meta(gt=0, le=100_000_000, description="kWh")]
+    charge_efficiency: Annotated[float, Meta(ge=0.1, le=1)]
+    discharge_efficiency: Annotated[float, Meta(ge=0.1, le=1)]
+    daily_cycle_limit: Annotated[
+        Annotated[float, Meta(gt=0, le=100)] | None, Meta(description="Cycles a market day")
+    ] = None
+
+
+class NewBacktest(RequestBody, kw_only=True):
+    start: Day
+    end: Annotated[Day, Meta(description="The first market day that is not played")]
+    series: Annotated[Literal["DAY_AHEAD_DE_LU"] | None, Meta(description="DAY_AHEAD_DE_LU when left out")] = None
+    policy: Annotated[Policy, Meta(description="What each day's prices are expected to be the day before")]
+    battery: BacktestBattery
+
+
+class BacktestBatteryView(View):
+    rated_power: float
+    energy_capacity: float
+    charge_efficiency: float
+    discharge_efficiency: float
+    daily_cycle_limit: float | None
+
+
+class BacktestView(View):
+    """EUR; `earned` and `foresight` are of the days played so far."""
+
+    id: UUID
+    status: Literal["QUEUED", "RUNNING", "DONE", "FAILED"]
+    progress: Annotated[float, Meta(description="Which part of the days is played, 0 to 1")]
+    start: date
+    end: date
+    series: str
+    policy: Policy
+    battery: BacktestBatteryView
+    earned: Annotated[float, Meta(description="EUR that the policy earned")]
+    foresight: Annotated[float, Meta(description="EUR that the same planner earned knowing all prices")]
+    share: Annotated[float | None, Meta(description="Earned over foresight")]
+    created_at: datetime
+    failure: Annotated[str | None, Meta(description="Why it failed")]
+
+
+class BacktestDayView(View):
+    """EUR and kWh of a market day."""
+
+    delivery_day: date
+    earned: float
+    foresight: float
+    charged: float
+    discharged: float
+    end_state_of_charge_percentage: float
+
+
+@operation(
+    "POST",
+    "/backtests",
+    summary="Play past days again",
+    tag=TAG,
+    access=Permission.CREATE_OPTIMISATIONS,
+    status=202,
+    audited=False,
+    problems=(PricesMissing,),
+)
+async def create_backtest(call: Call, body: NewBacktest) -> Answer[BacktestView]:
+    """What a battery would have earned on past market days, each planned on what was known the day before.
+
+    A job runs it. The newest hundred of an organisation are kept.
+    """
+    start, end = _days_of(body)
+    await _demand_prices(call, start, end)
+    now, asked = await store.real_now(call.db), body.battery
+    battery = Battery(
+        asked.rated_power,
+        asked.rated_power,
+        asked.energy_capacity,
+        asked.charge_efficiency,
+        asked.discharge_efficiency,
+        asked.daily_cycle_limit,
+    )
+    backtest = Backtest(
+        id=uuid7(),
+        organisation_id=call.caller.organisation_id,
+        asked_at=now,
+        status="QUEUED",
+        start=start,
+        end=end,
+        series=body.series or DAY_AHEAD,
+        policy=body.policy,
+        battery=battery,
+        earned_eur=0.0,
+        foresight_eur=0.0,
+        days_done=0,
+        failure=None,
+    )
+    await store.insert_backtest(call.db, backtest, call.caller.id)
+    await store.delete_oldest(call.db, backtest.organisation_id, MOST_KEPT)
+    await enqueue(
+        call.db, jobs.KIND, key=str(backtest.id), due=now, payload={"organisationID": str(backtest.organisation_id)}
+    )
+    return Answer(_view(backtest), headers={"Location": f"/backtests/{backtest.id}", "Retry-After": "1"})
+
+
+def _days_of(body: NewBacktest) -> tuple[date, date]:
+    faults = []
+    days: list[date] = []
+    for name, text in (("start", body.start), ("end", body.end)):
+        try:
+            days.append(_day_of(text))
+        except (ValueError, msgspec.ValidationError):
+            faults.append(FieldError(f"/{name}", "Expected a day such as 2025-01-01, or a moment with an offset."))
+    if not faults and not days[0] < days[1]:
+        faults.append(FieldError("/end", "Expected a day after start."))
+    if not faults and (days[1] - days[0]).days > LONGEST_DAYS:
+        faults.append(FieldError("/end", "Expected ten years at most."))
+    if faults:
+        raise BadRequest(f"{faults[0].pointer}: {faults[0].detail}", faults)
+    return days[0], days[1]
+
+
+def _day_of(text: str) -> date:
+    if "T" not in text.upper():
+        return accept_day(date.fromisoformat(text))
+    return market_day_of(accept_instant(msgspec.convert(text, Annotated[datetime, Meta(tz=True)])))
+
+
+async def _demand_prices(call: Call, start: date, end: date) -> None:
+    """The first days needed and the last one, which are what is missing where something is; the job sees them all."""
+    before = await load_day_table(call.db, DAY_AHEAD, start, LEAST_DAYS_BEFORE)
+    if len(before) < LEAST_DAYS_BEFORE:
+        missing = before.end if before.end < start else start - timedelta(days=LEAST_DAYS_BEFORE)
+        raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
+    if len(await load_day_table(call.db, DAY_AHEAD, end, 1)) < 1:
+        missing = (await load_day_table(call.db, DAY_AHEAD, end, (end - start).days)).end
+        raise prices_missing(DAY_AHEAD, period_number(market_day_window(max(missing, start)).start))
+
+
+@operation("GET", "/backtests", summary="List back-tests", tag=TAG, access=Permission.CREATE_OPTIMISATIONS)
+async def list_backtests(call: Call, query: Paging) -> Page[BacktestView]:
+    """Your organisation's, the newest first."""
+    found = await store.list_backtests(call.db, call.caller.organisation_id, query.after(UUID), query.limit + 1)
+    page = query.page(found, lambda backtest: backtest.id)
+    return Page([_view(backtest) for backtest in page.items], page.next_cursor)
+
+
+@operation(
+    "GET", "/backtests/{backtestID}", summary="Read a back-test", tag=TAG, access=Permission.CREATE_OPTIMISATIONS
+)
+async def read_backtest(call: Call, backtest_id: UUID) -> BacktestView:
+    return _view(await _known_backtest(call, backtest_id))
+
+
+@operation(
+    "GET",
+    "/backtests/{backtestID}/days",
+    summary="List the days of a back-test",
+    tag=TAG,
+    access=Permission.CREATE_OPTIMISATIONS,
+    produces=(JSON, CSV, ARROW, PARQUET),
+    answers=list[BacktestDayView],
+)
+async def list_backtest_days(call: Call, backtest_id: UUID, query: Paging) -> Page[BacktestDayView] | Stream:
+    """By day, as far as it has been played. A table has all of them, whatever `limit` says."""
+    backtest = await _known_backtest(call, backtest_id)
+    if call.accepts != JSON:
+        return stream_table(call.accepts, _DAYS, _batches(call, backtest), file_name=f"backtest-{backtest.id}")
+    found = await store.read_days(call.db, backtest.organisation_id, backtest.id, query.after(date), query.limit + 1)
+    page = query.page(found, lambda day: day.day)
+    return Page([_day_view(day, backtest) for day in page.items], page.next_cursor)
+
+
+_DAYS = pa.schema(
+    [
+        ("deliveryDay", pa.date32()),
+        ("earned", pa.float64()),
+        ("foresight", pa.float64()),
+        ("charged", pa.float64()),
+        ("discharged", pa.float64()),
+        ("endStateOfChargePercentage", pa.float64()),
+    ]
+)
+
+
+async def _batches(call: Call, backtest: Backtest) -> AsyncIterator[pa.RecordBatch]:
+    after: date | None = None
+    while True:
+        days = await store.read_days(call.pool, backtest.organisation_id, backtest.id, after, ROWS_AT_ONCE)
+        if not days:
+            return
+        after = days[-1].day
+        views = [_day_view(day, backtest) for day in days]
+        yield pa.record_batch(
+            [
+                pa.array([view.delivery_day for view in views], pa.date32()),
+                pa.array([view.earned for view in views], pa.float64()),
+                pa.array([view.foresight for view in views], pa.float64()),
+                pa.array([view.charged for view in views], pa.float64()),
+                pa.array([view.discharged for view in views], pa.float64()),
+                pa.array([view.end_state_of_charge_percentage for view in views], pa.float64()),
+            ],
+            schema=_DAYS,
+        )
+
+
+async def _known_backtest(call: Call, backtest_id: UUID) -> Backtest:
+    backtest = await store.read_backtest(call.db, call.caller.organisation_id, backtest_id)
+    if backtest is None:
+        raise NotFound(f"Your organisation has no back-test {backtest_id}.")
+    return backtest
+
+
+def _day_view(day: BacktestDay, backtest: Backtest) -> BacktestDayView:
+    return BacktestDayView(
+        delivery_day=day.day,
+        earned=day.earned_eur,
+        foresight=day.foresight_eur,
+        charged=day.charged_kwh,
+        discharged=day.discharged_kwh,
+        end_state_of_charge_percentage=min(max(100 * day.end_kwh / backtest.battery.energy_kwh, 0.0), 100.0),
+    )
+
+
+def _view(backtest: Backtest) -> BacktestView:
+    battery = backtest.battery
+    return BacktestView(
+        id=backtest.id,
+        status=backtest.status,  # type: ignore[arg-type]
+        progress=backtest.progress,
+        start=backtest.start,
+        end=backtest.end,
+        series=backtest.series,
+        policy=backtest.policy,
+        battery=BacktestBatteryView(
+            rated_power=battery.charge_kw,
+            energy_capacity=battery.energy_kwh,
+            charge_efficiency=battery.charge_efficiency,
+            discharge_efficiency=battery.discharge_efficiency,
+            daily_cycle_limit=battery.daily_cycle_limit,
+        ),
+        earned=backtest.earned_eur,
+        foresight=backtest.foresight_eur,
+        share=backtest.share,
+        created_at=backtest.asked_at,
+        failure=backtest.failure,
+    )

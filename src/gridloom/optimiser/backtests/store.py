@@ -1,0 +1,159 @@
+"""Back-tests in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import date, datetime
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from gridloom.database.pool import Database
+from gridloom.optimiser.backtests.model import Backtest, BacktestDay
+from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.rolling import Policy
+
+_BACKTEST = """
+  select id, organisation_id, asked_at, status, start_day, end_day, series, policy, battery::text as battery,
+    earned_eur, foresight_eur, days_done, failure
+  from backtest
+"""
+
+
+async def insert_backtest(db: Database, backtest: Backtest, asked_by: UUID) -> None:
+    await db.execute(
+        """
+        insert into backtest (
+          organisation_id, id, asked_by, asked_at, status, start_day, end_day, series, policy, battery)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb)
+        """,
+        backtest.organisation_id,
+        backtest.id,
+        asked_by,
+        backtest.asked_at,
+        backtest.status,
+        backtest.start,
+        backtest.end,
+        backtest.series,
+        backtest.policy.value,
+        msgspec.json.encode(asdict(backtest.battery)).decode(),
+    )
+
+
+async def delete_oldest(db: Database, organisation_id: UUID, kept: int) -> None:
+    """Forget all but the newest of an organisation."""
+    await db.execute(
+        """
+        delete from backtest where organisation_id = $1 and id in (
+          select id from backtest where organisation_id = $1 order by id desc offset $2)
+        """,
+        organisation_id, kept,
+    )  # fmt: skip
+
+
+async def read_backtest(db: Database, organisation_id: UUID, id: UUID) -> Backtest | None:
+    row = await db.fetchrow(_BACKTEST + "where organisation_id = $1 and id = $2", organisation_id, id)
+    return None if row is None else _backtest(row)
+
+
+async def list_backtests(db: Database, organisation_id: UUID, before: UUID | None, limit: int) -> list[Backtest]:
+    rows = await db.fetch(
+        _BACKTEST + "where organisation_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3",
+        organisation_id, before, limit,
+    )  # fmt: skip
+    return [_backtest(row) for row in rows]
+
+
+def _backtest(row: asyncpg.Record) -> Backtest:
+    return Backtest(
+        id=row["id"],
+        organisation_id=row["organisation_id"],
+        asked_at=row["asked_at"],
+        status=row["status"],
+        start=row["start_day"],
+        end=row["end_day"],
+        series=row["series"],
+        policy=Policy(row["policy"]),
+        battery=msgspec.json.decode(row["battery"], type=Battery),
+        earned_eur=row["earned_eur"],
+        foresight_eur=row["foresight_eur"],
+        days_done=row["days_done"],
+        failure=row["failure"],
+    )
+
+
+async def add_days(db: Database, backtest: Backtest, days: Sequence[BacktestDay], *, is_last: bool) -> None:
+    """Write the days and what they add up to."""
+    await db.execute(
+        """
+        insert into backtest_day (organisation_id, backtest_id, delivery_day, earned_eur, foresight_eur, charged_kwh,
+          discharged_kwh, end_kwh, foresight_end_kwh)
+        select $1, $2, u.* from unnest(
+          $3::date[], $4::float8[], $5::float8[], $6::float8[], $7::float8[], $8::float8[], $9::float8[]) u
+        """,
+        backtest.organisation_id,
+        backtest.id,
+        [day.day for day in days],
+        [day.earned_eur for day in days],
+        [day.foresight_eur for day in days],
+        [day.charged_kwh for day in days],
+        [day.discharged_kwh for day in days],
+        [day.end_kwh for day in days],
+        [day.foresight_end_kwh for day in days],
+    )
+    await db.execute(
+        """
+        update backtest set status = $3, days_done = days_done + $4, earned_eur = earned_eur + $5,
+          foresight_eur = foresight_eur + $6
+        where organisation_id = $1 and id = $2
+        """,
+        backtest.organisation_id,
+        backtest.id,
+        "DONE" if is_last else "RUNNING",
+        len(days),
+        sum(day.earned_eur for day in days),
+        sum(day.foresight_eur for day in days),
+    )
+
+
+async def note_failure(db: Database, backtest: Backtest, failure: str) -> None:
+    await db.execute(
+        "update backtest set status = 'FAILED', failure = $3 where organisation_id = $1 and id = $2",
+        backtest.organisation_id, backtest.id, failure,
+    )  # fmt: skip
+
+
+async def read_days(db: Database, organisation_id: UUID, id: UUID, after: date | None, limit: int) -> list[BacktestDay]:
+    rows = await db.fetch(
+        """
+        select delivery_day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh
+        from backtest_day
+        where organisation_id = $1 and backtest_id = $2 and ($3::date is null or delivery_day > $3)
+        order by delivery_day limit $4
+        """,
+        organisation_id, id, after, limit,
+    )  # fmt: skip
+    return [BacktestDay(*row) for row in rows]
+
+
+async def read_last_day(db: Database, backtest: Backtest) -> BacktestDay | None:
+    row = await db.fetchrow(
+        """
+        select delivery_day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh
+        from backtest_day where organisation_id = $1 and backtest_id = $2 order by delivery_day desc limit 1
+        """,
+        backtest.organisation_id, backtest.id,
+    )  # fmt: skip
+    return None if row is None else BacktestDay(*row)
+
+
+async def real_now(db: Database) -> datetime:
+    moment: datetime = await db.fetchval("select clock_timestamp()")
+    return moment
+
+
+async def platform_now(db: Database) -> datetime:
+    moment: datetime = await db.fetchval("select platform_now()")
+    return moment

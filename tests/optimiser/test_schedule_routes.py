@@ -1,0 +1,231 @@
+"""Optimisations, repairs and portfolios over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+from tests.optimiser.test_proposals import sent_prices
+from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, wire
+
+from gridloom.edge.dispatch import Edge
+from gridloom.optimiser import solver_queue
+from gridloom.optimiser.solver_queue import SolverQueue
+from gridloom.optimiser.solving.linear import Deadline
+
+__all__ = ["make_battery"]
+QUARTER = timedelta(minutes=15)
+
+
+async def optimise(battery: Battery, **body: Any) -> httpx2.Response:
+    asked = {"prices": sent_prices(battery.start, battery.end, 1), **body}
+    return await battery.client.post(f"{battery.url}/optimisations", json=asked)
+
+
+class TestAnOptimisation:
+    async def test_says_what_it_earns_and_what_limits_cost(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery(dailyCycleLimit=1)
+        answer = await optimise(battery)
+        assert answer.status_code == 200, answer.text
+        found = answer.json()
+        assert found["status"] == "OPTIMAL"
+        assert found["value"] == pytest.approx(found["bound"], rel=1e-6)
+        assert len(found["schedule"]) == len(found["stateOfCharge"]) == 192
+        assert found["basedOn"] == {"version": 1, "pricesUntil": wire(battery.end)} or found["basedOn"]["version"] >= 1
+        assert [block["blockID"] for block in found["blocks"]] == battery.asset["blockIDs"]
+        assert found["shadowPrices"]["cycles"]
+        assert all(price["value"] >= 0 for price in found["shadowPrices"]["cycles"])
+        assert found["stateOfCharge"][-1]["stateOfChargePercentage"] == pytest.approx(50, abs=1.0001)
+
+    async def test_changes_nothing(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        before = await battery.read()
+        await optimise(battery)
+        assert await battery.read() == before
+
+    async def test_leaves_kept_blocks_as_they_are(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        carved = await battery.carve(0, 96, "WHOLESALE", 400, 400)
+        kept = carved.json()["id"]
+        assert (await battery.put([-300] * 4, 0, f"{battery.url}/blocks/{kept}")).status_code == 200
+        found = (await optimise(battery, keep=[kept])).json()
+        assert kept not in [block["blockID"] for block in found["blocks"]]
+        for block in found["blocks"]:
+            applied = await battery.client.put(
+                f"{battery.url}/blocks/{block['blockID']}", json={"schedule": block["schedule"]}
+            )
+            assert applied.status_code == 200, applied.text
+        stranger = await optimise(battery, keep=["0190b0a0-0000-7000-8000-000000000000"])
+        assert stranger.status_code == 400
+        assert stranger.json()["errors"][0]["pointer"] == "/keep/0"
+
+    async def test_keeps_what_is_stored_after_its_window_feasible(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        assert (await battery.put([900] * 4, 100)).status_code == 200  # takes what is there, a day later
+        end = battery.start + 48 * QUARTER
+        prices = sent_prices(battery.start, end, 4)
+        found = await optimise(battery, prices=prices, end=wire(end), endStateOfCharge="FREE")
+        assert found.status_code == 200, found.text
+        applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": found.json()["schedule"]})
+        assert applied.status_code == 200, applied.text
+
+    async def test_names_what_leaves_no_way(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        end = battery.start + QUARTER
+        assert (await battery.put([900] * 4, 100)).status_code == 200
+        answer = await optimise(battery, prices=sent_prices(battery.start, end, 4), end=wire(end))
+        assert answer.status_code == 422
+        assert answer.json()["type"].endswith("/no-feasible-schedule")
+        assert answer.json()["rule"] == "END_STATE_OF_CHARGE" or answer.json()["rule"].startswith("ENERGY")
+        assert answer.json()["firstPeriod"] == wire(battery.start)
+
+    async def test_names_the_first_price_that_is_missing(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        prices = sent_prices(battery.start, battery.end, 1)
+        del prices["values"][17]
+        answer = await optimise(battery, prices=prices, end=battery.asset["end"])
+        assert answer.status_code == 422
+        assert answer.json()["firstMissingPeriod"] == wire(battery.start + 17 * QUARTER)
+
+    @pytest.mark.parametrize(
+        ("body", "pointer"),
+        [
+            ({"prices": {}}, "/prices"),
+            ({"prices": {"forecast": True, "series": "DAY_AHEAD_DE_LU"}}, "/prices"),
+            ({"prices": {"series": "FCR_DE"}}, "/prices/series"),
+            ({"start": "2030-01-01T00:07:00Z"}, "/start"),
+            ({"markets": ["MOON"]}, "/markets/0"),
+        ],
+    )
+    async def test_points_at_what_is_wrong(self, make_battery: MakeBattery, body: Any, pointer: str) -> None:
+        answer = await optimise(await make_battery(), **body)
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["errors"][0]["pointer"] == pointer
+
+    async def test_proposes_balancing_blocks_that_can_be_carved(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery(energyCapacity=2000)
+        first_block = battery.start + timedelta(days=1)
+        prices = [
+            {"market": market, "start": wire(first_block + timedelta(hours=hours)), "price": 200}
+            for market in ("FCR", "AFRR_POS", "AFRR_NEG")
+            for hours in range(-48, 48)
+        ]
+        found = await optimise(battery, markets=["FCR", "AFRR_POS"], capacityPrices=prices)
+        assert found.status_code == 200, found.text
+        proposed = found.json()["proposedBlocks"]
+        assert proposed
+        assert all(block["ratedChargePower"] == block["ratedDischargePower"] for block in proposed if block["market"] == "FCR")
+        applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": found.json()["schedule"]})
+        assert applied.status_code == 200, applied.text
+        for block in proposed:
+            carved = await battery.client.post(
+                f"{battery.url}/blocks", json={name: block[name] for name in block if name != "value"}
+            )
+            assert carved.status_code == 201, carved.text
+
+    async def test_of_a_long_window_is_made_by_a_job(self, make_battery: MakeBattery) -> None:
+        life = {"start": wire(datetime.fromisoformat((await make_battery()).asset["start"]))}
+        battery = await make_battery(**life, end=wire(datetime.fromisoformat(life["start"]) + timedelta(days=40)))
+        answer = await optimise(battery, end=battery.asset["end"])
+        assert answer.status_code == 202, answer.text
+        where = answer.headers["location"]
+        for _ in range(300):
+            kept = (await battery.client.get(where)).json()
+            if kept["status"] not in ("QUEUED", "RUNNING"):
+                break
+            await asyncio.sleep(0.1)
+        assert kept["status"] in ("OPTIMAL", "TIME_LIMIT"), kept
+        assert len(kept["schedule"]) == 3840
+        assert (await battery.client.get(f"{battery.url}/optimisations/{battery.asset['id']}")).status_code == 404
+
+
+class TestARepair:
+    async def test_makes_of_an_impossible_schedule_one_that_is_taken_and_balanced(
+        self, make_battery: MakeBattery
+    ) -> None:
+        battery = await make_battery()
+        sent = battery.points([900.0] * 40 + [-2000.0] * 20)
+        refused = await battery.client.put(f"{battery.url}/schedule", json=sent)
+        assert refused.status_code == 422
+        assert refused.json()["repair"] == f"{battery.url}/repairs"
+        answer = await battery.client.post(refused.json()["repair"], json={**sent, "objective": "NEAREST"})
+        assert answer.status_code == 200, answer.text
+        repaired = answer.json()
+        assert len(repaired["schedule"]) == 60
+        assert repaired["moved"]
+        assert repaired["movedEnergy"] > 0
+        applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": repaired["schedule"]})
+        assert applied.status_code == 200, applied.text
+        assert applied.json()["imbalance"]["balanced"]
+
+    async def test_for_the_best_value_earns_at_least_as_much_as_the_nearest(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        body = {**battery.points([500.0] * 60), "prices": sent_prices(battery.start, battery.end, 3)}
+        values = []
+        for objective in ("NEAREST", "BEST_VALUE"):
+            answer = await battery.client.post(f"{battery.url}/repairs", json={**body, "objective": objective})
+            assert answer.status_code == 200, answer.text
+            values.append(answer.json()["value"])
+            put = await battery.client.put(f"{battery.url}/schedule", json={"schedule": answer.json()["schedule"]})
+            assert put.status_code == 200, put.text
+        assert values[0] <= values[1]
+
+
+class TestAPortfolio:
+    async def test_stays_within_what_its_assets_share(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        portfolio = await battery.organisation.admin.post(
+            f"/organisations/{battery.organisation.id}/portfolios",
+            json={"name": "All", "virtualAssetIDs": [battery.asset["id"]]},
+        )
+        assert portfolio.status_code == 201, portfolio.text
+        answer = await battery.client.post(
+            f"/organisations/{battery.organisation.id}/portfolios/{portfolio.json()['id']}/optimisations",
+            json={"prices": sent_prices(battery.start, battery.end, 9), "importLimit": 300, "exportLimit": 200},
+        )
+        assert answer.status_code == 200, answer.text
+        [asset] = answer.json()["assets"]
+        powers = [point["power"] for point in asset["schedule"]]
+        assert max(powers) <= 200.001
+        assert min(powers) >= -300.001
+        applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": asset["schedule"]})
+        assert applied.status_code == 200, applied.text
+
+
+class TestTheSolver:
+    async def test_refuses_when_too_many_wait_and_recovers(self, app: Edge, make_battery: MakeBattery) -> None:
+        queue, battery = app.resources[SolverQueue], await make_battery()
+        blocked = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wait(deadline: Deadline) -> None:
+            asyncio.run_coroutine_threadsafe(blocked.wait(), loop).result(timeout=30)
+
+        held = [asyncio.create_task(queue.run(wait, None)) for _ in range(solver_queue.MOST_WAITING)]
+        await asyncio.sleep(0)
+        busy = await optimise(battery)
+        assert busy.status_code == 503
+        assert busy.json()["type"].endswith("/solver-busy")
+        assert int(busy.headers["retry-after"]) >= 1
+        blocked.set()
+        await asyncio.gather(*held)
+        assert (await optimise(battery)).status_code == 200
+
+    async def test_stops_work_that_nobody_waits_for(self, app: Edge) -> None:
+        queue, seen = app.resources[SolverQueue], asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def spin(deadline: Deadline) -> None:
+            loop.call_soon_threadsafe(seen.set)
+            while not deadline.stopped:
+                pass
+
+        task = asyncio.create_task(queue.run(spin, None))
+        await seen.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await queue.run(lambda deadline: 7, None) == 7
