@@ -19,7 +19,9 @@ from gridloom.jobs import jobs_of, know
 from gridloom.kernel.need import Need
 from gridloom.monitoring.folding import jobs as telemetry_folding
 from gridloom.monitoring.reading.latest import latest_of_asset
+from gridloom.optimiser.backtests import jobs as backtest_jobs
 from gridloom.optimiser.forecasts import publishing as forecast_publishing
+from gridloom.optimiser.schedules import jobs as optimisation_jobs
 from gridloom.physical_assets.availability.changes import LOOK_AT_BACKED, TELL_HOLDERS
 from gridloom.physical_assets.commitments.conflicts import book_conflicts
 from gridloom.physical_assets.conflicts import CONFLICT_FINDERS
@@ -34,12 +36,14 @@ from gridloom.virtual_assets.gate_closure.conflicts import block_conflicts
 from gridloom.webhooks import retention as webhook_retention
 
 JOB_ROOMS: Final[tuple[ModuleType, ...]] = (
+    backtest_jobs,
     clearing,
     deviations,
     dispatching,
     edge_retention,
     event_retention,
     forecast_publishing,
+    optimisation_jobs,
     revalidation,
     telemetry_folding,
     webhook_retention,

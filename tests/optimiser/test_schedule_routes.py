@@ -117,7 +117,9 @@ class TestAnOptimisation:
         assert found.status_code == 200, found.text
         proposed = found.json()["proposedBlocks"]
         assert proposed
-        assert all(block["ratedChargePower"] == block["ratedDischargePower"] for block in proposed if block["market"] == "FCR")
+        assert all(
+            block["ratedChargePower"] == block["ratedDischargePower"] for block in proposed if block["market"] == "FCR"
+        )
         applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": found.json()["schedule"]})
         assert applied.status_code == 200, applied.text
         for block in proposed:

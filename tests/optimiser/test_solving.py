@@ -188,7 +188,7 @@ class TestReserves:
     def test_take_what_pays_more_than_the_spot_market(self) -> None:
         rng = np.random.default_rng(2)
         asked = programme(rng.uniform(40, 60, 96), energy=2000.0, slack=0.02)
-        slots = [Slot(first, first + 16, 0.1, 0.25, 0.25, 1000.0) for first in range(0, 96, 16)]
+        slots = [Slot(first, first + 16, 0.1, True, True, 0.25, 1000.0) for first in range(0, 96, 16)]
         found = solve_with_reserves(asked, slots, Deadline(5), exact=False)
         assert found.power_kw.max() > 500
         assert_keeps_to(beside(asked, slots, found.power_kw), found.spot.power_kw)
@@ -199,5 +199,5 @@ class TestReserves:
     def test_are_left_alone_when_they_pay_nothing(self) -> None:
         rng = np.random.default_rng(2)
         asked = programme(rng.uniform(0, 100, 96), energy=2000.0)
-        slots = [Slot(first, first + 16, -0.01, 1.0, 0.0, 1000.0) for first in range(0, 96, 16)]
+        slots = [Slot(first, first + 16, -0.01, True, False, 1.0, 1000.0) for first in range(0, 96, 16)]
         assert solve_with_reserves(asked, slots, Deadline(5), exact=False).power_kw.sum() == 0

@@ -111,7 +111,7 @@ class ShadowPrices(Answered):
 
 
 class Optimisation(Answered):
-    """`status` is OPTIMAL or TIME_LIMIT; of one that a job makes also QUEUED, RUNNING or FAILED, and the rest is None."""
+    """OPTIMAL or TIME_LIMIT; of one that a job makes also QUEUED, RUNNING or FAILED, without the rest."""
 
     status: str
     id: UUID | None = None

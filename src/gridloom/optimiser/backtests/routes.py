@@ -12,8 +12,8 @@ import pyarrow as pa
 from msgspec import Meta
 
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Page, Paging, RequestBody, Stream, View, operation
-from gridloom.edge.tabular import stream_table
 from gridloom.edge.acceptance import accept_day, accept_instant
+from gridloom.edge.tabular import stream_table
 from gridloom.identity.permissions import Permission
 from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7

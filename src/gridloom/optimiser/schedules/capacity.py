@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.ancillary.gates import GateClosures
+from gridloom.ancillary.gates import Gates
+from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database
 from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import block_window, market_days_in
@@ -33,21 +34,13 @@ SERIES_OF: Final[Mapping[Market, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ReserveHours:
-    """For how long full power must be in store, or find room."""
-
-    fcr_h: float = 0.25
-    afrr_h: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class Products:
     """The markets that are asked for and, once loaded, their slots in the window."""
 
     markets: tuple[Market, ...]
-    gates: GateClosures
+    gates: Gates
     now: datetime
-    reserve: ReserveHours
+    minutes: ReserveMinutes
     slots: tuple[Slot, ...] = ()
     offers: tuple[tuple[Market, Window], ...] = ()
 
@@ -100,7 +93,7 @@ async def load_slots(db: Database, products: Products, task: Task, sent: Sequenc
                 f"of the {DAYS_LOOKED_BACK} days before.",
                 firstMissingPeriod=written(block.start),
             )
-        slots.append(_slot(products.reserve, task, market, block, price))
+        slots.append(_slot(products.minutes, task, market, block, price))
     return replace(products, slots=tuple(slots), offers=tuple(offers))
 
 
@@ -125,19 +118,20 @@ def _expected(published: Mapping[datetime, float], block: Window) -> float | Non
     return float(np.mean([published[moment] for moment in alike])) if alike else None
 
 
-def _slot(reserve: ReserveHours, task: Task, market: Market, block: Window, price_eur_mw_h: float) -> Slot:
+def _slot(minutes: ReserveMinutes, task: Task, market: Market, block: Window, price_eur_mw_h: float) -> Slot:
     first, end = period_number(block.start) - task.first, period_number(block.end) - task.first
     charge_kw = float(np.maximum(-task.programme.low_kw[first:end], 0.0).min())
     discharge_kw = float(np.maximum(task.programme.high_kw[first:end], 0.0).min())
     hours = block.duration / timedelta(hours=1)
-    hold_h = reserve.fcr_h if market is Market.FCR else reserve.afrr_h
+    hold_h = (minutes.fcr if market is Market.FCR else minutes.afrr) / 60
     is_up, is_down = market is not Market.AFRR_NEG, market is not Market.AFRR_POS
     most_kw = min(discharge_kw if is_up else np.inf, charge_kw if is_down else np.inf)
     return Slot(
         first,
         end,
         price_eur_mw_h * hours / 1000,
-        hold_h if is_up else 0.0,
-        hold_h if is_down else 0.0,
+        is_up,
+        is_down,
+        hold_h,
         float(most_kw),
     )

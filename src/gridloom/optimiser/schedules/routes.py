@@ -7,7 +7,8 @@ from uuid import UUID
 import msgspec
 import numpy as np
 
-from gridloom.ancillary.gates import GateClosures
+from gridloom.ancillary.gates import Gates
+from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, Answer, Call, operation
 from gridloom.identity.permissions import Permission
@@ -18,7 +19,7 @@ from gridloom.kernel.market_time import PERIOD
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import jobs, store
-from gridloom.optimiser.schedules.capacity import Products, ReserveHours
+from gridloom.optimiser.schedules.capacity import Products
 from gridloom.optimiser.schedules.optimising import MOST_PERIODS_AT_ONCE, check_optimisation, load_assignment
 from gridloom.optimiser.schedules.portfolio_optimising import load_shared_assignment
 from gridloom.optimiser.schedules.pricing import check_asked
@@ -93,7 +94,7 @@ async def _products_of(call: Call, db: Database, body: NewOptimisation) -> Produ
     markets = tuple(sorted({Market(market) for market in body.markets or ()} - {Market.WHOLESALE}))
     if not markets:
         return None
-    return Products(markets, call.resources[GateClosures], await asset_store.platform_now(db), ReserveHours())
+    return Products(markets, call.resources[Gates], await asset_store.platform_now(db), call.resources[ReserveMinutes])
 
 
 async def _queue(call: Call, asset: VirtualAsset, body: NewOptimisation) -> Answer[OptimisationView]:

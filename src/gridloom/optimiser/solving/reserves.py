@@ -20,26 +20,20 @@ from gridloom.optimiser.solving.solve import solve
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A product in one block: its periods, what a kW earns over them, and the hours of power that must be in reserve.
+    """A product in one block: its periods, what a kW earns over them, and how long its full power must last.
 
-    `upward_h` is what must be in store per kW, `downward_h` the room; `whole_kw` what its power is a multiple of.
+    What it serves upward must be in store for `held_h` hours, downward there must be room. `whole_kw` is what its power
+    is a multiple of.
     """
 
     first: int
     end: int
     earns_eur_kw: float
-    upward_h: float
-    downward_h: float
+    is_upward: bool
+    is_downward: bool
+    held_h: float
     most_kw: float
     whole_kw: float = 1.0
-
-    @property
-    def is_upward(self) -> bool:
-        return self.upward_h > 0
-
-    @property
-    def is_downward(self) -> bool:
-        return self.downward_h > 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,12 +78,12 @@ def beside(programme: Programme, slots: Sequence[Slot], power_kw: Floats) -> Pro
 
 
 def _held_h(programme: Programme, slot: Slot) -> float:
-    return slot.upward_h / programme.discharge_efficiency
+    return slot.held_h / programme.discharge_efficiency
 
 
 def _room_h(slot: Slot) -> float:
     """A kWh of room for each kWh at the grid, as if nothing were lost on the way."""
-    return slot.downward_h
+    return slot.held_h
 
 
 class _ReserveModel(BatteryModel):

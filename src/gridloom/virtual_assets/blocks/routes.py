@@ -55,6 +55,7 @@ from gridloom.virtual_assets.history.store import read_lane_as_of, version_at
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.rules import check_window
 from gridloom.virtual_assets.schedule.points import points_of
+from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import (
     BlockWithoutSchedule,
     EnergyOutOfBounds,
@@ -192,7 +193,8 @@ async def schedule_block(
             raise NotFound(f"The virtual asset has no block {block_id}.")
         call.check_if_match(etag_of(asset))
         points = await points_of(body, (block.first, block.end))
-        accepted = await put_schedule(call.db, asset, block, points, author_of(call), now)
+        with linking_repair(asset):
+            accepted = await put_schedule(call.db, asset, block, points, author_of(call), now)
     call.audit_details.update(version=accepted.version, periods=len(points.periods))
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:

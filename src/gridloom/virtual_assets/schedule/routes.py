@@ -25,6 +25,7 @@ from gridloom.virtual_assets.blocks.views import streamed_schedule
 from gridloom.virtual_assets.blocks.wire import NewSchedule, ShownQuery
 from gridloom.virtual_assets.grid import days_of
 from gridloom.virtual_assets.schedule.points import points_of
+from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable
 from gridloom.virtual_assets.schedule.scheduling import put_asset_schedule
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
@@ -96,7 +97,8 @@ async def schedule_asset(
         blocks, now = await block_store.read_blocks(call.db, asset.key), await store.platform_now(call.db)
         call.check_if_match(etag_of(asset))
         points = await points_of(body, asset.periods, "asset")
-        accepted = await put_asset_schedule(call.db, asset, blocks, points, author_of(call), now)
+        with linking_repair(asset):
+            accepted = await put_asset_schedule(call.db, asset, blocks, points, author_of(call), now)
     call.audit_details.update(version=accepted.version, periods=len(points.periods))
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:

@@ -1,0 +1,162 @@
+"""Back-tests: what policies earn against foresight, by a job, as tables."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Awaitable, Callable
+from datetime import date
+from typing import Any
+
+import httpx2
+import numpy as np
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from tests.optimiser.real_prices import needs_real_prices, real_table
+from tests.optimiser.synthetic_prices import load_days, shaped_table
+from tests.people import People
+
+from gridloom.edge.dispatch import Edge
+from gridloom.optimiser.backtests import jobs
+from gridloom.optimiser.backtests.planner import Battery, Planner
+from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, play
+
+BATTERY = Battery(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.0)
+ASKED: dict[str, Any] = {
+    "ratedPower": 1000,
+    "energyCapacity": 2000,
+    "chargeEfficiency": 0.943,
+    "dischargeEfficiency": 0.943,
+    "dailyCycleLimit": 1,
+}
+
+
+class TestAPlan:
+    def test_looks_at_two_days_and_keeps_within_the_store(self) -> None:
+        today, tomorrow = np.full(96, 50.0), np.full(96, 200.0)
+        power_kw = Planner(BATTERY).plan(today, tomorrow, 0.0, 0.25)
+        assert power_kw.sum() * 0.25 == pytest.approx(-2000 / 0.943, rel=1e-6)  # it fills up for tomorrow
+        assert Planner(BATTERY).plan(today, np.zeros(0), 0.0, 0.25).max() == 0
+
+    @pytest.mark.parametrize("policy", list(Policy))
+    def test_of_every_day_keeps_within_cycles_and_across_clock_changes(self, policy: Policy) -> None:
+        table = shaped_table(date(2025, 3, 1), 40)
+        played = list(play(table, date(2025, 3, 20), date(2025, 4, 8), BATTERY, EXPECTATIONS[policy]))
+        assert len(played) == 19
+        assert all(day.discharged_kwh <= 2000 + 1e-3 for day in played)
+        assert all(0 <= day.end_kwh <= 2000 for day in played)
+
+    def test_with_foresight_earns_most(self) -> None:
+        table = shaped_table(date(2025, 1, 1), 60)
+        earned = {
+            policy: sum(
+                day.earned_eur for day in play(table, date(2025, 2, 1), table.end, BATTERY, EXPECTATIONS[policy])
+            )
+            for policy in Policy
+        }
+        assert max(earned.values()) == earned[Policy.FORESIGHT]
+
+    def test_never_looks_ahead(self) -> None:
+        table = shaped_table(date(2025, 1, 1), 60)
+        spoilt = shaped_table(date(2025, 1, 1), 60)
+        spoilt = type(spoilt)(spoilt.first, spoilt.quarters.copy(), spoilt.is_hourly)
+        spoilt.quarters[40:] = -500.0
+        for policy in (Policy.FORECAST, Policy.YESTERDAY, Policy.MEAN_7_DAYS):
+            runs = [
+                list(play(one, date(2025, 2, 1), date(2025, 2, 11), BATTERY, EXPECTATIONS[policy]))
+                for one in (table, spoilt)
+            ]
+            # The tenth day is the first spoilt one: it is planned alike, whatever it is paid.
+            assert [(day.charged_kwh, day.discharged_kwh) for day in runs[0]] == [
+                (day.charged_kwh, day.discharged_kwh) for day in runs[1]
+            ]
+
+    @needs_real_prices
+    def test_on_real_prices_earns_nine_tenths_of_foresight(self) -> None:
+        table = real_table()
+        first, end = date(2025, 6, 1), date(2025, 7, 31)
+        forecast, foresight = (
+            sum(day.earned_eur for day in play(table, first, end, BATTERY, EXPECTATIONS[policy]))
+            for policy in (Policy.FORECAST, Policy.FORESIGHT)
+        )
+        assert forecast / foresight > 0.93
+
+
+async def ended(client: httpx2.AsyncClient, path: str) -> Any:
+    for _ in range(600):
+        shown = (await client.get(path)).json()
+        if shown["status"] in ("DONE", "FAILED"):
+            return shown
+        await asyncio.sleep(0.1)
+    raise AssertionError(shown)
+
+
+class TestABacktest:
+    async def test_is_run_by_a_job_in_pieces_and_read_in_any_format(
+        self, fresh_app: Callable[[], Awaitable[Edge]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(jobs, "DAYS_AT_ONCE", 8)
+        async with People(await fresh_app()) as people:
+            operator, organisation = (await people.operator()).client, await people.new_organisation()
+            trader = organisation.trader
+            body = {"start": "2026-03-20", "end": "2026-04-09T22:00:00Z", "policy": "MEAN_7_DAYS", "battery": ASKED}
+            missing = await trader.post("/backtests", json=body)
+            assert missing.status_code == 422
+            assert missing.json()["type"].endswith("/prices-missing")
+            await load_days(operator, date(2026, 3, 1), 41)
+            answer = await trader.post("/backtests", json=body)
+            assert answer.status_code == 202, answer.text
+            path = answer.headers["location"]
+            done = await ended(trader, path)
+            assert done["status"] == "DONE", done
+            assert done["progress"] == 1
+            assert 0 < done["share"] <= 1
+            days = (await trader.get(f"{path}/days")).json()
+            assert len(days) == 21
+            assert sum(day["earned"] for day in days) == pytest.approx(done["earned"])
+            assert sum(day["foresight"] for day in days) == pytest.approx(done["foresight"])
+            # In pieces or in one: the same.
+            table = shaped_table(date(2026, 3, 1), 41)
+            whole = play(table, date(2026, 3, 20), date(2026, 4, 10), BATTERY, EXPECTATIONS[Policy.MEAN_7_DAYS])
+            assert [day["earned"] for day in days] == pytest.approx([day.earned_eur for day in whole], rel=1e-6)
+            for accept, rows in (
+                ("text/csv", lambda body: pyarrow.csv.read_csv(io.BytesIO(body)).num_rows),
+                ("application/vnd.apache.arrow.stream", lambda body: pyarrow.ipc.open_stream(body).read_all().num_rows),
+                ("application/vnd.apache.parquet", lambda body: pyarrow.parquet.read_table(io.BytesIO(body)).num_rows),
+            ):
+                shown = await trader.get(f"{path}/days", headers={"Accept": accept})
+                assert rows(shown.content) == 21
+            assert [one["id"] for one in (await trader.get("/backtests")).json()] == [done["id"]]
+            stranger = await people.new_organisation()
+            assert (await stranger.trader.get(path)).status_code == 404
+            assert (await stranger.trader.get("/backtests")).json() == []
+
+    @pytest.mark.parametrize(
+        ("change", "pointer"),
+        [
+            ({"end": "2026-01-01"}, "/end"),
+            ({"start": "yesterday"}, "/start"),
+            ({"policy": "LUCK"}, "/policy"),
+            ({"battery": {**ASKED, "ratedPower": 0}}, "/battery/ratedPower"),
+        ],
+    )
+    async def test_points_at_what_is_wrong(self, new_organisation: Any, change: Any, pointer: str) -> None:
+        trader = (await new_organisation()).trader
+        body = {"start": "2026-01-02", "end": "2026-01-09", "policy": "FORESIGHT", "battery": ASKED, **change}
+        answer = await trader.post("/backtests", json=body)
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["errors"][0]["pointer"] == pointer
+
+    async def test_with_a_gap_in_its_prices_says_so(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+        async with People(await fresh_app()) as people:
+            operator, trader = (await people.operator()).client, (await people.new_organisation()).trader
+            await load_days(operator, date(2026, 5, 1), 10)
+            await load_days(operator, date(2026, 5, 13), 2)
+            body = {"start": "2026-05-08", "end": "2026-05-15", "policy": "YESTERDAY", "battery": ASKED}
+            answer = await trader.post("/backtests", json=body)
+            assert answer.status_code == 202, answer.text
+            failed = await ended(trader, answer.headers["location"])
+            assert failed["status"] == "FAILED"
+            assert "2026-05-" in failed["failure"]
