@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -29,6 +29,10 @@ from gridloom.identity.permissions import OrganisationKind, Permission, Role, pe
 from gridloom.identity.store.grants import insert_asset
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of
+from gridloom.optimiser.backtests.model import Backtest
+from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.rolling import Policy
+from gridloom.optimiser.backtests.store import insert_backtest
 
 OPERATIONS = operations_of(*ROOMS)
 PROTECTED = [operation for operation in OPERATIONS if operation.access != PUBLIC]
@@ -113,6 +117,7 @@ SAMPLES: dict[str, Callable[[World], Awaitable[UUID]]] = {
         world.owner.admin, "/webhooks", {"url": "https://example.org/hook", "types": ["auction.opened"]}
     ),
     "auctionID": _auction,
+    "backtestID": lambda world: _backtest(world),
 }
 """A real resource of the owner's for each parameter that can stand first in a path."""
 
@@ -134,6 +139,27 @@ async def _ancillary_bid(world: World) -> UUID:
 
 async def _member(world: World) -> UUID:
     return world.owner.people[Role.VIEWER].id
+
+
+async def _backtest(world: World) -> UUID:
+    battery = Battery(1000.0, 1000.0, 2000.0, 0.9, 0.9)
+    made = Backtest(
+        id=uuid7(),
+        organisation_id=world.owner.id,
+        asked_at=datetime.now(UTC),
+        status="DONE",
+        start=date(2026, 1, 1),
+        end=date(2026, 1, 2),
+        series="DAY_AHEAD_DE_LU",
+        policy=Policy.FORECAST,
+        battery=battery,
+        earned_eur=0.0,
+        foresight_eur=0.0,
+        days_done=0,
+        failure=None,
+    )
+    await insert_backtest(world.edge.pool, made, world.owner.people[Role.ADMIN].id)
+    return made.id
 
 
 async def _nothing(world: World) -> UUID:
@@ -174,6 +200,7 @@ BELOW_ANOTHER: dict[str, Callable[[World], Awaitable[UUID]]] = {
     ),
     "bidID": _ancillary_bid,
     "blockID": _nothing,
+    "optimisationID": _nothing,
     "deliveryID": _nothing,
     "category": _nothing,
 }

@@ -395,6 +395,23 @@ _TERMS: Final[dict[str, tuple[str, Any]]] = {
     "free": ("What nobody holds, kW or kWh", 5000),
     "missing": ("What a loss of capacity leaves uncovered", None),
     "rated": ("What the battery is rated at, kW or kWh", 10000),
+    "backtestID": ("The back-test", ID),
+    "basedOn": ("What it was made from", None),
+    "battery": ("The battery that is played with", None),
+    "blocks": ("The parts of its blocks", None),
+    "charged": ("Energy taken from the grid, kWh", 2100),
+    "discharged": ("Energy given to the grid, kWh", 1900),
+    "earned": ("What the policy earned, EUR", 182.4),
+    "foresight": ("What the same planner earned knowing all prices, EUR", 195.1),
+    "moved": ("The periods whose power differs from what was sent", None),
+    "optimisationID": ("The optimisation", ID),
+    "policy": ("What each day's prices were expected to be the day before", "FORECAST"),
+    "prices": ("The prices that count", None),
+    "pricesUntil": ("Where published prices end and forecasts begin", MOMENT),
+    "proposedBlocks": ("Blocks to carve out for balancing products", None),
+    "ratedPower": ("Power in both directions, kW", 1000),
+    "shadowPrices": ("What one more unit of each limit would earn; null where it was not worked out", None),
+    "storedEnergy": ("What one more MWh in store is worth, by quarter-hour", None),
 }
 
 VOCABULARY: Final = Vocabulary({name: Term(*term) for name, term in _TERMS.items()}, _TAGS)

@@ -13,8 +13,8 @@ from gridloom_client.retries import Retries
 from gridloom_client.steps import Steps
 from gridloom_client.surfaces.auctions import Auctions
 from gridloom_client.surfaces.auth import Auth
-from gridloom_client.surfaces.delivery import Delivery
 from gridloom_client.surfaces.backtests import Backtests
+from gridloom_client.surfaces.delivery import Delivery
 from gridloom_client.surfaces.events import Events
 from gridloom_client.surfaces.fleets import Fleets
 from gridloom_client.surfaces.forecasts import Forecasts

@@ -63,9 +63,9 @@ async def optimise_virtual_asset(
     Nothing is changed. To apply it, PUT `schedule` to the asset's schedule with `If-Match` and the ETag of this answer
     (with `keep`, PUT the part of the one block left). A window of more than 31 days is answered 202, and made by a job.
     """
-    check_optimisation(body)
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        check_optimisation(body)
         products = await _products_of(call, db, body)
         if _is_long(asset, body):
             if products is not None:
@@ -151,10 +151,10 @@ async def repair_schedule(
 
     Only the periods sent are moved. Nothing is changed; apply it as an optimisation is applied.
     """
-    if body.prices is not None:
-        check_asked(body.prices)
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        if body.prices is not None:
+            check_asked(body.prices)
         first_open = first_open_period(await asset_store.platform_now(db), asset.terms.gate_closure_s)
         assignment = await load_repair(db, asset, _points_of(asset, body), body, first_open)
     view = await call.resources[SolverQueue].run(assignment.solve, call)
@@ -186,12 +186,12 @@ async def optimise_portfolio(
 
     31 days at most, and fifty assets for a day or as many asset-days. Nothing is changed.
     """
-    check_optimisation(body)
     async with snapshot(call.pool) as db:
         owner = await organisation_reach(db, call.caller, organisation_id)
         portfolio = await read_portfolio(db, owner, portfolio_id)
         if portfolio is None:
             raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
+        check_optimisation(body)
         assets = [await known_asset(db, call.caller, organisation_id, id) for id in portfolio.virtual_asset_ids]
         assignment = await load_shared_assignment(db, assets, body)
     view = await call.resources[SolverQueue].run(assignment.solve, call)
