@@ -91,22 +91,22 @@ async def load_assignment(
 ) -> Assignment:
     keep = set(body.keep or ())
     await _demand_blocks(db, asset, keep, body.keep or ())
-    first, end = await open_window(db, asset, body.start, body.end)
+    now = await store.platform_now(db)
+    first, end = open_window(asset, now, body.start, body.end)
     prices = await load_prices(db, body.prices, first, end, asset.end)
     end = first + len(prices.values)
     refuse_too_long(end - first, MOST_PERIODS)
     ends_on_target = body.end_state_of_charge != "FREE"
-    task = await load_task(db, asset, first, end, keep=keep, ends_on_target=ends_on_target)
+    task = await load_task(db, asset, now, first, end, keep=keep, ends_on_target=ends_on_target)
     if products is not None:
         products = await load_slots(db, products, task, body.capacity_prices)
     return Assignment(task, prices, products, bool(body.exact))
 
 
-async def open_window(
-    db: Database, asset: VirtualAsset, start: datetime | None, end: datetime | None
+def open_window(
+    asset: VirtualAsset, now: datetime, start: datetime | None, end: datetime | None
 ) -> tuple[int, int | None]:
     """The open periods of the window that is asked for; its end is open where none is named."""
-    now = await store.platform_now(db)
     first_open = max(first_open_period(now, asset.terms.gate_closure_s), asset.first)
     for name, moment in (("start", start), ("end", end)):
         if moment is not None and (moment - datetime.fromtimestamp(0, moment.tzinfo)) % PERIOD:

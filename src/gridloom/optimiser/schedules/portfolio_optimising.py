@@ -32,6 +32,7 @@ from gridloom.optimiser.solving.battery_model import SharedLimit
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import CycleLimit, Floats, InfeasibleError, Programme, Solution, Status
 from gridloom.optimiser.solving.solve import solve, solve_together
+from gridloom.virtual_assets import store
 from gridloom.virtual_assets.grid import period_number
 from gridloom.virtual_assets.model import VirtualAsset
 
@@ -115,8 +116,9 @@ async def load_shared_assignment(
     db: Database, assets: Sequence[VirtualAsset], body: NewPortfolioOptimisation
 ) -> SharedAssignment:
     """Reads all assets that live in the window, as they stand."""
+    now = await store.platform_now(db)
     windows = [
-        (asset, *await open_window(db, asset, body.start, body.end))
+        (asset, *open_window(asset, now, body.start, body.end))
         for asset in assets
         if (body.start is None or asset.terms.window.end > body.start)
         and (body.end is None or asset.terms.window.start < body.end)
@@ -131,7 +133,7 @@ async def load_shared_assignment(
     end = first + len(prices.values)
     refuse_too_long(end - first, MOST_PERIODS_AT_ONCE)
     tasks = [
-        await load_task(db, asset, begins, min(end, asset.end), ends_on_target=body.end_state_of_charge != "FREE")
+        await load_task(db, asset, now, begins, min(end, asset.end), ends_on_target=body.end_state_of_charge != "FREE")
         for asset, begins, _ in windows
         if begins < min(end, asset.end)
     ]

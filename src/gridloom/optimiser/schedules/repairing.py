@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 from msgspec import UNSET
@@ -19,7 +20,7 @@ from gridloom.optimiser.solving.repair import repair_nearest
 from gridloom.optimiser.solving.solve import solve
 from gridloom.virtual_assets.grid import period_start
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.rules import Points, check_gate
+from gridloom.virtual_assets.schedule.rules import Points, check_gate, first_open_period
 
 _MOVED_KW = 1e-6
 
@@ -76,13 +77,13 @@ class RepairAssignment:
 
 
 async def load_repair(
-    db: Database, asset: VirtualAsset, points: Points, body: NewRepair, first_open: int
+    db: Database, asset: VirtualAsset, points: Points, body: NewRepair, now: datetime
 ) -> RepairAssignment:
     """`points` lie within the asset's life, in the order of time."""
-    check_gate(points.first, first_open, f"/schedule/{points.places[0]}/time")
+    check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.places[0]}/time")
     first, end = points.first, points.last + 1
     prices = await _load_prices(db, body.prices, first, end, is_needed=body.objective == "BEST_VALUE")
-    task = await load_task(db, asset, first, end)
+    task = await load_task(db, asset, now, first, end)
     asked_kw, is_asked = task.stored_kw.copy(), np.zeros(end - first, dtype=bool)
     asked_kw[points.periods - first] = points.power_kw
     is_asked[points.periods - first] = True

@@ -38,7 +38,7 @@ from gridloom.virtual_assets import store as asset_store
 from gridloom.virtual_assets.asset_lookup import ASSET, etag_of, known_asset
 from gridloom.virtual_assets.model import Market, VirtualAsset
 from gridloom.virtual_assets.portfolios.store import read_portfolio
-from gridloom.virtual_assets.schedule.rules import GateClosed, Points, first_open_period, read_points
+from gridloom.virtual_assets.schedule.rules import GateClosed, Points, read_points
 
 TAG = "Decisions"
 PROBLEMS = (NoFeasibleSchedule, PricesMissing, GateClosed, SolverBusy)
@@ -155,8 +155,8 @@ async def repair_schedule(
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         if body.prices is not None:
             check_asked(body.prices)
-        first_open = first_open_period(await asset_store.platform_now(db), asset.terms.gate_closure_s)
-        assignment = await load_repair(db, asset, _points_of(asset, body), body, first_open)
+        now = await asset_store.platform_now(db)
+        assignment = await load_repair(db, asset, _points_of(asset, body), body, now)
     view = await call.resources[SolverQueue].run(assignment.solve, call)
     if call.retry is not None:
         await call.begin()

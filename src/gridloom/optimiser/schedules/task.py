@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.optimiser.solving.programme import CycleLimit, Floats, Programme
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.gate_closure.curtailment import CycleRule, Standing
-from gridloom.virtual_assets.gate_closure.schedule_state import load_standing
+from gridloom.virtual_assets.energy.outlook import closed_until
+from gridloom.virtual_assets.energy.projection import CycleRule, Standing, project
+from gridloom.virtual_assets.energy.standing import load_standing
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.trajectory import energy_changes_kwh, exported_kwh
 
@@ -46,52 +48,60 @@ class Task:
 
 
 async def load_task(
-    db: Database, asset: VirtualAsset, first: int, end: int, *, keep: Collection[UUID] = (), ends_on_target: bool = True
+    db: Database,
+    asset: VirtualAsset,
+    now: datetime,
+    first: int,
+    end: int,
+    *,
+    keep: Collection[UUID] = (),
+    ends_on_target: bool = True,
 ) -> Task:
-    """Reads the asset as it stands; `first` and `end` lie within its life, and the gate of `first` is open."""
-    lanes, standing = await load_standing(db, asset, first, asset.end)
+    """Reads the asset as it stands; `first` and `end` lie within its life, and the gate of `first` is open.
+
+    What stands before and after the window counts as it will be, after the cuts that are known to come.
+    """
+    start = min(first, closed_until(asset, now))
+    lanes, standing = await load_standing(db, asset, start, asset.end, closed=closed_until(asset, now))
+    projection = project(standing)
     blocks = [block for block in await block_store.read_blocks(db, asset.key) if block.market is Market.WHOLESALE]
-    count = end - first
-    fits_kw = np.clip(standing.power_kw, -standing.charge_kw, standing.discharge_kw)
-    is_kept = np.zeros((len(lanes), count), dtype=bool)
+    window = slice(first - start, end - start)
+    is_kept = np.zeros((len(lanes), end - first), dtype=bool)
     for block in blocks:
         if block.id in keep and block.overlaps(first, end):
             is_kept[lanes.index(block.lane), max(0, block.first - first) : max(0, block.end - first)] = True
-    fixed_kw = np.where(is_kept, fits_kw[:, :count], 0.0).sum(axis=0)
-    charge_kw = np.where(is_kept, 0.0, standing.charge_kw[:, :count]).sum(axis=0)
-    discharge_kw = np.where(is_kept, 0.0, standing.discharge_kw[:, :count]).sum(axis=0)
-    rest_kw = fits_kw[:, count:].sum(axis=0)
-    lowest_kwh, highest_kwh = _energy_bounds(asset, standing, rest_kw, count, ends_on_target=ends_on_target)
-    terms = asset.terms
+    fixed_kw = np.where(is_kept, projection.power_kw[:, window], 0.0).sum(axis=0)
+    total_kw, terms = projection.total_kw, asset.terms
+    lowest_kwh, highest_kwh = _energy_bounds(asset, standing, total_kw, window, ends_on_target=ends_on_target)
     programme = Programme(
-        np.zeros(count),
-        fixed_kw - charge_kw,
-        fixed_kw + discharge_kw,
+        np.zeros(end - first),
+        fixed_kw - np.where(is_kept, 0.0, standing.charge_kw[:, window]).sum(axis=0),
+        fixed_kw + np.where(is_kept, 0.0, standing.discharge_kw[:, window]).sum(axis=0),
         lowest_kwh,
         highest_kwh,
-        standing.energy_kwh,
+        float(projection.energy_kwh[window.start]),
         terms.efficiency.charge,
         terms.efficiency.discharge,
-        tuple(_cycle_limit(rule, fixed_kw, rest_kw, count) for rule in standing.cycles),
+        tuple(_cycle_limit(rule, fixed_kw, total_kw, window) for rule in standing.cycles),
     )
     free = tuple(block for block in blocks if block.id not in keep and block.overlaps(first, end))
-    stored_kw, programme = fits_kw[:, :count].sum(axis=0), _within_reach(programme)
-    moved_after_kwh = float(energy_changes_kwh(rest_kw, terms.efficiency).sum())
-    return Task(asset, first, end, free, fixed_kw, stored_kw, programme, moved_after_kwh)
+    moved_after_kwh = float(energy_changes_kwh(total_kw[window.stop :], terms.efficiency).sum())
+    return Task(asset, first, end, free, fixed_kw, total_kw[window], _within_reach(programme), moved_after_kwh)
 
 
 def _energy_bounds(
-    asset: VirtualAsset, standing: Standing, rest_kw: Floats, count: int, *, ends_on_target: bool
+    asset: VirtualAsset, standing: Standing, total_kw: Floats, window: slice, *, ends_on_target: bool
 ) -> tuple[Floats, Floats]:
     """The bounds at each period's end; the last also lets all that is stored after the window work out.
 
     What stands after the window moves the energy by the same amounts wherever it starts from, so each later bound is
     one of the energy at the window's end.
     """
-    lowest_kwh, highest_kwh = np.zeros(count), standing.available_kwh[:count].copy()
-    moved_kwh = np.cumsum(energy_changes_kwh(rest_kw, asset.terms.efficiency))
-    low = max(float(lowest_kwh[-1]), float((-moved_kwh).max(initial=0.0)))
-    high = min(float(highest_kwh[-1]), float((standing.available_kwh[count:] - moved_kwh).min(initial=np.inf)))
+    lowest_kwh, highest_kwh = standing.lowest_kwh[window].copy(), standing.highest_kwh[window].copy()
+    after = slice(window.stop, None)
+    moved_kwh = np.cumsum(energy_changes_kwh(total_kw[after], asset.terms.efficiency))
+    low = max(float(lowest_kwh[-1]), float((standing.lowest_kwh[after] - moved_kwh).max(initial=0.0)))
+    high = min(float(highest_kwh[-1]), float((standing.highest_kwh[after] - moved_kwh).min(initial=np.inf)))
     if ends_on_target:
         terms = asset.terms
         target_kwh = terms.final_soc_target * terms.energy_capacity_kwh - float(moved_kwh[-1] if len(moved_kwh) else 0)
@@ -101,13 +111,15 @@ def _energy_bounds(
     return lowest_kwh, highest_kwh
 
 
-def _cycle_limit(rule: CycleRule, fixed_kw: Floats, rest_kw: Floats, count: int) -> CycleLimit:
+def _cycle_limit(rule: CycleRule, fixed_kw: Floats, total_kw: Floats, window: slice) -> CycleLimit:
     """What each group has left: less what it exported before the window, and what stands after it."""
-    groups, first = rule.groups[:count], int(rule.groups[0])
+    groups, out_kwh = rule.groups[window], exported_kwh(total_kw)
+    first = int(groups[0])
     left_kwh = np.full(int(groups[-1]) - first + 1, rule.limit_kwh)
-    left_kwh[0] -= rule.exported_before_kwh
-    after = rule.groups[count:] == groups[-1]
-    left_kwh[-1] -= float(exported_kwh(rest_kw)[after].sum())
+    left_kwh[0] -= float(out_kwh[: window.start][rule.groups[: window.start] == first].sum())
+    if first == int(rule.groups[0]):
+        left_kwh[0] -= rule.exported_before_kwh
+    left_kwh[-1] -= float(out_kwh[window.stop :][rule.groups[window.stop :] == groups[-1]].sum())
     fixed_kwh = np.bincount(groups - first, exported_kwh(fixed_kw), minlength=len(left_kwh))
     return CycleLimit(groups - first, np.maximum(left_kwh, fixed_kwh))
 
