@@ -50,8 +50,9 @@ log = structlog.get_logger("gridloom.edge")
 ATTEMPTS = 5
 BODY_TIMEOUT_S = 60
 BODY_PAUSE_S = 10
-DECODED_AT_ONCE_BYTES = 32 * 1024
 """The longest silence in a body: whoever stops sending holds no memory."""
+DECODED_AT_ONCE_BYTES = 32 * 1024
+"""Longer bodies are decoded in a thread, so that the event loop stays free."""
 SLOW_REQUEST_S = 2.0
 CALLER_LEFT = 499
 """Counted where nobody was left to answer."""

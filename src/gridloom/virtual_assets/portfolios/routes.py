@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from uuid import UUID
 
 from msgspec import UNSET
@@ -107,7 +108,8 @@ async def _fill(call: Call, portfolio_id: UUID, owner: UUID, asset_ids: list[UUI
 
 def _portfolio_etag(portfolio: Portfolio) -> str:
     """An asset can move to another portfolio without this one being changed, so its assets count as well."""
-    return f"{portfolio.version}-{hash(portfolio.virtual_asset_ids) & 0xFFFFFFFF:08x}"
+    assets = blake2b(b"".join(asset_id.bytes for asset_id in portfolio.virtual_asset_ids), digest_size=8)
+    return f"{portfolio.version}-{assets.hexdigest()}"
 
 
 def portfolio_view(portfolio: Portfolio) -> PortfolioView:
