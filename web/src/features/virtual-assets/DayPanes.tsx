@@ -117,7 +117,12 @@ export function DayPanes(props: Props) {
         <svg width={width} height={HEIGHT} role="img" aria-label={describe(asset, energiesKwh, powersKw)}>
           <defs>
             <clipPath id="charge-pane">
-              <rect x={LEFT} width={width - LEFT - RIGHT} y={PANES.charge.top - 2} height={PANES.charge.height + 4} />
+              <rect
+                x={LEFT}
+                width={width - LEFT - RIGHT + 6}
+                y={PANES.charge.top - 2}
+                height={PANES.charge.height + 4}
+              />
             </clipPath>
           </defs>
           {now > span.start && (
@@ -241,7 +246,7 @@ export function DayPanes(props: Props) {
             onPointerCancel={finish}
           />
           <PricePane prices={prices} span={span} x={x} width={width} />
-          <TimeAxis span={span} x={x} zone={zone} />
+          <TimeAxis span={span} x={x} zone={zone} now={now} />
           {now > span.start && now < span.end && (
             <>
               <line x1={x(now)} x2={x(now)} y1={PANES.charge.top} y2={bottom} className="now-line" />
@@ -410,15 +415,15 @@ function Hours({ span, x, bottom }: { span: Span; x: Scale; bottom: number }) {
   ))
 }
 
-function TimeAxis({ span, x, zone }: { span: Span; x: Scale; zone: 'Europe/Berlin' | 'UTC' }) {
-  const all = threeHourly(span)
-  return all.map((moment, index) => (
+function TimeAxis({ span, x, zone, now }: { span: Span; x: Scale; zone: 'Europe/Berlin' | 'UTC'; now: number }) {
+  const all = threeHourly(span).filter((moment) => Math.abs(x(moment) - x(now)) > 56)
+  return all.map((moment) => (
     <text
       key={moment}
       x={x(moment)}
       y={HEIGHT - 8}
       className="axis"
-      textAnchor={index === 0 ? 'start' : index === all.length - 1 ? 'end' : 'middle'}
+      textAnchor={moment === span.start ? 'start' : moment === span.end ? 'end' : 'middle'}
     >
       {moment === span.end && zone !== 'UTC' ? '24:00' : time(moment, zone)}
     </text>

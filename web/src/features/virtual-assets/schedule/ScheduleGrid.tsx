@@ -177,7 +177,7 @@ export function ScheduleGrid({
                   aria-selected={isIn}
                   aria-label={`${time(start, 'Europe/Berlin')} ${decimal(power / 1000, 1)} MW${isChanged ? ', changed' : ''}${isClosed(index) ? ', gate closed' : ''}`}
                   className={`cell ${isIn ? 'is-in' : ''} ${isAt ? 'is-at' : ''} ${isClosed(index) ? 'is-closed' : ''} ${isChanged ? 'is-changed' : ''}`}
-                  style={isClosed(index) ? undefined : { background: shade }}
+                  style={isClosed(index) ? undefined : { backgroundColor: shade }}
                   onFocus={() => selection === null && onSelect([index, index])}
                   onPointerDown={(event) =>
                     onSelect(event.shiftKey && selection ? [selection[0], index] : [index, index])

@@ -37,6 +37,14 @@ describe('a draft', () => {
     expect(reduce(draft, { type: 'undo' }).edits.size).toBe(0)
   })
 
+  test('takes a drag back that began where nothing changed', () => {
+    let draft = reduce(EMPTY, set([[0, 0]]))
+    draft = reduce(draft, set([[1, 500]], true))
+    draft = reduce(draft, set([[2, 500]], true))
+    expect(draft.undo).toHaveLength(1)
+    expect(reduce(draft, { type: 'undo' }).edits.size).toBe(0)
+  })
+
   test('holds no change that equals what is stored', () => {
     expect(reduce(EMPTY, set([[1, 1000]])).edits.size).toBe(0)
   })

@@ -5,9 +5,11 @@ export interface Draft {
   edits: ReadonlyMap<number, number>
   undo: readonly ReadonlyMap<number, number>[]
   redo: readonly ReadonlyMap<number, number>[]
+  /** What the edits were when a stroke began that has changed nothing yet. */
+  before: ReadonlyMap<number, number> | null
 }
 
-export const EMPTY: Draft = { edits: new Map(), undo: [], redo: [] }
+export const EMPTY: Draft = { edits: new Map(), undo: [], redo: [], before: null }
 const MOST_STEPS = 200
 
 export type Action =
@@ -24,23 +26,26 @@ export function reduce(draft: Draft, action: Action): Draft {
         if (power === action.stored[index]) edits.delete(index)
         else edits.set(index, power)
       }
-      if (isSame(edits, draft.edits)) return draft
-      // One drag is one step back, however many points it passed.
-      const undo = action.isSameStroke ? draft.undo : [...draft.undo.slice(-MOST_STEPS), draft.edits]
-      return { edits, undo, redo: [] }
+      // One drag is one step back, however many points it passed, and none if it changed nothing.
+      const before = action.isSameStroke ? draft.before : draft.edits
+      if (isSame(edits, draft.edits)) return before === draft.before ? draft : { ...draft, before }
+      const undo = before === null ? draft.undo : [...draft.undo.slice(-MOST_STEPS), before]
+      return { edits, undo, redo: [], before: null }
     }
     case 'undo': {
       const before = draft.undo.at(-1)
       if (!before) return draft
-      return { edits: before, undo: draft.undo.slice(0, -1), redo: [...draft.redo, draft.edits] }
+      return { edits: before, undo: draft.undo.slice(0, -1), redo: [...draft.redo, draft.edits], before: null }
     }
     case 'redo': {
       const after = draft.redo.at(-1)
       if (!after) return draft
-      return { edits: after, undo: [...draft.undo, draft.edits], redo: draft.redo.slice(0, -1) }
+      return { edits: after, undo: [...draft.undo, draft.edits], redo: draft.redo.slice(0, -1), before: null }
     }
     case 'clear':
-      return draft.edits.size === 0 ? EMPTY : { edits: new Map(), undo: [...draft.undo, draft.edits], redo: [] }
+      return draft.edits.size === 0
+        ? EMPTY
+        : { edits: new Map(), undo: [...draft.undo, draft.edits], redo: [], before: null }
   }
 }
 
