@@ -109,6 +109,34 @@ class TestCarving:
 
 
 class TestAncillaryBlock:
+    async def test_cannot_be_met_by_an_empty_store(self, make_battery):
+        battery = await make_battery()  # 1000 kWh of 2000, at 0.9
+        assert (await battery.carve(16, 16, "FCR", 400, 400)).status_code == 201  # 100 kWh either way
+        assert (await battery.put([400.0] * 8)).status_code == 200  # 800 / 0.9 are gone, 111 kWh are left
+        answer = problem(await battery.put([100.0], offset=12), 422, "energy-out-of-bounds")
+        assert answer["firstPeriod"] == wire(battery.start + 15 * QUARTER)
+        assert (await battery.put([100.0, 0, -200.0], offset=12)).status_code == 200  # filled again before it begins
+
+    async def test_cannot_be_met_by_a_full_store(self, make_battery):
+        battery = await make_battery()
+        assert (await battery.carve(16, 16, "AFRR_NEG", 500, 0)).status_code == 201  # room for 500 kWh
+        assert (await battery.put([-500.0] * 4)).status_code == 200
+        problem(await battery.put([-500.0], offset=4), 422, "energy-out-of-bounds")
+
+    async def test_is_refused_where_the_schedule_leaves_no_energy_for_it(self, make_battery):
+        battery = await make_battery()
+        assert (await battery.put([1000.0] * 3)).status_code == 200  # 167 kWh are left
+        problem(await battery.carve(16, 16, "AFRR_POS", 0, 300), 409, "schedule-in-the-way")
+        problem(await battery.carve(16, 16, "FCR", 700, 700), 409, "schedule-in-the-way")
+        assert (await battery.carve(16, 16, "FCR", 600, 600)).status_code == 201
+
+    async def test_leaves_the_store_alone_once_it_is_given_back(self, make_battery):
+        battery = await make_battery()
+        block = (await battery.carve(16, 16, "AFRR_POS", 0, 1000)).json()
+        problem(await battery.put([100.0]), 422, "energy-out-of-bounds")
+        assert (await battery.client.delete(f"{battery.url}/blocks/{block['id']}")).status_code == 204
+        assert (await battery.put([100.0])).status_code == 200
+
     async def test_takes_no_schedule(self, make_battery):
         battery = await make_battery()
         block = (await battery.carve(16, 16, "FCR", 300, 300)).json()

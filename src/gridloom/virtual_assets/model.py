@@ -64,6 +64,8 @@ class Block:
     market: Market
     charge_kw: float
     discharge_kw: float
+    reserve_minutes: float = 0.0
+    """For how long at full power it keeps energy in the store, or room for it; of balancing capacity only."""
 
     @property
     def window(self) -> Window:
@@ -141,6 +143,8 @@ class VirtualAsset:
     first_activated: int | None
     """No activation was ever settled for a period before this one; None where there is none at all."""
     promises: tuple[Promise, ...]
+    has_reserves: bool = False
+    """Whether blocks of balancing capacity stand on it, which narrow the bounds of its energy."""
     periods: tuple[int, int] = field(init=False)
 
     def __post_init__(self) -> None:

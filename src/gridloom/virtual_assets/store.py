@@ -37,7 +37,10 @@ _ASSET = """
          (select json_agg(json_build_array(
                    b.physical_asset_key, p.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh) order by b.position)
           from virtual_backing b join asset p on p.key = b.physical_asset_key
-          where b.asset_key = v.asset_key) as promises
+          where b.asset_key = v.asset_key) as promises,
+         exists (select from virtual_block b
+                 where b.asset_key = v.asset_key and b.until_version is null and b.market <> 'WHOLESALE')
+           as has_reserves
   from virtual_asset v join asset a on a.key = v.asset_key
 """
 
@@ -128,6 +131,7 @@ def _asset_fields(row: asyncpg.Record) -> dict[str, Any]:
         "judged_until": row["judged_until"],
         "first_activated": row["first_activated"],
         "promises": promises,
+        "has_reserves": row["has_reserves"],
     }
 
 

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import assert_never
 
 import numpy as np
 
+from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import Problem
 from gridloom.virtual_assets.backing.availability import Availability, load_available
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.slicing import Carving, Move, Squeeze, carve, first_overcommitment, give_back
+from gridloom.virtual_assets.energy.outlook import load_outlook
+from gridloom.virtual_assets.energy.reserves import reserved_kwh
 from gridloom.virtual_assets.grid import Floats, days_of, wire_time
 from gridloom.virtual_assets.model import Author, Block, LockedAsset, Market, VersionKind
 from gridloom.virtual_assets.schedule.notifications import tell_updated
 from gridloom.virtual_assets.schedule.rules import POWER_TOLERANCE_KW, check_gate, first_open_period
 from gridloom.virtual_assets.schedule.scheduling import draft_change, write_change
 from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange, lane_power_kw, read_day_range
+from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
 
 
 class ScheduleInTheWay(Problem):
-    """Power that a schedule already uses cannot be carved out for a market that takes no schedule.
+    """Power that a schedule already uses cannot be carved out for a market that takes no schedule; nor can balancing
+    capacity whose energy the schedule leaves no store, or no room, for.
 
     `firstPeriod` is the first period in which the wholesale schedule needs more than would be left for it of the power
-    that is available then. Change the schedule first, or carve out less.
+    that is available then, or the store does not hold what the block needs. Change the schedule first, or carve out
+    less.
     """
 
     status = 409
@@ -37,25 +44,61 @@ async def carve_block(
     span: tuple[int, int],
     market: Market,
     power_kw: tuple[float, float],
+    minutes: ReserveMinutes,
     author: Author,
     now: datetime,
 ) -> tuple[Block, int]:
     """Cut a block out of the wholesale blocks; the block and the version it made.
 
     A wholesale block takes along what of the schedule no longer fits beside it, so the asset's power stays as it was.
+    One of balancing capacity needs its energy in the store, and room for it, by the schedules as they stand.
     """
     first, end = span
     check_gate(first, first_open_period(now, asset.terms.gate_closure_s), "/start")
     before = await block_store.read_blocks(db, asset.key)
-    carving = carve(before, first, end, market, *power_kw)
+    carving = carve(before, first, end, market, *power_kw, _reserve_minutes(market, minutes))
     assert first_overcommitment(carving.blocks, asset.terms.charge_kw, asset.terms.discharge_kw) is None
     powers = await read_day_range(db, asset.key, days_of(first, end))
-    changes = _squeezed(carving, powers, await load_available(db, asset, first, end))
+    available = await load_available(db, asset, max(asset.first, first - 1), end)
+    changes = _squeezed(carving, powers, available.between(first, end))
+    if market is not Market.WHOLESALE:
+        await _check_reserves(db, asset, carving.blocks, available, now)
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.CARVING, author, carving.block, changes)
     await block_store.replace_blocks(db, asset, version, before, carving.blocks)
     await tell_updated(db, asset, carving.block.id, first, end, _count(changes), version)
     return carving.block, version
+
+
+def _reserve_minutes(market: Market, minutes: ReserveMinutes) -> float:
+    match market:
+        case Market.WHOLESALE:
+            return 0.0
+        case Market.FCR:
+            return minutes.fcr
+        case Market.AFRR_POS | Market.AFRR_NEG:
+            return minutes.afrr
+        case _ as other:
+            assert_never(other)
+
+
+async def _check_reserves(
+    db: Database, asset: LockedAsset, blocks: Sequence[Block], available: Availability, now: datetime
+) -> None:
+    """By the schedules as they stand, what the blocks keep in the store is there, and the room as well."""
+    first, end = available.first, available.end
+    energy_kwh = (await load_outlook(db, asset, now, first, end)).course.energy_kwh[1:]
+    stored_kwh, free_kwh = reserved_kwh(blocks, first, end)
+    highest_kwh = available.energy * asset.terms.energy_capacity_kwh - free_kwh
+    slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
+    wrong = (energy_kwh < stored_kwh - slack_kwh) | (energy_kwh > highest_kwh + slack_kwh)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise ScheduleInTheWay(
+            f"At the end of the period {wire_time(first + place)} {energy_kwh[place]:g} kWh are stored, and balancing "
+            f"capacity needs {stored_kwh[place]:g} to {highest_kwh[place]:g} kWh.",
+            firstPeriod=wire_time(first + place),
+        )
 
 
 def _squeezed(carving: Carving, powers: DayPowers, available: Availability) -> dict[int, LaneChange]:

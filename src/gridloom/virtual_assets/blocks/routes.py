@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Page, Stream, operation
 from gridloom.kernel.instant import written
@@ -128,6 +129,7 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
             span,
             body.market,
             (body.rated_charge_power, body.rated_discharge_power),
+            call.resources[ReserveMinutes],
             author_of(call),
             await store.platform_now(call.db),
         )

@@ -89,12 +89,18 @@ def first_overcommitment(blocks: Iterable[Block], charge_kw: float, discharge_kw
 
 
 def carve(
-    blocks: Sequence[Block], first: int, end: int, market: Market, charge_kw: float, discharge_kw: float
+    blocks: Sequence[Block],
+    first: int,
+    end: int,
+    market: Market,
+    charge_kw: float,
+    discharge_kw: float,
+    minutes: float = 0.0,
 ) -> Carving:
     """Cut a new block out of the wholesale blocks that cover its periods, lowest lane first.
 
     Each of them keeps what is left: the earliest piece keeps its id, later pieces get new ones, and pieces without
-    power disappear.
+    power disappear. `minutes`: for how long at full power it keeps energy in the store.
     """
     hosts = sorted(
         (block for block in blocks if block.market is Market.WHOLESALE and block.overlaps(first, end)),
@@ -133,7 +139,7 @@ def carve(
     after = [block for block in blocks if block.id not in taken]
     for host in hosts:
         after += _pieces(host, taken[host.id])
-    block = Block(BlockID(uuid7()), _free_lane(after, first, end), first, end, market, charge_kw, discharge_kw)
+    block = Block(BlockID(uuid7()), _free_lane(after, first, end), first, end, market, charge_kw, discharge_kw, minutes)
     squeezes = tuple(squeeze for host in hosts for squeeze in taken[host.id])
     return Carving((*after, block), block, squeezes)
 
@@ -164,7 +170,9 @@ def give_back(blocks: Sequence[Block], block: Block) -> GivingBack:
         )
         moves += [Move(block.lane, host.lane, first, end) for first, end in gained]
     for first, end in (span for span in spans if host_of[span] is None):
-        after.append(replace(block, id=BlockID(uuid7()), first=first, end=end, market=Market.WHOLESALE))
+        after.append(
+            replace(block, id=BlockID(uuid7()), first=first, end=end, market=Market.WHOLESALE, reserve_minutes=0.0)
+        )
     return GivingBack(tuple(_joined(after, {block.first, *cuts, block.end})), tuple(moves))
 
 

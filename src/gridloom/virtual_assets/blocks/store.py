@@ -22,11 +22,13 @@ from gridloom.virtual_assets.model import (
 async def read_blocks(db: Database, key: int, version: int | None = None) -> list[Block]:
     """The blocks that stand, or stood at a version, in the order of time."""
     rows = await db.fetch(
-        """select id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
+        """select id, lane, first_period, end_period, market, charge_kw, discharge_kw, reserve_minutes
+           from virtual_block
            where asset_key = $1 and since_version <= $2 and (until_version is null or until_version > $2)
            order by first_period, lane"""
         if version is not None
-        else """select id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
+        else """select id, lane, first_period, end_period, market, charge_kw, discharge_kw, reserve_minutes
+           from virtual_block
                 where asset_key = $1 and until_version is null order by first_period, lane""",
         *((key,) if version is None else (key, version)),
     )
@@ -37,7 +39,8 @@ async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]
     """The blocks that stood at each of these versions."""
     blocks: dict[int, list[Block]] = {version: [] for version in versions}
     for row in await db.fetch(
-        """select v.version, b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw
+        """select v.version, b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
+                  b.reserve_minutes
            from unnest($2::int[]) v(version) join virtual_block b
              on b.asset_key = $1 and b.since_version <= v.version
                 and (b.until_version is null or b.until_version > v.version)
@@ -52,7 +55,8 @@ async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]
 async def read_blocks_of(db: Database, keys: Sequence[int]) -> dict[int, list[Block]]:
     blocks: dict[int, list[Block]] = {key: [] for key in keys}
     for row in await db.fetch(
-        """select asset_key, id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
+        """select asset_key, id, lane, first_period, end_period, market, charge_kw, discharge_kw, reserve_minutes
+           from virtual_block
            where asset_key = any($1::int[]) and until_version is null order by asset_key, first_period, lane""",
         list(keys),
     ):
@@ -62,7 +66,8 @@ async def read_blocks_of(db: Database, keys: Sequence[int]) -> dict[int, list[Bl
 
 async def read_block(db: Database, key: int, block_id: UUID, version: int | None = None) -> Block | None:
     row = await db.fetchrow(
-        """select id, lane, first_period, end_period, market, charge_kw, discharge_kw from virtual_block
+        """select id, lane, first_period, end_period, market, charge_kw, discharge_kw, reserve_minutes
+           from virtual_block
            where asset_key = $1 and id = $2
              and case when $3::int is null then until_version is null
                  else since_version <= $3 and (until_version is null or until_version > $3) end""",
@@ -94,6 +99,7 @@ def _block(row: asyncpg.Record) -> Block:
         Market(row["market"]),
         row["charge_kw"],
         row["discharge_kw"],
+        row["reserve_minutes"],
     )
 
 
@@ -111,10 +117,22 @@ async def replace_blocks(
     )
     await db.executemany(
         """insert into virtual_block
-             (asset_key, id, since_version, lane, first_period, end_period, market, charge_kw, discharge_kw)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
+             (asset_key, id, since_version, lane, first_period, end_period, market, charge_kw, discharge_kw,
+              reserve_minutes)
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)""",
         [
-            (asset.key, b.id, version, b.lane, b.first, b.end, b.market.value, b.charge_kw, b.discharge_kw)
-            for b in after - before
+            (
+                asset.key,
+                block.id,
+                version,
+                block.lane,
+                block.first,
+                block.end,
+                block.market.value,
+                block.charge_kw,
+                block.discharge_kw,
+                block.reserve_minutes,
+            )
+            for block in after - before
         ],
     )

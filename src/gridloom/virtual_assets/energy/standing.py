@@ -13,6 +13,7 @@ from gridloom.virtual_assets.backing.availability import Availability, load_avai
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.energy import store as energy_store
 from gridloom.virtual_assets.energy.projection import CycleRule, Standing, project
+from gridloom.virtual_assets.energy.reserves import reserved_kwh
 from gridloom.virtual_assets.grid import (
     Floats,
     Ints,
@@ -44,7 +45,9 @@ async def load_standing(
     if available is None or available.first > first:
         available = await load_available(db, asset, first, end)
     available = available.between(first, end)
-    blocks = [block for block in await block_store.read_blocks(db, asset.key) if block.market is Market.WHOLESALE]
+    every_block = await block_store.read_blocks(db, asset.key)
+    blocks = [block for block in every_block if block.market is Market.WHOLESALE]
+    stored_kwh, free_kwh = reserved_kwh(every_block, first, end)
     lanes = sorted({block.lane for block in blocks})
     day_first = market_day_periods(market_day_of(period_start(first)))[0] if asset.terms.daily_cycle_limit else first
     powers = await read_day_range(db, asset.key, days_of(min(first, day_first), end))
@@ -56,8 +59,8 @@ async def load_standing(
         charge_kw=_limits_kw(lanes, blocks, first, end, [block.charge_kw for block in blocks]) * available.charge,
         discharge_kw=_limits_kw(lanes, blocks, first, end, [block.discharge_kw for block in blocks])
         * available.discharge,
-        lowest_kwh=np.zeros(end - first),
-        highest_kwh=available.energy * capacity_kwh,
+        lowest_kwh=stored_kwh,
+        highest_kwh=available.energy * capacity_kwh - free_kwh,
         energy_kwh=await _energy_at(db, asset, first, float(course.energy_kwh[0])),
         capacity_kwh=capacity_kwh,
         efficiency=asset.terms.efficiency,

@@ -168,7 +168,9 @@ async def _accept_change(
 
 def _may_be_cut(asset: VirtualAsset, draft: Draft, available: Availability, now: datetime) -> bool:
     """Whether what is known cannot rule out that schedules are cut, or that activations have moved the store."""
-    if asset.first_activated is not None or not is_all_there(available, closed_until(asset, now), asset.end):
+    if asset.has_reserves or asset.first_activated is not None:
+        return True
+    if not is_all_there(available, closed_until(asset, now), asset.end):
         return True
     exported_kwh = draft.after.exported_kwh
     return not fits_whole_asset(asset, draft.before) or may_exceed_cycles(exported_kwh, *limits_kwh(asset.terms))
