@@ -133,7 +133,7 @@ class TestAnAssetsSchedule:
     async def test_tells_which_blocks_were_set(self, make_battery):
         battery = await make_battery()
         await carve(battery, 0, 8, 250, 500)
-        version = int((await put(battery, [100] * 10)).headers["ETag"].strip('"').split("-")[-1])
+        version = int((await put(battery, [100] * 10)).headers["ETag"].strip('"').split("-")[1])
         rows = await battery.edge.pool.fetch(
             """select data from event_outbox where type = 'schedule.updated' and subject = $1
                union all select data from event where type = 'schedule.updated' and subject = $1""",
