@@ -24,6 +24,7 @@ from gridloom.virtual_assets.schedule.trajectory import energy_changes_kwh, expo
 NOISE_KW: Final = 1e-6
 """Powers below a milliwatt are what a subtraction leaves behind."""
 _SHORTEST_LOOK: Final = 32
+_FITTING_IN_A_ROW: Final = 4
 _LONGEST_LOOK: Final = 4096
 """Periods that are looked at as one array: few behind a cut, where the next one is likely, then ever more."""
 
@@ -118,8 +119,7 @@ def project(standing: Standing) -> Projection:
         end = min(count, position + look)
         reached = walk.run_freely(position, end)
         if reached < end:
-            walk.step(reached)
-            reached, look = reached + 1, _SHORTEST_LOOK
+            reached, look = walk.step_through(reached), _SHORTEST_LOOK
         else:
             look = min(2 * look, _LONGEST_LOOK)
         position = reached
@@ -186,8 +186,16 @@ class _Walk:
                 spent.exported_kwh = float(running_kwh[fitting - 1])
         return first + fitting
 
-    def step(self, position: int) -> None:
-        """One period that does not fit as it is scheduled."""
+    def step_through(self, position: int) -> int:
+        """Period by period until some of them fit in a row; the first that is not looked at."""
+        fitting = 0
+        while position < len(self.standing) and fitting < _FITTING_IN_A_ROW:
+            fitting = 0 if self.step(position) else fitting + 1
+            position += 1
+        return position
+
+    def step(self, position: int) -> bool:
+        """One period by itself; whether it does not fit as it is scheduled."""
         standing = self.standing
         total_kw = accepted_kw = float(self.total_kw[position])
         activated_kwh = 0.0 if standing.activated_kwh is None else float(standing.activated_kwh[position])
@@ -198,13 +206,15 @@ class _Walk:
                 self._write_cut(position, _shared_out(lanes_kw, total_kw), Cut(position, accepted_kw, total_kw, reason))
         after_kwh = before_kwh + _change_kwh(total_kw, standing.efficiency)
         stored_kwh = min(max(after_kwh, 0.0), standing.capacity_kwh)
-        if abs(stored_kwh - after_kwh) > standing.slack_kwh:
+        is_unexplained = abs(stored_kwh - after_kwh) > standing.slack_kwh
+        if is_unexplained:
             self.unexplained_kwh[position] = stored_kwh - after_kwh
             after_kwh = stored_kwh
         self.energy_kwh[position + 1] = after_kwh
         for spent, rule in zip(self.spent, standing.cycles, strict=True):
             self._enter_group(spent, int(rule.groups[position]))
             spent.exported_kwh += max(0.0, total_kw) * QUARTER_HOUR_H
+        return is_unexplained or bool(self.cuts and self.cuts[-1].position == position)
 
     def _fit_power(self, position: int, before_kwh: float) -> tuple[Floats, float, AdjustmentReason | None]:
         """The lanes within what is available, what their sum is cut to, and why; no reason where all fits."""
