@@ -246,11 +246,18 @@ def rotate_key(settings: Settings, *, distrust: bool) -> str:
 
 def back_up(settings: Settings, file: Path) -> int:
     """Write a consistent copy of the database; give its size in bytes."""
-    partial = file.with_name(f".{file.name}.partial")
-    with filled_database_of(settings, of_any_release=True) as dsn:
-        _run_tool("pg_dump", dsn, "--format=custom", "--no-owner", "--no-privileges", "--file", str(partial))
-    partial.chmod(0o600)
-    partial.replace(file)
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        # Ours alone from its first byte: it holds password hashes and signing keys.
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise OperationRefused(f"{file} cannot be written ({error.strerror}).") from None
+    try:
+        with filled_database_of(settings, of_any_release=True) as dsn:
+            _run_tool("pg_dump", dsn, "--format=custom", "--no-owner", "--no-privileges", "--file", str(partial))
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)
     return file.stat().st_size
 
 

@@ -33,6 +33,7 @@ from gridloom.database.migrate import migrate
 from gridloom.database.pool import create_pool
 from gridloom.heap import keep_freed_memory
 from gridloom.settings import Settings, address_of
+from gridloom.shared_metrics import forget_worker
 from gridloom.signals import END_STREAMS
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ FREE_RESTARTS = 3  # in a row and at once; then with growing pauses
 MOST_FAILED_STARTS = 8  # before the service has ever been ready: then something is wrong with it
 LONGEST_PAUSE_S = 1.0
 SIMULATOR_PAUSE_S = 2.0
+ROTATION_EVERY_S = 30.0
 MOST_DESCRIPTORS = 131_072
 MOST_OPEN_A_WORKER = 65_536  # connections; who says nothing on one is closed by edge/connections.py
 
@@ -106,6 +108,7 @@ async def prepare(settings: Settings) -> tuple[list[str], Bootstrap | None]:
         where = urlsplit(settings.database_url)
         raise ServeRefused(f"No connection to PostgreSQL at {where.hostname or where.path}: {error}") from error
     try:
+        await _refuse_standby(connection, settings.database_url)
         applied = await migrate(connection)
         await establish_environment(connection, settings.environment)
     finally:
@@ -118,6 +121,15 @@ async def prepare(settings: Settings) -> tuple[list[str], Bootstrap | None]:
             in_production=settings.environment == "production",
         )
     return applied, bootstrap
+
+
+async def _refuse_standby(connection: asyncpg.Connection[asyncpg.Record], dsn: str) -> None:
+    if await connection.fetchval("select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean"):
+        where = urlsplit(dsn)
+        raise ServeRefused(
+            f"The PostgreSQL at {where.hostname or where.path} is a standby or takes no changes. "
+            "Set GRIDLOOM_DATABASE_URL to the primary."
+        )
 
 
 async def prepare_simulator(settings: Settings) -> list[SignIn]:
@@ -177,6 +189,7 @@ class Supervisor(MPServer):
         self.short_lives: dict[int, int] = {}
         self.restarts_due: dict[int, float] = {}
         self.revival_due = 0.0
+        self.rotation_due = 0.0
         self.is_ready = False
         self.failure: str | None = None
         self.simulator: subprocess.Popen[bytes] | None = None
@@ -204,14 +217,48 @@ class Supervisor(MPServer):
             self.main_loop_interrupt.clear()
             self._revive_database()
             self._replace_dead_workers(spawn_target, target_loader)
+            self._rotate_log()
             if self.reload_signal:
-                self._reload(spawn_target, target_loader)  # type: ignore[no-untyped-call]
+                self._renew_workers(spawn_target, target_loader)
             if not self.is_ready and _answers(self.settings):
                 self.is_ready = True
                 self._expose_metrics()
                 self.on_ready()
             self._keep_simulating()
         self.interrupt_children.clear()
+
+    def _renew_workers(self, spawn_target: Any, target_loader: Any) -> None:
+        """At SIGHUP: worker after worker, each new one before its old one leaves. Streams of the old one end cleanly,
+        and the database is looked after meanwhile."""
+        self.reload_signal = False
+        for index, old in enumerate(list(self.wrks)):
+            self.respawned_wrks[index] = time.monotonic()
+            new = self._spawn_worker(idx=index, target=spawn_target, callback_loader=target_loader)
+            new.start()  # type: ignore[no-untyped-call]
+            self.wrks[index] = new
+            self._end_worker(old)
+
+    def _end_worker(self, worker: Any) -> None:
+        pid = worker.inner.pid
+        with suppress(ProcessLookupError):
+            os.kill(pid, END_STREAMS)
+        worker.terminate()
+        deadline = time.monotonic() + self.settings.shutdown_grace_s
+        while worker.is_alive() and time.monotonic() < deadline:
+            worker.join(QUIET_S)
+            self._revive_database()
+        if worker.is_alive():
+            log.error("worker_does_not_leave", pid=pid, action="killing it")
+            worker.kill()
+            worker.join()
+        forget_worker(pid)
+
+    def _rotate_log(self) -> None:
+        now = time.monotonic()
+        if self.postgres is None or now < self.rotation_due:
+            return
+        self.rotation_due = now + ROTATION_EVERY_S
+        self.postgres.rotate_log()
 
     def _expose_metrics(self) -> None:
         """On a port of their own, for those who would rather not give their Prometheus a token."""
@@ -271,7 +318,9 @@ class Supervisor(MPServer):
                 return
             pause_s = min(0.05 * 2 ** (short_lives - FREE_RESTARTS), LONGEST_PAUSE_S)
             self.restarts_due[index] = now + (pause_s if short_lives > FREE_RESTARTS else 0)
-            log.error("worker_died", worker=index + 1, pid=self.wrks[index].inner.pid, action="replacing it")
+            dead = self.wrks[index].inner
+            log.error("worker_died", worker=index + 1, pid=dead.pid, cause=_cause_of(dead), action="replacing it")
+            forget_worker(dead.pid)
         self.interrupt_children.clear()
         for index in [index for index, due in self.restarts_due.items() if due <= now]:
             del self.restarts_due[index]
@@ -283,6 +332,20 @@ def _raise_descriptor_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, MOST_DESCRIPTORS), hard))
+
+
+def _cause_of(process: Any) -> str:
+    """What ended a process, in words."""
+    process.join(0.1)  # its exit code is known once it has been waited for
+    code = process.exitcode
+    if code is None:
+        return "unknown"
+    if code >= 0:
+        return f"it left with code {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"
 
 
 def _leave(*_: object) -> None:

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from urllib.parse import quote
 
 from gridloom.database.binaries import Binaries, find_binaries, readable_by_all
 
+LARGEST_LOG_BYTES = 16 * 1024 * 1024
 NAME = "gridloom"  # of the database and of its owner
 SERVER_ACCOUNTS = ("gridloom", "postgres", "nobody")  # the first that exists runs the server when we are root
 PLAIN_SOCKET_PATH = re.compile(r"/[\w./@+=~-]{1,88}")  # sun_path ends at 107 bytes; drivers split hosts at commas
@@ -39,6 +41,7 @@ SETTINGS = {
     "max_wal_size": "2GB",
     "wal_compression": "on",
     "checkpoint_timeout": "15min",
+    "max_slot_wal_keep_size": "4GB",  # a continuous backup that stopped must not fill the disk
     "random_page_cost": "1.1",
     "max_parallel_workers_per_gather": "1",
     "jit": "off",
@@ -95,7 +98,7 @@ class EmbeddedPostgres:
         if threading.current_thread() is not threading.main_thread():
             # The kernel ends the server when the *thread* that started it ends.
             raise RuntimeError("the embedded server must be started from the main thread")
-        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make_home()
         self._take_lock()
         try:
             account = _account(self.data)
@@ -111,6 +114,32 @@ class EmbeddedPostgres:
             self.stop()
             raise
         return self.dsn
+
+    def _make_home(self) -> None:
+        try:
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            probe, name = tempfile.mkstemp(prefix=".write-probe-", dir=self.home)
+        except (FileExistsError, NotADirectoryError):
+            raise EmbeddedPostgresError(
+                f"{self.home} is a file, or lies below one. GRIDLOOM_HOME is to be a directory."
+            ) from None
+        except OSError as error:
+            raise EmbeddedPostgresError(
+                f"{self.home} cannot be written to ({error.strerror}). Set GRIDLOOM_HOME to a directory that can."
+            ) from None
+        os.close(probe)
+        Path(name).unlink()
+
+    def rotate_log(self) -> None:
+        """Keep what the server says in bounds while it runs: it only ever appends, so its file can be emptied."""
+        log = self.home / "postgres.log"
+        with suppress(OSError):
+            if log.stat().st_size <= LARGEST_LOG_BYTES:
+                return
+            try:
+                shutil.copyfile(log, log.with_suffix(".log.1"))
+            finally:  # also where there is no room for a copy
+                os.truncate(log, 0)
 
     def revive(self) -> None:
         """Start a server that has died at the place that its clients know; a failure keeps the home ours."""
@@ -189,7 +218,13 @@ class EmbeddedPostgres:
         new.rename(self.data)
 
     def _check_version(self, binaries: Binaries) -> None:
-        made_by = int((self.data / "PG_VERSION").read_text())
+        try:
+            made_by = int((self.data / "PG_VERSION").read_text())
+        except (OSError, ValueError) as error:
+            raise EmbeddedPostgresError(
+                f"{self.data} is no data directory of PostgreSQL, or cannot be read ({type(error).__name__}). If its "
+                "disk is not mounted, mount it; if nothing of value was in it, remove the directory."
+            ) from None
         if made_by != binaries.major:
             raise EmbeddedPostgresError(
                 f"The data in {self.data} was made by PostgreSQL {made_by}, the programs found are PostgreSQL "
@@ -216,8 +251,7 @@ class EmbeddedPostgres:
         sockets = self._socket_directory = self._make_socket_directory(account)
         self._write_configuration(account)
         log = self.home / "postgres.log"
-        if log.exists() and log.stat().st_size > 16 * 1024 * 1024:
-            log.replace(log.with_suffix(".log.1"))
+        self.rotate_log()
         with log.open("ab") as out, _PathFor(self.data, account) as data, _PathFor(sockets, account) as socket:
             command = [binaries / "postgres", "-D", data.name, "-k", socket.name, "-c", f"cluster_name={self._mark()}"]
             self._server = subprocess.Popen(  # noqa: S603

@@ -29,7 +29,7 @@ RIGHTS_SETTLE_S = 1.0
 """How long after an announcement of changed rights every cache in this process has certainly heard of it."""
 
 
-STREAMS = Gauge("gridloom_event_streams", "Open streams of events in this process")
+STREAMS = Gauge("gridloom_event_streams", "Open streams of events", multiprocess_mode="livesum")
 
 
 class Channel:
