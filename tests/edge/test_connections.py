@@ -76,6 +76,16 @@ class TestASilentConnection:
         await open_ones.look()
         assert is_ended(accepted)
 
+    @pytest.mark.parametrize("spelt", [lambda peer: (peer[0], str(peer[1])), lambda peer: [peer[0], peer[1]]])
+    async def test_is_known_however_the_server_writes_its_port(self, callers, monkeypatch, spelt):
+        monkeypatch.setattr(module, "SILENT_S", 0.0)
+        open_ones = Connections(callers.port)
+        _, accepted, peer = callers.connect()
+        open_ones.begin(spelt(peer))
+        for _ in range(3):
+            await open_ones.look()
+        assert not is_ended(accepted)
+
     async def test_waits_longer_for_its_next_request_than_for_its_first(self, callers, monkeypatch):
         monkeypatch.setattr(module, "SILENT_S", 0.0)
         open_ones = Connections(callers.port)

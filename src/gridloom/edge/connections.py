@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import ipaddress
 import os
 import resource
 import socket
@@ -20,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from prometheus_client import Counter as Count
@@ -69,16 +70,16 @@ class Connections:
         self._served: Counter[Peer] = Counter()
         self._answered_at: dict[Peer, float] = {}
 
-    def begin(self, client: Sequence[Any] | None) -> None:
-        """A complete request has come over this connection, which a scope names by its `client`."""
-        if client is not None:
-            self._served[_peer(client)] += 1
+    def begin(self, client: Sequence[str | int] | None) -> None:
+        """A complete request has come over this connection; `client` is as the server's scope has it."""
+        if client:
+            self._served[_peer_from(client)] += 1
 
-    def end(self, client: Sequence[Any] | None) -> None:
+    def end(self, client: Sequence[str | int] | None) -> None:
         """Its answer has been handed over."""
-        if client is None:
+        if not client:
             return
-        peer = _peer(client)
+        peer = _peer_from(client)
         left = self._served[peer] - 1
         if left > 0:
             self._served[peer] = left
@@ -135,7 +136,7 @@ class Connections:
                 peer = connection.getpeername()
         except OSError:  # it listens, or has gone
             return None
-        return peer[0], peer[1]
+        return _peer_from(peer)
 
     def _forget_past_answers(self) -> None:
         if self._answered_at:
@@ -173,7 +174,7 @@ class Connections:
         try:
             with socket.socket(fileno=os.dup(descriptor)) as connection:
                 # The duplicate cannot become another connection; the descriptor could have, since it was looked at.
-                if connection.getpeername()[:2] != known.peer or known.peer in self._served:
+                if _peer_from(connection.getpeername()) != known.peer or known.peer in self._served:
                     return
                 is_stuck = time.monotonic() - known.found_at > STUCK_S
                 if _unfetched_bytes(connection) and not is_stuck:
@@ -184,9 +185,12 @@ class Connections:
         CLOSED.labels(reason).inc()
 
 
-def _peer(client: Sequence[Any]) -> Peer:
-    """The server that runs this tells the port as text; the socket, as a number."""
-    return str(client[0]), int(client[1])
+def _peer_from(address: Sequence[str | int]) -> Peer:
+    """Address and port in one spelling: servers write ports as numbers or as texts, and IPv6 in more ways than one."""
+    host, port = str(address[0]), int(address[1])
+    if ":" in host:
+        host = str(ipaddress.ip_address(host.partition("%")[0]))
+    return host, port
 
 
 def most_waiting() -> int:
