@@ -1,6 +1,7 @@
 """The habits of the house that no linter knows, read off the source itself."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,20 @@ def called_names(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
+
+
+def asks_for_the_time_alone(path: Path) -> bool:
+    bare = re.compile(r"select\s+(date_trunc\('\w+', platform_now\(\)\)|platform_now\(\)|clock_timestamp\(\))")
+    return any(
+        isinstance(node, ast.Constant) and isinstance(node.value, str) and bare.fullmatch(node.value.strip())
+        for node in ast.walk(ast.parse(path.read_text()))
+    )
+
+
+class TestTheClock:
+    def test_is_read_in_one_place(self):
+        readers = {path.relative_to(SOURCE).as_posix() for path in MODULES if asks_for_the_time_alone(path)}
+        assert readers == {"database/clock.py"}
 
 
 class TestALockedType:

@@ -17,7 +17,7 @@ import pytest
 from tests.assets import register_asset
 from tests.monitoring.calls import ARROW, DAY, PARQUET, minutes, read, stream_of, write
 
-from gridloom.monitoring import store
+from gridloom.database.clock import platform_now
 from gridloom.monitoring.folding import jobs
 
 
@@ -336,7 +336,7 @@ class TestReading:
             await jobs.fold_asset(JobRun(kind="monitoring.fold", key=str(key), **common))
 
     async def test_holds_no_value_into_a_time_that_has_not_come(self, owner: Any, asset: str, app: Any) -> None:
-        now = (await store.platform_now(app.pool)).replace(second=0, microsecond=0)
+        now = (await platform_now(app.pool)).replace(second=0, microsecond=0)
         await write(owner, asset, {"active_power": {"time": [now.strftime("%Y-%m-%dT%H:%M:%SZ")], "value": [600]}})
         span = {"start": now.isoformat(), "end": (now + timedelta(hours=1)).isoformat()}
         asked = {"resolution": "1-minute", "aggregation": "time-weighted-avg", "datapoints": "active_power"}
@@ -350,7 +350,7 @@ class TestReading:
     async def test_lets_the_health_of_the_asset_know_the_state_of_charge(
         self, owner: Any, asset: str, app: Any
     ) -> None:
-        now = await store.platform_now(app.pool)
+        now = await platform_now(app.pool)
         text = now.strftime("%Y-%m-%dT%H:%M:%SZ")
         await write(owner, asset, {"state_of_charge": {"time": [text], "value": [42]}})
         health = (await owner.viewer.get(f"/physical-assets/{asset}/health")).json()

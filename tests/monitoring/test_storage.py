@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gridloom.database.after_commit import transaction
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
 from gridloom.monitoring import store
@@ -243,7 +244,7 @@ class TestFolding:
 class TestRetention:
     async def test_drops_the_oldest_days_and_nothing_else(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
-        now = day_number(int((await store.platform_now(pool)).timestamp() * 1_000_000))
+        now = day_number(int((await platform_now(pool)).timestamp() * 1_000_000))
         for age in (400, 399, 10):
             await write(pool, asset_key, [("x", day_start(now - age), float(age))])
             await fold_day(pool, asset_key, date_of(now - age))

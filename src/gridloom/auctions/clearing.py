@@ -8,6 +8,7 @@ from uuid import UUID
 from gridloom.auctions import bid_store, store
 from gridloom.auctions.model import Auction, AuctionState, AuctionStatus, BackingShare, Bid, Conclusion, Outcome
 from gridloom.auctions.rules import status_for, winning_bid
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection, Database
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
@@ -44,7 +45,7 @@ async def open_auction(run: JobRun) -> None:
     auction = await store.read_settled(run.db, auction_id)
     if auction is None or auction.state is not AuctionState.SCHEDULED:
         return
-    if await store.platform_now(run.db) < auction.open.start:
+    if await platform_now(run.db) < auction.open.start:
         await enqueue(run.db, OPENING, key=run.key, due=auction.open.start, clock="platform")
         return
     data = {"auctionID": auction_id, "start": auction.open.start, "end": auction.open.end}
@@ -68,7 +69,7 @@ async def clear(db: Connection, auction_id: UUID) -> None:
     assert auction is not None
     if auction.state is not AuctionState.SCHEDULED:
         return
-    if await store.platform_now(db) < auction.open.end:
+    if await platform_now(db) < auction.open.end:
         # Moved by the operator, or the machine's clock was set back: what closes later is cleared later.
         await enqueue(db, CLEARING, key=str(auction_id), due=auction.open.end, clock="platform")
         return
@@ -123,7 +124,7 @@ async def _tell_participants(db: Database, auction_id: UUID, bidders: set[UUID])
     """Each participant learns its own outcome and nothing else."""
     auction = await store.read_auction(db, auction_id)
     assert auction is not None
-    now = await store.platform_now(db)
+    now = await platform_now(db)
     events = []
     for organisation_id in await store.read_participants(db, auction_id):
         status = status_for(

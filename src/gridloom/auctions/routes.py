@@ -43,6 +43,7 @@ from gridloom.auctions.wire import (
     version_tag,
 )
 from gridloom.audit.recording import entry_of
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.edge import Answer, Call, Caller, Page, Paging, operation
 from gridloom.edge.idempotency import Retry, still_running
@@ -117,7 +118,7 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
         version=1,
     )
     backing = _backing(body.backing)
-    check_terms(auction.open, auction.item, backing, await store.platform_now(call.db))
+    check_terms(auction.open, auction.item, backing, await platform_now(call.db))
     await _check_known(call.db, backing, body.participants)
     await store.insert_auction(call.db, auction)
     await store.replace_backing(call.db, auction.id, backing)

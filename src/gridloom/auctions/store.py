@@ -41,11 +41,6 @@ class Seen:
     """Its own latest standing bid."""
 
 
-async def platform_now(db: Database) -> datetime:
-    moment: datetime = await db.fetchval("select platform_now()")
-    return moment
-
-
 async def insert_auction(db: Database, auction: Auction) -> None:
     await db.execute(
         """

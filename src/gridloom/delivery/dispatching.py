@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery import situation_store, store
 from gridloom.delivery.deviations import CHECK
@@ -32,7 +33,6 @@ from gridloom.virtual_assets.backing.allocation import DISPATCH
 from gridloom.virtual_assets.gate_closure.revalidation import revalidate
 from gridloom.virtual_assets.grid import market_day_periods, period_number, period_number_from, period_start
 from gridloom.virtual_assets.schedule.rules import first_open_period
-from gridloom.virtual_assets.store import platform_now
 
 FRESH = timedelta(hours=1)
 """A state of charge that is older says nothing about a battery that was never planned before."""

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import UNSET, Meta, UnsetType
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import snapshot
 from gridloom.delivery.model import Floats
 from gridloom.delivery.performance import Performance, load_performance
@@ -25,7 +26,6 @@ from gridloom.physical_assets.window_query import WindowQuery, asked_window
 from gridloom.virtual_assets.asset_lookup import ASSET, known_asset
 from gridloom.virtual_assets.asset_lookup import TAG as VIRTUAL_TAG
 from gridloom.virtual_assets.grid import PERIOD_S, period_number, period_number_from, period_start
-from gridloom.virtual_assets.store import platform_now
 from gridloom.virtual_assets.windows import asked_periods
 
 TABLES = (JSON, CSV, ARROW, PARQUET)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from gridloom.database.clock import platform_now
 from gridloom.edge import (
     ARROW,
     BULK_BODY_LIMIT,
@@ -194,7 +195,7 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
     start_us, end_us = _times_of(window)
     if query.aggregation is Aggregation.TIME_WEIGHTED_AVG:
         # Values hold on, but not into a time that has not come.
-        end_us = max(start_us, min(end_us, microseconds(await store.platform_now(call.db))))
+        end_us = max(start_us, min(end_us, microseconds(await platform_now(call.db))))
     selection = rendering.Selection(
         asset_key=reach.key,
         signals=await _chosen(call, physical_asset_id, reach.key, query.datapoints),
@@ -290,7 +291,7 @@ async def _window(call: Call, start: datetime | None, end: datetime | None) -> W
     """The 24 hours up to now where nothing else is asked for. As long as one likes: answers are made while they are
     sent."""
     if end is None:
-        end = await store.platform_now(call.db)
+        end = await platform_now(call.db)
     if start is None:
         start = end - _DAY
     if start >= end:

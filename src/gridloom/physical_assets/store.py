@@ -42,12 +42,6 @@ class StoredAsset:
     asset: PhysicalAsset
 
 
-async def platform_now(db: Database) -> datetime:
-    """The business clock, which the database keeps, to the millisecond."""
-    now: datetime = await db.fetchval("select date_trunc('milliseconds', platform_now())")
-    return now
-
-
 async def read_status(db: Database, asset_key: int) -> AssetStatus:
     return AssetStatus(await db.fetchval("select status from physical_asset where asset_key = $1", asset_key))
 

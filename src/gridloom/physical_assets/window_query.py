@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.edge import Instant, QueryParameters
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.conflicts import LONGEST
-from gridloom.physical_assets.store import platform_now
 
 BACK = timedelta(hours=24)
 AHEAD = timedelta(hours=48)
@@ -26,7 +26,7 @@ async def asked_window(db: Database, query: WindowQuery) -> Window:
     """The window of a query, its missing ends set around now; three years at most."""
     start, end = query.start, query.end
     if start is None or end is None:
-        now = await platform_now(db)
+        now = await platform_now_to_the_ms(db)
         start, end = start or min(now, end or now) - BACK, end or max(now, start or now) + AHEAD
     return checked_window(start, end, "query:start", "query:end")
 

@@ -6,6 +6,7 @@ import asyncio
 from datetime import datetime, timedelta
 
 from gridloom.database.after_commit import transaction
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, Pool
 from gridloom.jobs.stepping import run_due_platform_jobs
 from gridloom.kernel.instant import written
@@ -39,13 +40,13 @@ async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -
 
 
 async def _move(pool: Pool, turn: Database, to: datetime | None, by: timedelta | None) -> datetime:
-    target = _target(await store.read_now(turn), to, by)
+    target = _target(await platform_now(turn), to, by)
 
     async def set_clock(moment: datetime) -> None:
         await store.set_clock(pool, moment)
 
     await run_due_platform_jobs(pool, target, set_clock)
-    return await store.read_now(turn)
+    return await platform_now(turn)
 
 
 def _target(now: datetime, to: datetime | None, by: timedelta | None) -> datetime:
@@ -53,7 +54,3 @@ def _target(now: datetime, to: datetime | None, by: timedelta | None) -> datetim
     if target < now:
         raise ClockMovesForward(f"It is {written(now)} already.")
     return target
-
-
-async def read_now(db: Database) -> datetime:
-    return await store.read_now(db)

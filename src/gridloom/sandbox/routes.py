@@ -7,6 +7,7 @@ from typing import cast
 
 from msgspec import UNSET, UnsetType
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection
 from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, View, operation
 from gridloom.identity.permissions import Permission
@@ -34,7 +35,7 @@ class ClockChange(RequestBody):
 
 @operation("GET", "/sandbox/clock", summary="What time it is on the platform", tag=TAG, access=SIGNED_IN)
 async def read_clock(call: Call) -> ClockView:
-    return _shown(await clock.read_now(call.db))
+    return _shown(await platform_now(call.db))
 
 
 @operation(

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
 
+from gridloom.database.clock import platform_now
 from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, View, operation
 from gridloom.kernel.problem import Forbidden, Problem
 from gridloom.sandbox import simulator_store, store
@@ -80,7 +81,7 @@ async def steer_simulator(call: Call, body: SimulatorChange) -> SimulatorView:
 
 async def _shown(call: Call, state: Simulation | None) -> SimulatorView:
     if state is None:
-        now = await store.read_now(call.db)
+        now = await platform_now(call.db)
         seed = call.resources[Settings].simulator_seed
         return SimulatorView(
             running=False, seed=seed, speed=1.0, now=_to_the_millisecond(now), history_complete=True, progress=1.0

@@ -45,11 +45,6 @@ async def has_turn(db: Database) -> bool:
     return took
 
 
-async def read_now(db: Database) -> datetime:
-    now: datetime = await db.fetchval("select platform_now()")
-    return now
-
-
 async def is_untouched(db: Database) -> bool:
     """Whether nothing has happened here yet: the operator is alone, and the clock was never moved."""
     untouched: bool = await db.fetchval(

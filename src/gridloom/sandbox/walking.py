@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 
 from gridloom.database.after_commit import transaction
+from gridloom.database.clock import platform_now
 from gridloom.database.listen import Listener
 from gridloom.database.pool import Database, Pool
 from gridloom.edge.dispatch import Edge
@@ -107,8 +108,8 @@ async def _jump(pool: Pool, turn: Database, state: Simulation, to: datetime) -> 
 async def walk_to(pool: Pool, target: datetime) -> datetime:
     """Have the clock of a running world hurry to a moment, and wait until it is there."""
     await simulator_store.ask_for(pool, target)
-    seen, since = await store.read_now(pool), time.monotonic()
-    while (now := await store.read_now(pool)) < target:
+    seen, since = await platform_now(pool), time.monotonic()
+    while (now := await platform_now(pool)) < target:
         if now > seen:
             seen, since = now, time.monotonic()
         if time.monotonic() - since > LONGEST_WAIT_S:
@@ -133,7 +134,7 @@ async def prepare_world(db: Database, *, is_on: bool, seed: int, history_days: i
         if not state.running:
             await resume(db, state)
         return
-    now, is_new = await store.read_now(db), await store.is_untouched(db)
+    now, is_new = await platform_now(db), await store.is_untouched(db)
     start = start_of_history(now, history_days) if is_new else floor_to_period(now)
     await simulator_store.hold_clock(db, start if is_new else now)
     await simulator_store.insert_simulation(db, seed=seed, start=start, history_complete=not is_new)
@@ -148,6 +149,6 @@ async def begin_world_again(db: Database, history_days: int) -> None:
     """After a reset has put the clock back to the real time."""
     if await simulator_store.read_simulation(db) is None:
         return
-    start = start_of_history(await store.read_now(db), history_days)
+    start = start_of_history(await platform_now(db), history_days)
     await simulator_store.hold_clock(db, start)
     await simulator_store.begin_again(db, start)

@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any, Final
 from uuid import UUID
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.settlements import store
@@ -19,7 +20,6 @@ from gridloom.settlements.model import AFRR_ACTIVATIONS, Batch, Counts, FactKind
 from gridloom.settlements.plausibility import AssetCapability, refuse_implausible, refuse_others_assets
 from gridloom.settlements.rules import NamedAssets, batch_of, columns_of
 from gridloom.settlements.sheets import FloatArray, day_sums, encode_sheet
-from gridloom.virtual_assets.store import platform_now
 
 DAYS_AT_ONCE: Final = 4_000
 """Asset-days summed up in one go: bounds the memory of a batch that touches many."""

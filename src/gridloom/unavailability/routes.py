@@ -8,6 +8,7 @@ from uuid import UUID
 from msgspec import UNSET, structs
 
 from gridloom.capacity.store import LockedBatteries, load_standing, lock_batteries, whole_periods
+from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Connection
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.events.outbox import record_event
@@ -21,7 +22,6 @@ from gridloom.logbook.store import write_system_entry
 from gridloom.physical_assets.availability.changes import announce_change
 from gridloom.physical_assets.conflicts import LONGEST, ripple
 from gridloom.physical_assets.glance_store import Glance, read_glance
-from gridloom.physical_assets.store import platform_now
 from gridloom.physical_assets.window_query import check_order
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
@@ -169,7 +169,7 @@ async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailabil
     await store.delete_unavailability(call.db, reach.key, unavailability_id)
     await announce_change(call.db, locked, reach.key)
     await _tell(call, reach, physical_asset_id, unavailability_id, "cancelled", before.content)
-    await tell_holders(call.db, backed, await platform_now(call.db))
+    await tell_holders(call.db, backed, await platform_now_to_the_ms(call.db))
 
 
 class _TriedOut(Exception):

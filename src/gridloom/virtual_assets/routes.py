@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import UNSET
 
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import snapshot
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.identity.reach import asset_reach, organisation_reach
@@ -57,7 +58,7 @@ async def list_virtual_assets(call: Call, organisation_id: UUID, query: VirtualA
             db, owner, start=query.start, end=query.end, after=after, limit=query.limit + 1
         )
         page = query.page(assets, lambda asset: asset.id)
-        return Page(await asset_views(db, page.items, await store.platform_now(db)), page.next_cursor)
+        return Page(await asset_views(db, page.items, await platform_now(db)), page.next_cursor)
 
 
 @operation(
@@ -127,7 +128,7 @@ def _terms(body: NewVirtualAsset) -> AssetTerms:
 async def read_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> Answer[VirtualAssetView]:
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        (view,) = await asset_views(db, [asset], await store.platform_now(db))
+        (view,) = await asset_views(db, [asset], await platform_now(db))
     return Answer(view, etag=etag_of(asset))
 
 
@@ -153,7 +154,7 @@ async def update_virtual_asset(
     portfolio_id = asset.terms.portfolio_id if body.portfolio_id is UNSET else body.portfolio_id
     await store.update_description(call.db, asset, name, portfolio_id)
     changed = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
-    (view,) = await asset_views(call.db, [changed], await store.platform_now(call.db))
+    (view,) = await asset_views(call.db, [changed], await platform_now(call.db))
     return Answer(view, etag=etag_of(changed))
 
 

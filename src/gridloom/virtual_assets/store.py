@@ -45,11 +45,6 @@ _ASSET = """
 """
 
 
-async def platform_now(db: Database) -> datetime:
-    now: datetime = await db.fetchval("select platform_now()")
-    return now
-
-
 async def read_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> VirtualAsset | None:
     row = await db.fetchrow(_ASSET + "where a.id = $1 and v.organisation_id = $2", asset_id, organisation_id)
     return None if row is None else VirtualAsset(**_asset_fields(row))

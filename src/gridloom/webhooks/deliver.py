@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import Counter
 
 from gridloom.database.after_commit import transaction
+from gridloom.database.clock import real_now
 from gridloom.events.outbox import record_event
 from gridloom.webhooks import delivery_store
 from gridloom.webhooks.calling import Caller, Outcome
@@ -63,7 +64,7 @@ async def _note(db: Database, claimed: Claimed, headers: dict[str, str], outcome
     due = None
     if outcome.status != GONE:
         spread = random.uniform(-1, 1)  # noqa: S311  # no secret depends on it
-        due = next_attempt(await delivery_store.now(db), claimed.attempt, claimed.give_up_at, spread)
+        due = next_attempt(await real_now(db), claimed.attempt, claimed.give_up_at, spread)
     if due is not None:
         ATTEMPTS.labels("failed").inc()
         await delivery_store.postpone(db, claimed, due)

@@ -284,11 +284,6 @@ async def disable(db: Database, claimed: Claimed, reason: str) -> bool:
     )  # fmt: skip
 
 
-async def now(db: Database) -> datetime:
-    moment: datetime = await db.fetchval("select clock_timestamp()")
-    return moment
-
-
 async def forget_deliveries(db: Database, older_than: timedelta, most: int) -> int:
     """Forget up to `most` ended deliveries of that age with their attempts; how many."""
     return len(

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import UNSET
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.monitoring import store
 from gridloom.monitoring.model import instant_of, is_power, microseconds, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.reading.aggregation import HOLD, NO_ENERGY, Energy, Summary, energy, summarise
@@ -24,7 +24,7 @@ async def sum_signals(
     capacity_kwh, now_us = 0.0, 0
     if any(is_power(name) for name in signals):
         # The last sample holds, but not into a time that has not come.
-        now_us = microseconds(await store.platform_now(db))
+        now_us = microseconds(await platform_now(db))
         parameters = await read_parameters_at(db, asset_key, instant_of(start_us))
         capacity_kwh = parameters.energy_capacity if parameters is not None else 0.0
     sums: dict[str, SignalSum] = {}

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, Pool
 from gridloom.edge import Call
-from gridloom.monitoring import metrics, store
+from gridloom.monitoring import metrics
 from gridloom.monitoring.model import (
     LATEST_US,
     REASONS,
@@ -49,7 +50,7 @@ class Reception:
         return self.now_us + int(age_s * SECOND_US)
 
     async def exactly_now(self, pool: Pool) -> int:
-        self.now_us = microseconds(await store.platform_now(pool))
+        self.now_us = microseconds(await platform_now(pool))
         self.read_at = time.monotonic()
         return self.now_us
 

@@ -21,7 +21,6 @@ from gridloom.monitoring.store.heads import (
     find_head,
     lock_heads,
     notify,
-    platform_now,
     signal_ids,
     watch,
 )
@@ -63,7 +62,6 @@ __all__ = [
     "next_day",
     "notify",
     "pending",
-    "platform_now",
     "points_between",
     "put_chunks",
     "put_segment",

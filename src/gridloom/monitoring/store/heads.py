@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from uuid import UUID
 
 import asyncpg
@@ -33,11 +33,6 @@ class NewSegment:
     day: date
     points: int
     body: bytes
-
-
-async def platform_now(db: Database) -> datetime:
-    now: datetime = await db.fetchval("select platform_now()")
-    return now
 
 
 async def lock_heads(db: Database, asset_keys: Sequence[int]) -> dict[int, Head]:

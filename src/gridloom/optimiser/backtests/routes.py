@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Meta
 
+from gridloom.database.clock import real_now
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Page, Paging, RequestBody, Stream, View, operation
 from gridloom.edge.acceptance import accept_day, accept_instant
 from gridloom.edge.tabular import stream_table
@@ -113,7 +114,7 @@ async def create_backtest(call: Call, body: NewBacktest) -> Answer[BacktestView]
     """
     start, end = _days_of(body)
     await _demand_prices(call, start, end)
-    now, asked = await store.real_now(call.db), body.battery
+    now, asked = await real_now(call.db), body.battery
     battery = Battery(
         asked.rated_power,
         asked.rated_power,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import date, datetime
+from datetime import date
 from uuid import UUID
 
 import asyncpg
@@ -147,13 +147,3 @@ async def read_last_day(db: Database, backtest: Backtest) -> BacktestDay | None:
         backtest.organisation_id, backtest.id,
     )  # fmt: skip
     return None if row is None else BacktestDay(*row)
-
-
-async def real_now(db: Database) -> datetime:
-    moment: datetime = await db.fetchval("select clock_timestamp()")
-    return moment
-
-
-async def platform_now(db: Database) -> datetime:
-    moment: datetime = await db.fetchval("select platform_now()")
-    return moment

@@ -6,6 +6,7 @@ import asyncio
 from datetime import datetime, timedelta
 from typing import Final
 
+from gridloom.database.clock import platform_now
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
 from gridloom.identity.permissions import Permission
@@ -40,7 +41,7 @@ async def publish_forecast(run: JobRun) -> None:
 
     It comes back when it may be needed and not in between: a sandbox's clock that moves by months stops at each look.
     """
-    now = await store.platform_now(run.db)
+    now = await platform_now(run.db)
     await enqueue(run.db, PUBLISH, key="", due=next_look(now), clock="platform")
     if not is_time_to_publish(now):
         return

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from gridloom.database.clock import platform_now
 from gridloom.edge import SIGNED_IN, Call, QueryParameters, View, operation
 from gridloom.edge.wire import parameter_refused
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
@@ -59,7 +60,7 @@ async def forecast_day_ahead(call: Call, query: ForecastQuery) -> DayAheadForeca
     What was published before the gate is answered as it was published. Other days are forecast for this answer; a day
     ahead of the known prices, up to two weeks, from the last ones known.
     """
-    day = query.delivery_day or market_day_of(await store.platform_now(call.db)) + timedelta(days=1)
+    day = query.delivery_day or market_day_of(await platform_now(call.db)) + timedelta(days=1)
     if not date(1990, 1, 1) <= day <= date(2190, 1, 1):
         raise parameter_refused("query", "delivery-day", "is not between 1990 and 2190")
     published = await store.read_forecast(call.db, DAY_AHEAD, day)

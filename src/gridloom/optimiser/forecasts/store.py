@@ -12,11 +12,6 @@ from gridloom.database.pool import Database
 from gridloom.optimiser.forecasts.formulas import Forecast
 
 
-async def platform_now(db: Database) -> datetime:
-    moment: datetime = await db.fetchval("select platform_now()")
-    return moment
-
-
 async def put_forecast(db: Database, series: str, forecast: Forecast, now: datetime) -> bool:
     """Publish it; False if the day's forecast was published before, which then stands."""
     written = await db.fetchval(

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from gridloom.database.clock import real_now
 from gridloom.jobs import JobRun, job
 from gridloom.kernel.problem import NotFound, Problem
 from gridloom.optimiser.schedules import store
@@ -52,4 +53,4 @@ async def _solve(run: JobRun, organisation_id: UUID, asset_id: UUID, request: An
 
 @job("optimisation.forget", every=timedelta(hours=1))
 async def forget_optimisations(run: JobRun) -> None:
-    await store.delete_old(run.db, await store.real_now(run.db) - KEPT)
+    await store.delete_old(run.db, await real_now(run.db) - KEPT)

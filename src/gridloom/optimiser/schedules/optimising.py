@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.kernel.market_time import PERIOD
 from gridloom.kernel.problem import BadRequest, FieldError
@@ -28,7 +29,6 @@ from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import InfeasibleError, Status
 from gridloom.optimiser.solving.reserves import solve_with_reserves
 from gridloom.optimiser.solving.solve import solve
-from gridloom.virtual_assets import store
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.grid import period_number
 from gridloom.virtual_assets.model import VirtualAsset
@@ -91,7 +91,7 @@ async def load_assignment(
 ) -> Assignment:
     keep = set(body.keep or ())
     await _demand_blocks(db, asset, keep, body.keep or ())
-    now = await store.platform_now(db)
+    now = await platform_now(db)
     first, end = open_window(asset, now, body.start, body.end)
     prices = await load_prices(db, body.prices, first, end, asset.end)
     end = first + len(prices.values)

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.kernel.market_time import PERIOD
 from gridloom.kernel.problem import BadRequest, FieldError
@@ -32,7 +33,6 @@ from gridloom.optimiser.solving.battery_model import SharedLimit
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import CycleLimit, Floats, InfeasibleError, Programme, Solution, Status
 from gridloom.optimiser.solving.solve import solve, solve_together
-from gridloom.virtual_assets import store
 from gridloom.virtual_assets.grid import period_number
 from gridloom.virtual_assets.model import VirtualAsset
 
@@ -116,7 +116,7 @@ async def load_shared_assignment(
     db: Database, assets: Sequence[VirtualAsset], body: NewPortfolioOptimisation
 ) -> SharedAssignment:
     """Reads all assets that live in the window, as they stand."""
-    now = await store.platform_now(db)
+    now = await platform_now(db)
     windows = [
         (asset, *open_window(asset, now, body.start, body.end))
         for asset in assets

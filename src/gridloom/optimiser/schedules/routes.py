@@ -9,6 +9,7 @@ import numpy as np
 
 from gridloom.ancillary.gates import Gates
 from gridloom.capacity.model import ReserveMinutes
+from gridloom.database.clock import platform_now, real_now
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, Answer, Call, operation
 from gridloom.identity.permissions import Permission
@@ -34,7 +35,6 @@ from gridloom.optimiser.schedules.wire import (
     RepairView,
 )
 from gridloom.optimiser.solver_queue import SolverBusy, SolverQueue
-from gridloom.virtual_assets import store as asset_store
 from gridloom.virtual_assets.asset_lookup import ASSET, etag_of, known_asset
 from gridloom.virtual_assets.model import Market, VirtualAsset
 from gridloom.virtual_assets.portfolios.store import read_portfolio
@@ -94,13 +94,13 @@ async def _products_of(call: Call, db: Database, body: NewOptimisation) -> Produ
     markets = tuple(sorted({Market(market) for market in body.markets or ()} - {Market.WHOLESALE}))
     if not markets:
         return None
-    return Products(markets, call.resources[Gates], await asset_store.platform_now(db), call.resources[ReserveMinutes])
+    return Products(markets, call.resources[Gates], await platform_now(db), call.resources[ReserveMinutes])
 
 
 async def _queue(call: Call, asset: VirtualAsset, body: NewOptimisation) -> Answer[OptimisationView]:
     """Have a job make it, and say where it will be."""
     db = await call.begin()
-    id, now = uuid7(), await store.real_now(db)
+    id, now = uuid7(), await real_now(db)
     await store.insert_optimisation(db, asset.organisation_id, id, asset.id, call.caller.id, now, body)
     payload = {"organisationID": str(asset.organisation_id), "virtualAssetID": str(asset.id)}
     await enqueue(db, jobs.KIND, key=str(id), due=now, payload=payload)
@@ -155,7 +155,7 @@ async def repair_schedule(
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         if body.prices is not None:
             check_asked(body.prices)
-        now = await asset_store.platform_now(db)
+        now = await platform_now(db)
         assignment = await load_repair(db, asset, _points_of(asset, body), body, now)
     view = await call.resources[SolverQueue].run(assignment.solve, call)
     if call.retry is not None:

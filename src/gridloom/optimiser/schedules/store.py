@@ -61,9 +61,3 @@ async def finish_optimisation(db: Database, organisation_id: UUID, id: UUID, sta
 
 async def delete_old(db: Database, before: datetime) -> None:
     await db.execute("delete from optimisation where asked_at < $1", before)
-
-
-async def real_now(db: Database) -> datetime:
-    """How long answers are kept is a matter of real time, as with safe retries."""
-    moment: datetime = await db.fetchval("select clock_timestamp()")
-    return moment

@@ -7,6 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.capacity.model import HoldingKind
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.jobs import enqueue
@@ -82,7 +83,7 @@ async def undo_allocation(db: Database, seen: VirtualAsset, check: Callable[[Vir
     check(asset)
     if asset.terms.auction_id is not None:
         raise AllocationStands(f"The asset was won in the auction {asset.terms.auction_id}.")
-    if asset.first < first_open_period(await store.platform_now(db), asset.terms.gate_closure_s):
+    if asset.first < first_open_period(await platform_now(db), asset.terms.gate_closure_s):
         raise AllocationStands(f"The gate of its first period, {wire_time(asset.first)}, has closed.")
     if not await store.delete_asset(db, asset):
         raise AllocationStands("Something is traded or settled on the asset.")

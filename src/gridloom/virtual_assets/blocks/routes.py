@@ -6,12 +6,12 @@ from datetime import datetime
 from uuid import UUID
 
 from gridloom.capacity.model import ReserveMinutes
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Page, Stream, operation
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets import store
 from gridloom.virtual_assets.asset_lookup import (
     ANSWERED_PERIODS,
     ASSETS,
@@ -78,7 +78,7 @@ async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID,
     place = query.after(tuple[int, int])
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
+        first, end = asset.clip(*asked_periods(query.start, query.end, await platform_now(db)))
         version = await _version_as_of(db, asset, query.as_of)
         blocks = [
             block
@@ -131,7 +131,7 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
             (body.rated_charge_power, body.rated_discharge_power),
             call.resources[ReserveMinutes],
             author_of(call),
-            await store.platform_now(call.db),
+            await platform_now(call.db),
         )
     first, end = asset.clip(block.first, min(block.end, block.first + ANSWERED_PERIODS))
     power_kw, available = await _course_of(call.db, asset, block, first, end)
@@ -156,7 +156,7 @@ async def read_block(
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         version = await _version_as_of(db, asset, query.as_of)
         block = await _known_block(db, asset, block_id, version)
-        now = await store.platform_now(db)
+        now = await platform_now(db)
         first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
         power_kw, available = await _course_of(db, asset, block, first, end, version)
     columns = {"power": power_kw} | dict(zip(CAPACITY_COLUMNS, capacity_kw(block, first, end, available), strict=True))
@@ -226,7 +226,7 @@ async def delete_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
         asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
         block = await _known_block(call.db, asset, block_id)
         call.check_if_match(etag_of(asset))
-        await give_back_block(call.db, asset, block, author_of(call), await store.platform_now(call.db))
+        await give_back_block(call.db, asset, block, author_of(call), await platform_now(call.db))
 
 
 # --- what they share -----------------------------------------------------------------------------------------------

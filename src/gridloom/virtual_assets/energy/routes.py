@@ -8,11 +8,11 @@ from uuid import UUID
 
 import numpy as np
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import snapshot
 from gridloom.edge import JSON, Call, Content, Stream, operation
 from gridloom.edge.tabular import points_json
 from gridloom.edge.wire import parameter_refused, to_json
-from gridloom.virtual_assets import store
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks.wire import ScheduleCut
@@ -48,7 +48,7 @@ async def read_state_of_charge(
     """At the start of each quarter-hour, in percent of the rated energy capacity, from all schedules together."""
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        now = await store.platform_now(db)
+        now = await platform_now(db)
         first, end = asset.clip(*asked_periods(query.start, query.end, now))
         course = (await load_outlook(db, asset, now, first, end)).course
     percentages = np.clip(100 * course.energy_kwh[:-1] / asset.terms.energy_capacity_kwh, 0.0, 100.0)
@@ -66,7 +66,7 @@ async def read_latest_state_of_energy(call: Call, organisation_id: UUID, virtual
     """At this moment of the platform's clock; before the asset's life as it starts, after it as it ended."""
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        now = await store.platform_now(db)
+        now = await platform_now(db)
         moment = min(max(now, asset.terms.window.start), asset.terms.window.end)
         period = min(period_number(moment), asset.end - 1)
         first = period if asset.first_activated is None else min(period, max(asset.first, asset.first_activated))
@@ -101,7 +101,7 @@ async def read_projected_state_of_energy(
     """
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        now = await store.platform_now(db)
+        now = await platform_now(db)
         start = query.start or now
         end_of_life = max(asset.terms.window.end, start + timedelta(minutes=15))
         first, end = asset.clip(*periods_between(start, query.end or end_of_life))
@@ -133,7 +133,7 @@ async def read_operational(
         )
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        now = await store.platform_now(db)
+        now = await platform_now(db)
         first, end = asset.clip(*asked_periods(query.start, query.end, now))
         course = (await load_outlook(db, asset, now, first, end)).course
         available = await load_available(db, asset, first, end)

@@ -12,6 +12,7 @@ from datetime import datetime
 
 import numpy as np
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.jobs import JobRun, job
 from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED
@@ -45,7 +46,7 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
     asset = await store.lock_virtual_asset_by_key(db, asset_key)
     if asset is None:
         return []
-    now = await store.platform_now(db)
+    now = await platform_now(db)
     first = first_open_period(since, asset.terms.gate_closure_s)
     if asset.first_misfit is not None:
         first = min(first, asset.first_misfit)
@@ -84,7 +85,7 @@ async def cut_unserved_periods(db: Database, asset_key: int, periods: Ints, powe
         )
     ]
     await _write_cuts(db, asset, changes, adjustments)
-    await gates.look_again(db, asset, await store.platform_now(db))
+    await gates.look_again(db, asset, await platform_now(db))
 
 
 def _changes(lanes: Sequence[int], power_kw: Floats, cuts: Sequence[Cut], first: int) -> dict[int, LaneChange]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import snapshot
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Stream, operation
-from gridloom.virtual_assets import store
 from gridloom.virtual_assets.asset_lookup import (
     ANSWERED_PERIODS,
     ASSET,
@@ -59,7 +59,7 @@ async def read_asset_schedule(
     each quarter-hour."""
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        first, end = asset.clip(*asked_periods(query.start, query.end, await store.platform_now(db)))
+        first, end = asset.clip(*asked_periods(query.start, query.end, await platform_now(db)))
         blocks = await block_store.read_blocks(db, asset.key)
         available = await load_available(db, asset, first, end)
         power_kw = total_power_kw(await read_day_range(db, asset.key, days_of(first, end)), first, end)
@@ -94,7 +94,7 @@ async def schedule_asset(
     """
     async with queue_for(virtual_asset_id):
         asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
-        blocks, now = await block_store.read_blocks(call.db, asset.key), await store.platform_now(call.db)
+        blocks, now = await block_store.read_blocks(call.db, asset.key), await platform_now(call.db)
         call.check_if_match(etag_of(asset))
         points = await points_of(body, asset.periods, "asset")
         with linking_repair(asset):
