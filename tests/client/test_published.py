@@ -197,6 +197,37 @@ class TestDayAhead:
         (price,) = read_day_ahead(path)
         assert (price.price, price.end - price.start) == (Decimal("1.5"), timedelta(hours=1))
 
+    def test_files_of_starts_and_prices_are_read_across_the_change_to_quarter_hours(self, tmp_path: Path) -> None:
+        rows = [
+            ["2025-09-30T20:00Z", 10],
+            ["2025-09-30T21:00Z", -5.5],
+            ["2025-09-30T22:00Z", 1.25],
+            ["2025-10-01T00:15+02:00", 2],
+        ]
+        prices = list(read_day_ahead(write_csv(tmp_path / "prices.csv", ["start", "price"], rows)))
+        assert [price.price for price in prices] == [10, Decimal("-5.5"), Decimal("1.25"), 2]
+        assert [(price.end - price.start) // timedelta(minutes=15) for price in prices] == [4, 4, 1, 1]
+
+    @pytest.mark.parametrize(
+        ("rows", "said"),
+        [
+            ([["noon", 1]], "row 2: 'noon' is not a time"),
+            ([["2025-09-30T20:00", 1]], "no offset"),
+            ([["2025-09-30T20:00Z", 1], ["2025-09-30T20:00Z", 2]], "twice"),
+            ([["2025-09-30T20:00Z", "x"]], "not a number"),
+            ([["2025-09-30T20:00Z", 1]], "stands alone"),
+        ],
+    )
+    def test_refuses_rows_that_are_not_prices(self, tmp_path: Path, rows: list[list[Any]], said: str) -> None:
+        with pytest.raises(PublishedFileError, match=said):
+            list(read_day_ahead(write_csv(tmp_path / "prices.csv", ["start", "price"], rows)))
+
+    @pytest.mark.skipif(not REAL.exists(), reason="the published prices do not lie beside the project")
+    def test_six_years_of_real_prices_have_no_gap(self) -> None:
+        prices = list(read_day_ahead(REAL / "day_ahead_DE-LU_2020-2025.csv"))
+        assert len(prices) == 59_235
+        assert all(before.end == after.start for before, after in pairwise(prices))
+
     def test_hourly_means_do_not_stand_in_for_quarter_hours(self, tmp_path: Path) -> None:
         path = tmp_path / "smard.json"
         path.write_text(json.dumps({"series": [[1774738800000, 1.5], [1774742400000, 2.5]]}))

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import csv
-import os
 from datetime import date, datetime, timedelta
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.published_prices import REAL
 
 from gridloom.kernel.market_time import market_day_window
 from gridloom.optimiser.forecasts.day_table import DayTable, quarters_of, table_of
 from gridloom.optimiser.prices import spread_over_quarters
 
 FIRST, END = date(2020, 1, 1), date(2026, 1, 1)
-FOLDER = Path(os.environ.get("GRIDLOOM_PRICES", Path(__file__).parents[2] / ".." / "shared" / "data"))
-FILE = FOLDER / "day_ahead_DE-LU_2020-2025.csv"
+FILE = REAL / "day_ahead_DE-LU_2020-2025.csv"
 
 needs_real_prices = pytest.mark.skipif(
     not FILE.is_file(), reason=f"There are no real prices at {FILE}; GRIDLOOM_PRICES names their folder."

@@ -79,7 +79,7 @@ def afrr_energy(*files: Path, options: Options = USUAL) -> None:
 @app.command
 @ending
 def day_ahead(*files: Path, options: Options = USUAL) -> None:
-    """Load day-ahead prices of DE-LU from JSON files of Energy-Charts or SMARD as reference prices."""
+    """Load day-ahead prices of DE-LU as reference prices: JSON of Energy-Charts or SMARD, or CSV of `start,price`."""
     _import_prices(files, read_day_ahead, options)
 
 

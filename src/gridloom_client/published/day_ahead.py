@@ -1,4 +1,4 @@
-"""Day-ahead prices as JSON: of Energy-Charts (`unix_seconds`, `price`) and of SMARD (`series` of pairs)."""
+"""Day-ahead prices: JSON of Energy-Charts (`unix_seconds`, `price`) and SMARD (`series`), or CSV of `start,price`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gridloom_client.published.prices import MICRO, PublishedFileError, PublishedPrice, wall_clock
+from gridloom_client.published.tables import read_rows
 
 SERIES = "DAY_AHEAD_DE_LU"
 QUARTER_HOURS_SINCE = wall_clock(date(2025, 10, 1), 0)
@@ -22,11 +23,7 @@ _STEPS = (timedelta(minutes=15), _HOUR)
 
 def read_day_ahead(path: Path) -> Iterator[PublishedPrice]:
     """Prices by quarter-hour, or by hour as they were until 2025-09-30; hours without a price are left out."""
-    try:
-        document = msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as fault:
-        raise PublishedFileError(f"{path.name} is not JSON: {fault}.") from None
-    points = _points(path, document)
+    points = _csv_points(path) if path.suffix.lower() == ".csv" else _json_points(path)
     starts = [start for start, _ in points]
     for position, (start, price) in enumerate(points):
         if price is not None:
@@ -36,6 +33,30 @@ def read_day_ahead(path: Path) -> Iterator[PublishedPrice]:
                     f"{path.name}: {start:%Y-%m-%dT%H:%MZ} is an hourly mean; since 2025-10-01 quarter-hours count."
                 )
             yield PublishedPrice(SERIES, start, start + step, Decimal(str(price)).quantize(MICRO))
+
+
+def _json_points(path: Path) -> list[tuple[datetime, float | None]]:
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as fault:
+        raise PublishedFileError(f"{path.name} is not JSON: {fault}.") from None
+    return _points(path, document)
+
+
+def _csv_points(path: Path) -> list[tuple[datetime, float | None]]:
+    """Rows of `start`, in UTC or with an offset, and `price`; each start once."""
+    points: dict[datetime, float | None] = {}
+    for row in read_rows(path, "start"):
+        try:
+            start = datetime.fromisoformat(row.text("start"))
+        except ValueError:
+            raise PublishedFileError(f"{row.place}: {row.text('start')!r} is not a time.") from None
+        if start.tzinfo is None:
+            raise PublishedFileError(f"{row.place}: {row.text('start')!r} has no offset from UTC.")
+        if start.astimezone(UTC) in points:
+            raise PublishedFileError(f"{row.place}: {row.text('start')} stands there twice.")
+        points[start.astimezone(UTC)] = None if row.is_missing("price") else float(row.number("price"))
+    return sorted(points.items())
 
 
 def _points(path: Path, document: Any) -> list[tuple[datetime, float | None]]:
