@@ -82,7 +82,7 @@ def _independent(harness: Harness, count: int) -> None:
 
 def _window(table: DayTable, first: date, days: int) -> list[float]:
     place = table.place_of(first)
-    return np.concatenate([table.true_day(place + number) for number in range(days)]).tolist()
+    return list(np.concatenate([table.true_day(place + number) for number in range(days)]).tolist())
 
 
 def _asked(table: DayTable, first: date, days: int, hours: int = 2) -> Programme:
@@ -292,7 +292,7 @@ def _proposals(harness: Harness, count: int) -> None:
 
 def _propose(operator: Client, trader: Client, organisation_id: str, rng: random.Random) -> str:
     power, hours = rng.choice([7.5, 500.0, 1000.0, 40_000.0]), rng.choice([0.5, 1.0, 2.0, 4.0])
-    physical = _register(trader, organisation_id, power, power * hours)
+    physical = _register(operator, organisation_id, power, power * hours)
     start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=rng.randint(2, 30))
     end = start + rng.randint(3, 60) * timedelta(hours=1)
     asset = operator.post(
@@ -332,8 +332,8 @@ def _propose(operator: Client, trader: Client, organisation_id: str, rng: random
     return "taken"
 
 
-def _register(trader: Client, organisation_id: str, power: float, energy: float) -> str:
-    asset = trader.post(
+def _register(operator: Client, organisation_id: str, power: float, energy: float) -> str:
+    asset = operator.post(
         "/physical-assets",
         {
             "name": "Random",

@@ -35,6 +35,12 @@ class TestTutorial:
         monkeypatch.setenv("GRIDLOOM_PASSWORD", PASSWORD)
         await asyncio.to_thread(self._run_python, blocks("python-sdk.md"))
 
+    async def test_for_decisions_does_what_it_shows(self, address: str, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("GRIDLOOM_URL", address)
+        monkeypatch.setenv("GRIDLOOM_USERNAME", OPERATOR_USERNAME)
+        monkeypatch.setenv("GRIDLOOM_PASSWORD", PASSWORD)
+        await asyncio.to_thread(self._run_python, blocks("decisions.md"))
+
     @staticmethod
     def _run_python(page: list[tuple[str, str]]) -> None:
         namespace: dict[str, object] = {"__name__": "tutorial"}
@@ -45,7 +51,7 @@ class TestTutorial:
             if language == "python":
                 output = io.StringIO()
                 with contextlib.redirect_stdout(output):
-                    exec(compile(text, "python-sdk.md", "exec"), namespace)
+                    exec(compile(text, "tutorial", "exec"), namespace)
                 printed = output.getvalue()
 
     async def test_for_the_command_line_does_what_it_shows(self, terminal: Terminal):

@@ -11,7 +11,9 @@ import pytest
 from tests.optimiser.test_proposals import sent_prices
 from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, wire
 
+from gridloom.edge import Call
 from gridloom.edge.dispatch import Edge
+from gridloom.kernel.problem import BadRequest
 from gridloom.optimiser import solver_queue
 from gridloom.optimiser.solver_queue import SolverQueue
 from gridloom.optimiser.solving.linear import Deadline
@@ -231,3 +233,23 @@ class TestTheSolver:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert await queue.run(lambda deadline: 7, None) == 7
+
+    async def test_stops_when_the_caller_closes_the_connection(self, app: Edge) -> None:
+        queue, seen, stopped = app.resources[SolverQueue], asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def spin(deadline: Deadline) -> None:
+            loop.call_soon_threadsafe(seen.set)
+            while not deadline.stopped:
+                pass
+            loop.call_soon_threadsafe(stopped.set)
+
+        async def leave() -> Any:
+            await seen.wait()
+            return {"type": "http.disconnect"}
+
+        call: Any = Call.__new__(Call)
+        call.receive = leave
+        with pytest.raises(BadRequest):
+            await queue.run(spin, call)
+        await asyncio.wait_for(stopped.wait(), 10)
