@@ -201,7 +201,7 @@ def restore(file: Path) -> None:
 
 def main() -> None:
     """Mount the users' commands, run one command, and end with a sentence instead of a stack trace."""
-    _mount_client_commands()
+    _mount_client_commands(sys.argv[1] if len(sys.argv) > 1 else None)
     try:
         app()
     except ModuleNotFoundError as error:
@@ -232,19 +232,11 @@ _SENTENCES = frozenset(
 """Exceptions whose message is written for the person at the keyboard; by name, since their modules load late."""
 
 
-def _mount_client_commands() -> None:
-    """The client ships its own commands; each becomes `gridloom <command>`."""
-    try:
-        commands: Any = importlib.import_module("gridloom_client.commands")
-    except ModuleNotFoundError as error:
-        if error.name != "gridloom_client.commands":
-            raise
-        return
-    client: App = commands.app
-    if client.default_command is None:
-        app.update(client)
-    else:
-        app.command(client)
+def _mount_client_commands(wanted: str | None) -> None:
+    """The client ships its own commands; each becomes `gridloom <command>`. Only the one that is wanted is imported."""
+    commands: Any = importlib.import_module("gridloom_client.commands")
+    directory: Any = importlib.import_module("gridloom_client.commands.directory")
+    app.update(commands.make_app(wanted if wanted in directory.USER_COMMANDS else None))
 
 
 def _server_packages() -> frozenset[str]:

@@ -1,20 +1,30 @@
 """The commands of the platform's users, as one cyclopts App that `gridloom` mounts."""
 
-from cyclopts import App
+from __future__ import annotations
 
-from gridloom_client.commands import assets, auctions, events, imports, monitoring, organisations, virtual_assets
-from gridloom_client.commands.account import join, login, logout, whoami
-from gridloom_client.commands.call import call
-from gridloom_client.commands.clock import clock
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-app = App(name="gridloom", help="Use the platform.")
-app.command(login, group="Your account")
-app.command(join, group="Your account")
-app.command(logout, group="Your account")
-app.command(whoami, group="Your account")
-for room in (organisations, assets, monitoring, auctions, virtual_assets, events, imports):
-    app.command(room.app)
-app.command(call, group="Using the platform")
-app.command(clock, group="Using the platform")
+from gridloom_client.commands.directory import USER_COMMANDS
 
-__all__ = ["app"]
+if TYPE_CHECKING:
+    from cyclopts import App
+
+
+def make_app(wanted: str | None = None) -> App:
+    """All commands, or only the one that is wanted, so that nothing else has to be imported."""
+    from cyclopts import App
+
+    app = App(name="gridloom", help="Use the platform.")
+    for name, (group, place, _) in USER_COMMANDS.items():
+        if wanted in (None, name):
+            module, _, attribute = place.partition(":")
+            command: Any = getattr(import_module(module), attribute)
+            if isinstance(command, App):
+                app.command(command)
+            else:
+                app.command(command, name=name, group=group)
+    return app
+
+
+__all__ = ["make_app"]

@@ -51,7 +51,7 @@ def login(
             tokens = client.sign_in()
             me = client.auth.me()
         file.write(Credentials(url=url, tokens=tokens))
-    if options.json:
+    if options.form == "json":
         print_json(me)
     else:
         print(f"Signed in to {url} as {_name(me)}.")
@@ -90,7 +90,7 @@ def join(
         tokens = client.sign_in()
         me = client.auth.me()
     CredentialsFile().write(Credentials(url=url, tokens=tokens))
-    if options.json:
+    if options.form == "json":
         print_json(me)
     else:
         print(f"Joined as {me.role} and signed in to {url} as {_name(me)}.")
@@ -112,7 +112,7 @@ def logout(*, options: Options = USUAL) -> None:
             print(f"Forgotten here, but the session may go on for a while: {error}", file=sys.stderr)
             return
     file.remove()
-    if options.json:
+    if options.form == "json":
         print_json({"signedIn": False})
     else:
         print("Signed out.")
@@ -123,7 +123,7 @@ def whoami(*, options: Options = USUAL) -> None:
     """Show who you are and what you may do."""
     with connect(options) as client:
         me = client.auth.me()
-    if options.json:
+    if options.form == "json":
         print_json(me)
         return
     facts = {"ID": me.id, "Organisation": me.organisation_id, "Role": me.role, "Permissions": me.permissions}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from cyclopts import App
 
 from gridloom_client.answers.physical_assets import PhysicalAsset
 from gridloom_client.commands.ending import ending
+from gridloom_client.commands.finding import find_id
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_facts, print_json, print_table
+from gridloom_client.commands.rendering import print_data, print_facts, print_json, print_table
 
 app = App(name="assets", help="Physical assets: batteries that stand somewhere.", group="Using the platform")
 
@@ -20,32 +19,31 @@ def list_(*, options: Options = USUAL) -> None:
     """List the physical assets within your reach."""
     with connect(options) as client:
         assets = list(client.physical_assets.list())
-    if options.json:
-        print_json(assets)
+    if print_data(assets, options):
         return
-    columns = ["ID", "Name", "Zone", "Charge kW", "Discharge kW", "Energy kWh", "Status"]
-    print_table("Physical assets", columns, [_row(asset) for asset in assets])
+    columns = ["ID", "Name", "Zone", "Status", "Discharge kW", "Energy kWh", "Charge kW"]
+    print_table("Physical assets", columns, [_row(asset) for asset in assets], options)
 
 
 @app.command
 @ending
-def show(asset_id: UUID, *, options: Options = USUAL) -> None:
+def show(asset: str, *, options: Options = USUAL) -> None:
     """Show one physical asset with the parameters in force."""
     with connect(options) as client:
-        asset = client.physical_assets.get(asset_id)
-    if options.json:
-        print_json(asset)
+        found = client.physical_assets.get(find_id(asset, client.physical_assets.list(), "physical asset"))
+    if options.form == "json":
+        print_json(found)
         return
-    parameters = asset.parameters
+    parameters = found.parameters
     facts = {
-        "ID": asset.id,
-        "Organisation": asset.organisation_id,
-        "Fleet": asset.fleet_id,
-        "Delivery zone": asset.delivery_zone,
-        "Control area": asset.control_area,
-        "EIC": asset.eic_code,
-        "Commissioned on": asset.commissioned_on,
-        "Status": asset.status,
+        "ID": found.id,
+        "Organisation": found.organisation_id,
+        "Fleet": found.fleet_id,
+        "Delivery zone": found.delivery_zone,
+        "Control area": found.control_area,
+        "EIC": found.eic_code,
+        "Commissioned on": found.commissioned_on,
+        "Status": found.status,
         "Rated charge kW": parameters.rated_charge_power,
         "Rated discharge kW": parameters.rated_discharge_power,
         "Energy kWh": parameters.energy_capacity,
@@ -54,7 +52,7 @@ def show(asset_id: UUID, *, options: Options = USUAL) -> None:
         "Daily cycle limit": parameters.daily_cycle_limit,
         "FCR limit ratio": parameters.fcr_limit_ratio,
     }
-    print_facts(asset.name, facts)
+    print_facts(found.name, facts, options)
 
 
 def _row(asset: PhysicalAsset) -> tuple[object, ...]:
@@ -63,8 +61,8 @@ def _row(asset: PhysicalAsset) -> tuple[object, ...]:
         asset.id,
         asset.name,
         asset.delivery_zone,
-        parameters.rated_charge_power,
+        asset.status,
         parameters.rated_discharge_power,
         parameters.energy_capacity,
-        asset.status,
+        parameters.rated_charge_power,
     )

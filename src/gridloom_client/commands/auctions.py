@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Annotated
-from uuid import UUID
+from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import App, Parameter, Token
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
+from gridloom_client.answers.auctions import Auction
 from gridloom_client.choices import AuctionStatus
 from gridloom_client.commands.ending import ending
+from gridloom_client.commands.finding import find_id
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_facts, print_json, print_table
+from gridloom_client.commands.rendering import print_data, print_facts, print_json, print_table
+from gridloom_client.commands.service_clock import service_time
+
+Basis: TypeAlias = Literal["POLICY", "FORESIGHT"]
 
 app = App(name="auctions", help="Auctions of virtual batteries.", group="Using the platform")
 
@@ -39,40 +48,40 @@ def list_(*, status: AuctionStatus | None = None, options: Options = USUAL) -> N
     """
     with connect(options) as client:
         auctions = list(client.auctions.list(status=status))
-    if options.json:
-        print_json(auctions)
+    if print_data(auctions, options):
         return
-    columns = ["ID", "Status", "Opens", "Closes", "Delivery", "Discharge kW", "Energy kWh", "Your bid EUR"]
+    columns = ["ID", "Status", "Closes", "Delivery", "Your bid EUR", "Zone", "Discharge kW", "Energy kWh", "Opens"]
     rows = [
         (
             auction.id,
             auction.status,
-            auction.start,
             auction.end,
             (auction.item.start, auction.item.end),
+            auction.current_bid.price if auction.current_bid else None,
+            auction.item.delivery_zone,
             auction.item.rated_discharge_power,
             auction.item.energy_capacity,
-            auction.current_bid.price if auction.current_bid else None,
+            auction.start,
         )
         for auction in auctions
     ]
-    print_table("Auctions", columns, rows)
+    print_table("Auctions", columns, rows, options)
 
 
 @app.command
 @ending
-def show(auction_id: UUID, *, options: Options = USUAL) -> None:
+def show(auction: str, *, options: Options = USUAL) -> None:
     """Show one auction, what it offers and how you stand in it."""
     with connect(options) as client:
-        auction = client.auctions.get(auction_id)
-    if options.json:
-        print_json(auction)
+        seen = client.auctions.get(find_id(auction, client.auctions.list(), "auction"))
+    if options.form == "json":
+        print_json(seen)
         return
-    item, current = auction.item, auction.current_bid
+    item, current = seen.item, seen.current_bid
     facts = {
-        "Status": auction.status,
-        "Opens": auction.start,
-        "Closes": auction.end,
+        "Status": seen.status,
+        "Opens": seen.start,
+        "Closes": seen.end,
         "Delivery": (item.start, item.end),
         "Delivery zone": item.delivery_zone,
         "Rated charge kW": item.rated_charge_power,
@@ -82,24 +91,84 @@ def show(auction_id: UUID, *, options: Options = USUAL) -> None:
         "Discharge efficiency": item.discharge_efficiency,
         "Daily cycle limit": item.daily_cycle_limit,
         "Your bid EUR": current.price if current else None,
-        "Virtual asset": auction.virtual_asset_id,
+        "Virtual asset": seen.virtual_asset_id,
     }
-    print_facts(f"Auction {auction.id}", facts)
+    print_facts(f"Auction {seen.id}", facts, options)
 
 
 @app.command
 @ending
-def bid(auction_id: UUID, price: Annotated[Decimal, Parameter(converter=_euros)], *, options: Options = USUAL) -> None:
+def bid(auction: str, price: Annotated[Decimal, Parameter(converter=_euros)], *, options: Options = USUAL) -> None:
     """Place a bid. The latest standing bid of your organisation is the one that counts.
 
     Parameters
     ----------
+    auction
+        Its id, or the end of it as the list shows it.
     price
         In EUR for the whole delivery window, to the cent.
     """
     with connect(options) as client:
-        placed = client.auctions.bid(auction_id, price=price)
-    if options.json:
+        placed = client.auctions.bid(find_id(auction, client.auctions.list(), "auction"), price=price)
+    if options.form == "json":
         print_json(placed)
         return
-    print_facts("The bid is placed.", {"ID": placed.id, "Price EUR": placed.price, "At": placed.timestamp})
+    print_facts("The bid is placed.", {"ID": placed.id, "Price EUR": placed.price, "At": placed.timestamp}, options)
+
+
+@app.command
+@ending
+def value(auction: str, *, basis: Basis = "POLICY", options: Options = USUAL) -> None:
+    """What an auction's battery may be worth, from past prices; nobody learns that you asked.
+
+    Parameters
+    ----------
+    auction
+        Its id, or the end of it as the list shows it.
+    basis
+        POLICY: what a plan made on forecasts earns. FORESIGHT: what perfect knowledge would have earned.
+    """
+    with connect(options) as client:
+        worth = client.auctions.value(find_id(auction, client.auctions.list(), "auction"), basis=basis)
+    if options.form == "json":
+        print_json(worth)
+        return
+    facts = {
+        "P10 EUR": worth.p10,
+        "P50 EUR": worth.p50,
+        "P90 EUR": worth.p90,
+        "Mean EUR": worth.mean,
+        "EUR per MW and year": worth.per_mw_per_year,
+        "Past windows": worth.calibration.windows,
+        "Of them between P10 and P90": worth.calibration.coverage,
+    }
+    print_facts("What it may be worth", facts, options)
+
+
+@app.command
+@ending
+def watch(auction: str, *, options: Options = USUAL) -> None:
+    """Count down to an auction's end on the service's clock, and say how it went; Ctrl-C stops.
+
+    Parameters
+    ----------
+    auction
+        Its id, or the end of it as the list shows it.
+    """
+    with connect(options) as client:
+        id = find_id(auction, client.auctions.list(), "auction")
+        with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
+            while (seen := client.auctions.get.answer(id)).value.status in ("NOT_STARTED", "RUNNING", "PENDING"):
+                now = service_time(client)
+                live.update(_countdown(seen.value, now), refresh=True)
+                time.sleep(1)
+    print_facts(f"Auction {id}", {"Status": seen.value.status, "Virtual asset": seen.value.virtual_asset_id}, options)
+
+
+def _countdown(auction: Auction, now: datetime) -> Text:
+    target, word = (auction.start, "opens in") if auction.status == "NOT_STARTED" else (auction.end, "closes in")
+    left = max(timedelta(), target - now) // timedelta(seconds=1)
+    bid = f", your bid {auction.current_bid.price:,.2f} EUR stands" if auction.current_bid else ""
+    if auction.status == "PENDING":
+        return Text("closed; the result is being made")
+    return Text(f"{word} {left // 3600}:{left // 60 % 60:02}:{left % 60:02}{bid}")

@@ -44,7 +44,7 @@ def call(
     media_type = reply.headers.get("content-type", "").partition(";")[0]
     if not reply.content:
         return
-    if media_type == JSON and sys.stdout.isatty() and not options.json:
+    if media_type == JSON and sys.stdout.isatty() and options.form != "json":
         Console().print_json(reply.content.decode())
         return
     sys.stdout.buffer.write(reply.content + (b"\n" if media_type == JSON else b""))

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from gridloom_client.commands.ending import ending
+from datetime import datetime
+
+from gridloom_client.commands.durations import iso_duration
+from gridloom_client.commands.ending import Misunderstood, ending
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_json
+from gridloom_client.commands.rendering import MARKET_ZONE, print_json
 
 
 @ending
-def clock(*, advance: str | None = None, options: Options = USUAL) -> None:
+def clock(*, advance: str | None = None, to: datetime | None = None, options: Options = USUAL) -> None:
     """Show the sandbox's time, or move it forward; what falls due meanwhile happens at once and in order.
 
     Parameters
     ----------
     advance
-        By how much, as an ISO 8601 duration: PT1H, P1D.
+        By how much: 1h, 90m, 1d, or PT1H.
+    to
+        To which moment; without an offset it is market time.
     """
+    if advance is not None and to is not None:
+        raise Misunderstood("Give --advance or --to, not both.")
+    moment = to.replace(tzinfo=MARKET_ZONE) if to is not None and to.tzinfo is None else to
     with connect(options) as client:
-        seen = client.sandbox.clock() if advance is None else client.sandbox.set_clock(advance=advance)
-    if options.json:
+        if moment is not None:
+            seen = client.sandbox.set_clock(now=moment)
+        elif advance is not None:
+            seen = client.sandbox.set_clock(advance=iso_duration(advance))
+        else:
+            seen = client.sandbox.clock()
+    if options.form == "json":
         print_json(seen)
     else:
         print(f"{seen.now:%Y-%m-%d %H:%M:%SZ}")

@@ -47,7 +47,7 @@ def ending(command: Callable[P, None]) -> Callable[P, None]:
             command(*args, **kwargs)
             sys.stdout.flush()
         except GridloomError as error:
-            end(error, as_json=getattr(kwargs.get("options"), "json", False))
+            end(error, as_json=getattr(kwargs.get("options"), "form", "table") == "json")
         except (Misunderstood, ValueError) as error:
             fail(str(error), MISUNDERSTOOD)
         except KeyboardInterrupt:

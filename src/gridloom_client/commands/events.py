@@ -41,7 +41,7 @@ def tail(
 
 
 def _print(event: Event, options: Options) -> None:
-    if options.json:
+    if options.form == "json":
         sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
     else:
         line = Text(f"{event.place} {event.time:%H:%M:%S} ", style="dim")

@@ -108,7 +108,7 @@ def settlements(kind: Kind, *files: Path, options: Options = USUAL) -> None:
             try:
                 outcomes.append(record(piece.body, content_type=_MEDIA_TYPES[path.suffix.lower()]))
             except ProblemError as refusal:
-                if options.json or not any(_ROW.match(fault.pointer) for fault in refusal.errors):
+                if options.form == "json" or not any(_ROW.match(fault.pointer) for fault in refusal.errors):
                     raise
                 raise GridloomError(_refused_rows(path, piece, refusal)) from refusal
             progress.advance(task, len(piece.body))
@@ -202,7 +202,7 @@ def _progress() -> Progress:
 def _print_outcome(outcomes: Sequence[BulkOutcome], options: Options) -> None:
     names = ("received", "inserted", "replaced", "unchanged")
     total = {name: sum(getattr(outcome, name) for outcome in outcomes) for name in names}
-    if options.json:
+    if options.form == "json":
         print_json(total)
         return
     print_facts("Imported", total)

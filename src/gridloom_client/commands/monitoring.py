@@ -28,7 +28,7 @@ def signals(asset_id: UUID, *, options: Options = USUAL) -> None:
     """List the signals of an asset, with the times of their first and last points."""
     with connect(options) as client:
         found = list(client.monitoring.signals(asset_id))
-    if options.json:
+    if options.form == "json":
         print_json(found)
         return
     rows = [(signal.name, signal.unit, signal.kind, signal.first, signal.last) for signal in found]
@@ -41,7 +41,7 @@ def latest(asset_id: UUID, *, options: Options = USUAL) -> None:
     """Show the latest point of each signal of an asset."""
     with connect(options) as client:
         found = client.monitoring.latest(asset_id)
-    if options.json:
+    if options.form == "json":
         print_json(found)
         return
     rows = [(name, point.value, point.time) for name, point in found.data.items()]
@@ -68,7 +68,7 @@ def import_(
         table = stack.enter_context(open_table(file))
         _check_owner(table, asset)
         client = stack.enter_context(connect(options))
-        progress = stack.enter_context(_progress(quiet=options.json))
+        progress = stack.enter_context(_progress(quiet=options.form == "json"))
         task = progress.add_task(file.name, total=table.size, points=0)
         for piece in table.pieces():
             body, media_type = piece.body, piece.media_type
@@ -81,7 +81,7 @@ def import_(
                 counts[name] += getattr(answer, name)
             _note_refusals(reasons, answer.refusals, piece)
             progress.update(task, advance=piece.size, points=counts["received"])
-    if options.json:
+    if options.form == "json":
         refusals = [{"reason": reason, "count": count} for reason, (count, _) in reasons.items()]
         print_json({**counts, "refusals": refusals})
     else:

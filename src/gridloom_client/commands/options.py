@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -18,10 +18,21 @@ from gridloom_client.errors import CredentialsError
 class Options:
     """Where the service is and how to show its answers."""
 
-    json: Annotated[bool, Parameter(negative="", help="Print JSON, for scripts.")] = False
+    output: Annotated[
+        Literal["table", "json", "ndjson", "csv", "parquet"],
+        Parameter(name=("--output", "-o"), help="How to print the answer; all but the table are for scripts."),
+    ] = "table"
+    json: Annotated[bool, Parameter(negative="", help="The same as -o json.")] = False
+    utc: Annotated[bool, Parameter(negative="", help="Show times in UTC instead of market time (Europe/Berlin).")] = (
+        False
+    )
     url: Annotated[
         str | None, Parameter(help="The service's address; else GRIDLOOM_URL, else where you signed in.")
     ] = None
+
+    @property
+    def form(self) -> str:
+        return "json" if self.json else self.output
 
 
 USUAL = Options()

@@ -6,7 +6,7 @@ from cyclopts import App
 
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_json, print_table
+from gridloom_client.commands.rendering import print_data, print_table
 
 app = App(name="organisations", help="Who takes part.", group="Using the platform")
 
@@ -17,7 +17,7 @@ def list_(*, options: Options = USUAL) -> None:
     """List the organisations that you may see."""
     with connect(options) as client:
         organisations = list(client.organisations.list())
-    if options.json:
-        print_json(organisations)
+    if print_data(organisations, options):
         return
-    print_table("Organisations", ["ID", "Name", "Kind"], [(one.id, one.name, one.kind) for one in organisations])
+    rows = [(one.id, one.name, one.kind) for one in organisations]
+    print_table("Organisations", ["ID", "Name", "Kind"], rows, options)

@@ -1,19 +1,30 @@
-"""How answers look on a terminal, and as JSON for scripts."""
+"""How answers look on a terminal, and as data for scripts."""
 
 from __future__ import annotations
 
+import csv
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-_PIPE_WIDTH = 200
+from gridloom_client.commands.ending import Misunderstood
+from gridloom_client.frames import load_library, plain_row, table_of
+
+if TYPE_CHECKING:
+    from gridloom_client.commands.options import Options
+
+MARKET_ZONE = ZoneInfo("Europe/Berlin")
+_GAP = 2
 _COLOURS = {
     "RUNNING": "green",
     "WON": "bold green",
@@ -27,14 +38,18 @@ _COLOURS = {
 
 
 def show(*renderables: RenderableType) -> None:
-    """On a terminal as wide as it is; into a pipe without padding."""
+    """As wide as the terminal is, or as `COLUMNS` says, also into a pipe; no line ends in blanks."""
     if sys.stdout.isatty():
         Console().print(*renderables, sep="\n")
         return
-    console = Console(width=_PIPE_WIDTH)
+    console = Console(width=terminal_width())
     with console.capture() as captured:
         console.print(*renderables, sep="\n")
     sys.stdout.writelines(line.rstrip() + "\n" for line in captured.get().splitlines())
+
+
+def terminal_width() -> int:
+    return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
 def print_json(value: Any) -> None:
@@ -46,43 +61,116 @@ def print_json(value: Any) -> None:
         sys.stdout.write(encoded.decode() + "\n")
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table, or a sentence when there is nothing in it."""
-    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column == "ID")
-    for row in rows:
-        table.add_row(*map(_cell, row))
-    if table.row_count:
-        show(table)
-    else:
+def print_data(items: Sequence[Any], options: Options) -> bool:
+    """Items in the form that a script asked for; False where a person wants to see them."""
+    match options.form:
+        case "json":
+            print_json(items)
+        case "ndjson":
+            sys.stdout.writelines(msgspec.json.encode(item).decode() + "\n" for item in items)
+        case "csv":
+            rows = [plain_row(item) for item in items]
+            writer = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows({name: _data_text(value) for name, value in row.items()} for row in rows)
+        case "parquet":
+            if sys.stdout.isatty():
+                raise Misunderstood("Parquet is not for the eye: send it into a file, as in -o parquet > it.parquet.")
+            table = table_of([plain_row(item) for item in items])
+            load_library("pyarrow.parquet").write_table(table, sys.stdout.buffer)
+        case _:
+            return False
+    return True
+
+
+def _data_text(value: Any) -> Any:
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], options: Options | None = None
+) -> None:
+    """A table that fits the terminal, or a sentence when there is nothing in it.
+
+    Columns stand in the order of their importance: those that do not fit are left out and named below.
+    """
+    utc = options is not None and options.utc
+    texts = [[_cell(value, utc=utc, is_short=True) for value in row] for row in rows]
+    if not texts:
         show(f"No {title.lower()}.")
+        return
+    widths = [
+        max(len(column), *(len(row[place].plain) for row in texts)) + _GAP for place, column in enumerate(columns)
+    ]
+    shown = choose_columns(widths, terminal_width() + _GAP)
+    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for place in shown:
+        is_number = all(_is_number(row[place].plain) for row in texts)
+        table.add_column(columns[place], overflow="ellipsis", no_wrap=True, justify="right" if is_number else "left")
+    for row in texts:
+        table.add_row(*(row[place] for place in shown))
+    left_out = [column for place, column in enumerate(columns) if place not in shown]
+    show(table, *([Text(f"Not shown: {', '.join(left_out)}", style="dim")] if left_out else []))
 
 
-def print_facts(title: str, facts: Mapping[str, Any]) -> None:
+def choose_columns(widths: Sequence[int], room: int) -> list[int]:
+    """The first column, and of the others as many, in the order of their importance, as there is room for."""
+    shown, used = [0], widths[0]
+    for place, width in enumerate(widths[1:], start=1):
+        if used + width <= room:
+            shown.append(place)
+            used += width
+    return shown
+
+
+def print_facts(title: str, facts: Mapping[str, Any], options: Options | None = None) -> None:
     """Names and values under each other; what is unknown is left out."""
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
         if value is not None and value != ():
-            table.add_row(Text(name, style="dim"), _cell(value))
+            table.add_row(Text(name, style="dim"), _cell(value, utc=options is not None and options.utc))
     show(Text(title, style="bold"), table)
 
 
-def _cell(value: Any) -> Text:
+def short_id(id: UUID | str) -> str:
+    """The end of an id, which differs where the beginning, a time, may not."""
+    return str(id)[-8:]
+
+
+def _cell(value: Any, *, utc: bool = False, is_short: bool = False) -> Text:
     if value is None:
         return Text("–", style="dim")
-    text = _text(value)
+    text = short_id(value) if is_short and isinstance(value, UUID) else moment_text(value, utc=utc)
     return Text(text, style=_COLOURS.get(text, ""))
 
 
-def _text(value: Any) -> str:
+def moment_text(value: Any, *, utc: bool = False) -> str:
+    """In market time, with its zone where that is not plain from the page; numbers as people read them."""
     if isinstance(value, datetime):
-        moment = value.astimezone(UTC)
-        return moment.strftime("%Y-%m-%d %H:%MZ" if not moment.second else "%Y-%m-%d %H:%M:%SZ")
+        moment = value.astimezone(UTC if utc else MARKET_ZONE)
+        text = moment.strftime("%Y-%m-%d %H:%M" if not moment.second else "%Y-%m-%d %H:%M:%S")
+        return f"{text}Z" if utc else text
     if isinstance(value, Decimal):
         return f"{value:,.2f}"
     if isinstance(value, float):
         return f"{value:,.3f}".rstrip("0").rstrip(".")
     if isinstance(value, tuple | list):
-        return ", ".join(map(_text, value))
+        if len(value) == 2 and all(isinstance(each, datetime) for each in value):
+            return span_text(value[0], value[1], utc=utc)
+        return ", ".join(moment_text(each, utc=utc) for each in value)
     return str(value)
+
+
+def span_text(start: datetime, end: datetime, *, utc: bool) -> str:
+    """`2026-11-16 00:00–24:00` within a day, else from day to day."""
+    first, last = (moment.astimezone(UTC if utc else MARKET_ZONE) for moment in (start, end))
+    if first.strftime("%H:%M") == last.strftime("%H:%M") == "00:00":
+        days = (last.date() - first.date()).days
+        return f"{first:%Y-%m-%d}" if days == 1 else f"{first:%Y-%m-%d} +{days} d"
+    if first.date() == last.date():
+        return f"{first:%Y-%m-%d %H:%M}–{last:%H:%M}"
+    return f"{first:%m-%d %H:%M}–{last:%m-%d %H:%M}"
+
+
+def _is_number(text: str) -> bool:
+    return text == "–" or text.replace(",", "").replace(".", "").replace("-", "").isdigit()

@@ -1,0 +1,21 @@
+"""The command `gridloom` begins here: what needs nothing is answered before anything is imported."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    if words in (["--version"], ["-V"]):
+        from importlib.metadata import version
+
+        sys.stdout.write(version("gridloom") + "\n")
+    elif words in ([], ["--help"], ["-h"]):
+        from gridloom_client.commands.directory import write_help
+
+        write_help(sys.stdout)
+    else:
+        from gridloom.cli import main as run
+
+        run()

@@ -1,0 +1,75 @@
+"""`gridloom sandbox …`"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from gridloom_client.commands.clock import clock
+from gridloom_client.commands.ending import Misunderstood, ending
+from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.commands.rendering import print_facts, print_json
+
+app = App(name="sandbox", help="The sandbox: its clock, its world, starting over.", group="Using the platform")
+app.command(clock)
+
+
+@app.command
+@ending
+def simulator(
+    *,
+    running: bool | None = None,
+    speed: float | None = None,
+    seed: int | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Show the simulated world, or steer it.
+
+    Parameters
+    ----------
+    running
+        --running lets the world move, --no-running stops it.
+    speed
+        1 is real time, 96 a day in a quarter of an hour.
+    seed
+        Which world, from the next days and the next reset on.
+    """
+    with connect(options) as client:
+        if running is None and speed is None and seed is None:
+            seen = client.sandbox.simulator()
+        else:
+            seen = client.sandbox.steer(running=running, speed=speed, seed=seed)
+    if options.form == "json":
+        print_json(seen)
+        return
+    facts = {
+        "Running": "yes" if seen.running else "no",
+        "Time": seen.now,
+        "Speed": seen.speed,
+        "Seed": seen.seed,
+        "History": "complete" if seen.history_complete else f"{seen.progress:.0%} played",
+    }
+    print_facts("The simulated world", facts, options)
+
+
+@app.command
+@ending
+def reset(*, yes: Annotated[bool, Parameter(negative="")] = False, options: Options = USUAL) -> None:
+    """Start over: every organisation but the operator's is removed, with all that is theirs.
+
+    Parameters
+    ----------
+    yes
+        Do not ask.
+    """
+    if not yes:
+        if not sys.stdin.isatty():
+            raise Misunderstood("This removes everything: say --yes where nobody can be asked.")
+        if input("Remove everything but the operator's people? [y/N] ").strip().lower() not in ("y", "yes"):
+            print("Nothing was changed.")
+            return
+    with connect(options) as client:
+        client.sandbox.reset()
+    print("The sandbox starts over.")

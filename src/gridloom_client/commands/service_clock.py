@@ -1,0 +1,17 @@
+"""What time it is where the service is."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+from gridloom_client.client import Client
+from gridloom_client.errors import NotFoundError
+
+
+def service_time(client: Client) -> datetime:
+    """The sandbox's clock where there is one; in production, where time is everybody's, this machine's."""
+    try:
+        return client.sandbox.clock().now
+    except NotFoundError:
+        return datetime.fromtimestamp(time.time(), UTC)

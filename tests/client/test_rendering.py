@@ -1,0 +1,134 @@
+"""Tables fit the terminal, times are the market's, and what was pasted is read as it was meant."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from uuid import UUID
+
+import pytest
+
+from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS
+from gridloom_client.commands.durations import iso_duration
+from gridloom_client.commands.ending import Misunderstood
+from gridloom_client.commands.finding import find_id
+from gridloom_client.commands.options import Options
+from gridloom_client.commands.rendering import choose_columns, moment_text, print_data, print_table
+from gridloom_client.commands.schedule import read_points
+
+ID = UUID("01890a5d-ac96-774b-bcce-b302099a8057")
+NOON = datetime(2026, 10, 25, 11, tzinfo=UTC)
+
+
+class TestATable:
+    def test_fits_eighty_columns_and_names_what_it_leaves_out(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("COLUMNS", "80")
+        columns = ["ID", "Status", "Closes", "Delivery", "Your bid EUR", "Zone", "Discharge kW", "Energy kWh", "Opens"]
+        row = (ID, "RUNNING", NOON, (NOON, NOON), 125_000.5, "TransnetBW", 20_000.0, 40_000.0, NOON)
+        print_table("Auctions", columns, [row] * 3)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+        assert len(lines) == 1 + 1 + 3 + 1
+        assert lines[2].split()[0] == "099a8057"
+        assert lines[-1].startswith("Not shown: ")
+
+    def test_says_so_when_there_is_nothing_in_it(self, capsys: pytest.CaptureFixture[str]):
+        print_table("Auctions", ["ID"], [])
+        assert capsys.readouterr().out == "No auctions.\n"
+
+    @pytest.mark.parametrize(("room", "shown"), [(100, [0, 1, 2]), (25, [0, 2]), (5, [0])])
+    def test_keeps_the_first_column_and_what_fits_of_the_others(self, room: int, shown: list[int]):
+        assert choose_columns([10, 30, 12], room) == shown
+
+
+class TestATime:
+    def test_is_the_markets_unless_utc_is_asked_for(self):
+        assert moment_text(NOON) == "2026-10-25 12:00"
+        assert moment_text(NOON, utc=True) == "2026-10-25 11:00Z"
+
+    def test_of_a_market_day_is_its_date_however_long_it_is(self):
+        day = (datetime(2026, 10, 24, 22, tzinfo=UTC), datetime(2026, 10, 25, 23, tzinfo=UTC))
+        assert moment_text(day) == "2026-10-25"
+
+
+class TestData:
+    ROWS = ({"time": NOON, "power": 1.5}, {"time": NOON, "power": None})
+
+    def test_is_csv_with_times_in_utc(self, capsys: pytest.CaptureFixture[str]):
+        assert print_data(self.ROWS, Options(output="csv"))
+        assert capsys.readouterr().out == "time,power\n2026-10-25T11:00:00Z,1.5\n2026-10-25T11:00:00Z,\n"
+
+    def test_is_a_json_object_a_line(self, capsys: pytest.CaptureFixture[str]):
+        assert print_data(self.ROWS, Options(output="ndjson"))
+        assert capsys.readouterr().out.count("\n") == 2
+
+    def test_is_left_to_the_table_otherwise(self):
+        assert not print_data(self.ROWS, Options())
+
+
+class TestAShortId:
+    THINGS = (SimpleNamespace(id=ID, name="Elbe"), SimpleNamespace(id=UUID(int=0x57), name="Isar"))
+
+    @pytest.mark.parametrize("text", [str(ID), "099a8057", "Elbe", "8057"])
+    def test_stands_for_the_one_thing_it_fits(self, text: str):
+        assert find_id(text, self.THINGS, "asset") == ID
+
+    @pytest.mark.parametrize(("text", "word"), [("57", "type more"), ("ffff", "There is no asset")])
+    def test_is_refused_where_it_fits_several_or_none(self, text: str, word: str):
+        with pytest.raises(Misunderstood, match=word):
+            find_id(text, self.THINGS, "asset")
+
+
+class TestASpan:
+    @pytest.mark.parametrize(
+        ("text", "iso"), [("1h", "P0DT1H0M0S"), ("90m", "P0DT0H90M0S"), ("1d12h", "P1DT12H0M0S"), ("PT1H", "PT1H")]
+    )
+    def test_may_be_typed_as_people_do(self, text: str, iso: str):
+        assert iso_duration(text) == iso
+
+    @pytest.mark.parametrize("text", ["", "1", "soon", "1w"])
+    def test_is_refused_with_a_sentence_otherwise(self, text: str):
+        with pytest.raises(Misunderstood, match="span of time"):
+            iso_duration(text)
+
+
+class TestAPastedTable:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "time,power\n2026-10-25T12:00:00+01:00,1.5\n2026-10-25T12:15:00+01:00,-2\n",
+            "Zeit;Leistung\n2026-10-25 12:00;1,5\n2026-10-25 12:15;−2,0\n",
+            "2026-10-25 12:15\t-2,0\n2026-10-25 12:00\t1,5\n\n",
+        ],
+        ids=["csv", "semicolons", "tabs"],
+    )
+    def test_is_read_whatever_separates_it(self, text: str):
+        first, second = read_points(text, 1000)
+        assert (first["time"], first["power"], second["power"]) == (NOON, 1500, -2000)
+
+    @pytest.mark.parametrize("text", ["", "time,power\n", "yesterday;1\n2;x", "2026-10-25 12:00;much"])
+    def test_is_refused_with_the_line_at_fault(self, text: str):
+        with pytest.raises(Misunderstood):
+            read_points(text, 1)
+
+
+class TestTheCommand:
+    def test_lists_every_command_it_has(self):
+        from gridloom.cli import app
+        from gridloom_client.commands import make_app
+
+        known = {name for name in (*app, *make_app()) if not name.startswith("-")}
+        assert known == {*USER_COMMANDS, *OPERATOR_COMMANDS}
+
+    @pytest.mark.parametrize("words", [["--version"], ["--help"]])
+    def test_says_what_needs_nothing_before_anything_is_imported(self, words: list[str]):
+        program = (
+            f"import sys; sys.argv = ['gridloom', *{words}]; from gridloom.entry import main; main();"
+            "print(*sorted(m for m in sys.modules if m.split('.')[0] in ('httpx2', 'rich', 'cyclopts', 'numpy')))"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == ""
