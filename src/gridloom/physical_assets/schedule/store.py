@@ -71,25 +71,22 @@ async def read_situation(db: Database, asset_key: int) -> Situation:
 
 async def replace_periods(db: Database, asset_key: int, points: Sequence[NewSchedulePoint], updated_by: UUID) -> int:
     """Write the periods and answer the schedule's new version."""
-    await db.execute(
-        """
-        insert into physical_schedule as s (asset_key, period, power_kw)
-        select $1, period, power_kw from unnest($2::timestamptz[], $3::float8[]) as given (period, power_kw)
-        on conflict (asset_key, period) do update set power_kw = excluded.power_kw
-          where s.power_kw <> excluded.power_kw
-        """,
-        asset_key,
-        [point.time for point in points],
-        [point.power for point in points],
-    )
     version: int = await db.fetchval(
         """
-        insert into physical_schedule_version as v (asset_key, version, updated_by) values ($1, 1, $2)
+        with written as (
+          insert into physical_schedule as s (asset_key, period, power_kw)
+          select $1, period, power_kw from unnest($2::timestamptz[], $3::float8[]) as given (period, power_kw)
+          on conflict (asset_key, period) do update set power_kw = excluded.power_kw
+            where s.power_kw <> excluded.power_kw
+        )
+        insert into physical_schedule_version as v (asset_key, version, updated_by) values ($1, 1, $4)
         on conflict (asset_key) do update
           set version = v.version + 1, updated_at = clock_timestamp(), updated_by = excluded.updated_by
         returning version
         """,
         asset_key,
+        [point.time for point in points],
+        [point.power for point in points],
         updated_by,
     )
     return version

@@ -180,8 +180,7 @@ async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, 
     """Lay the changes over what stands."""
     touched = [change.periods // PERIODS_PER_DAY for change in changes.values()]
     days = np.unique(np.concatenate(touched)) if touched else np.zeros(0, dtype=np.int64)
-    powers = await schedule_store.read_days(db, asset.key, days.tolist())
-    before = await schedule_store.read_summaries(db, asset)
+    powers, before = await schedule_store.read_days_and_summaries(db, asset, days.tolist())
     lanes = {lane for known in powers.values() for lane in known} | set(changes)
     rows_kw = {lane: schedule_store.whole_days(powers, lane, days) for lane in lanes}
     before_kw = np.sum(list(rows_kw.values()), axis=0) if rows_kw else np.zeros((0, PERIODS_PER_DAY))

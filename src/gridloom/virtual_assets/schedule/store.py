@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import asyncpg
 import numpy as np
 
 from gridloom.database.pool import Database
@@ -77,14 +78,42 @@ def lay(target: Floats, first: int, piece_first: int, piece: Floats) -> None:
 
 async def read_summaries(db: Database, asset: VirtualAsset) -> DaySummaries:
     """What each day of the asset's life does to the stored energy."""
+    rows = await db.fetch(
+        "select span, change_kwh, lowest_kwh, highest_kwh, exported_kwh from virtual_energy where asset_key = $1",
+        asset.key,
+    )
+    return _summaries_of(asset, rows)
+
+
+async def read_days_and_summaries(
+    db: Database, asset: VirtualAsset, days: Sequence[int]
+) -> tuple[DayPowers, DaySummaries]:
+    """The schedules of all lanes on these days, and the summaries of all days, in one round trip."""
+    rows = await db.fetch(
+        """
+        select day, lane, power_kw, null::int as span, null::float8[] as change_kwh, null::float8[] as lowest_kwh,
+               null::float8[] as highest_kwh, null::float8[] as exported_kwh
+        from virtual_schedule where asset_key = $1 and day = any($2::int[])
+        union all
+        select null, null, null, span, change_kwh, lowest_kwh, highest_kwh, exported_kwh
+        from virtual_energy where asset_key = $1
+        """,
+        asset.key,
+        days,
+    )
+    powers: DayPowers = {}
+    for row in rows:
+        if row["span"] is None:
+            powers.setdefault(row["day"], {})[row["lane"]] = np.array(row["power_kw"])
+    return powers, _summaries_of(asset, [row for row in rows if row["span"] is not None])
+
+
+def _summaries_of(asset: VirtualAsset, rows: Sequence[asyncpg.Record]) -> DaySummaries:
     days = asset.days
     first_span = days.start // DAYS_PER_SPAN
     spans = (days.stop - 1) // DAYS_PER_SPAN - first_span + 1
     columns = np.zeros((4, spans * DAYS_PER_SPAN))
-    for row in await db.fetch(
-        "select span, change_kwh, lowest_kwh, highest_kwh, exported_kwh from virtual_energy where asset_key = $1",
-        asset.key,
-    ):
+    for row in rows:
         place = (row["span"] - first_span) * DAYS_PER_SPAN
         columns[:, place : place + DAYS_PER_SPAN] = (
             row["change_kwh"],
