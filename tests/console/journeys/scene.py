@@ -65,6 +65,7 @@ def make_scene(base_url: str, operator_username: str = "operator", password: str
     _make_batteries(scene)
     _hold_past_auctions(scene)
     _hold_open_auctions(scene)
+    _settle_trades(scene)
     _tell_telemetry(scene)
     _keep_records(scene)
     return scene
@@ -209,6 +210,32 @@ def _hold_open_auctions(scene: Scene) -> None:
     for price in ("19000.00", "20400.00", "21200.00"):
         _bid(scene.trader, scene.auctions["open"], price)
     _bid(scene.trader, scene.auctions["long"], "7650.00")
+
+
+def _settle_trades(scene: Scene) -> None:
+    """Twelve days of a battery's own trades, bought at noon and sold in the evening, and of FCR awards."""
+    trades, awards = [], []
+    for day in range(-12, 0):
+        midnight = _midnight(scene.now, day)
+        for number in range(8):
+            for side, hour, price in (("BUY", 12, 38.5), ("SELL", 18, 131.25)):
+                moment = midnight + timedelta(hours=hour, minutes=15 * number)
+                trades.append(
+                    {
+                        "tradeID": f"T{day}{side}{number}",
+                        "assetID": scene.assets["Stade"],
+                        "time": moment.isoformat(),
+                        "side": side,
+                        "volume": 1.5 + 0.2 * number,
+                        "price": price + day,
+                        "market": "DAY_AHEAD",
+                    }
+                )
+        on = midnight.astimezone(BERLIN).date().isoformat()
+        award = {"assetID": scene.assets["Stade"], "deliveryDay": on, "product": "NEGPOS_00_04"}
+        awards.append({**award, "capacity": 4, "settlementPrice": 11.5})
+    scene.operator.post("/settlements/wholesale-trades", trades)
+    scene.operator.post("/settlements/fcr", awards)
 
 
 def _tell_telemetry(scene: Scene) -> None:

@@ -1,10 +1,377 @@
+import { useEffect, useState } from 'react'
+import { useMay } from '../../shared/api/session'
+import { useMinute } from '../../shared/clock'
+import { decimal, euro, signed } from '../../shared/format'
+import { addDays, type Day, dayOf, QUARTER_MS, type Span, spanOf } from '../../shared/time/marketDay'
+import { dayInWords, time, weekday } from '../../shared/time/words'
+import { Button, IconButton } from '../../shared/ui/Button'
+import { Card, type Figure, Figures, Legend } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
-import { Empty } from '../../shared/ui/states'
+import { Segmented } from '../../shared/ui/Segmented'
+import { Empty, Loaded, ProblemNote, SkeletonCard } from '../../shared/ui/states'
+import { go, useParameter } from '../../shell/router'
+import type { ScreenProps } from '../../shell/screens'
+import {
+  type Bucket,
+  DAYS,
+  dayOfBucket,
+  download,
+  type Kind,
+  PRODUCTS,
+  pointsPath,
+  type Range,
+  type Subject,
+  spanBefore,
+  TOTAL,
+  useBuckets,
+  useStatement,
+  useSubjects,
+} from './data'
+import { HeatMap } from './HeatMap'
+import './revenue.css'
+import { Stacks } from './Stacks'
+import { StatementCard } from './StatementCard'
 
-export default function Revenue() {
+const RANGES = [
+  { value: 'day', label: 'Day' },
+  { value: 'week', label: '7 days' },
+  { value: 'month', label: '30 days' },
+] as const
+
+/** What did I earn, from what, per MW, after what I paid? */
+export default function Revenue({ values }: ScreenProps) {
+  const may = useMay('Read:revenue')
+  const { subjects, isLoading, error } = useSubjects()
+  const asked = subjects.find((one) => one.kind === values.kind && one.id === values.subject)
+  const first = subjects[0]
+  useEffect(() => {
+    if (!asked && first && !isLoading) go(`/revenue/${first.kind}/${first.id}`, { replace: true })
+  }, [asked, first, isLoading])
+  if (!may)
+    return (
+      <Page title="Revenue">
+        <Card>
+          <Empty title="Your role may not read revenue">A trader or an admin of your organisation can.</Empty>
+        </Card>
+      </Page>
+    )
+  if (!asked)
+    return (
+      <Page title="Revenue">
+        {isLoading ? (
+          <SkeletonCard height={400} />
+        ) : error ? (
+          <ProblemNote error={error} />
+        ) : (
+          <Card>
+            <Empty title="There is nothing to report on yet">
+              Revenue is told of virtual batteries and portfolios, of batteries and fleets.
+            </Empty>
+          </Card>
+        )}
+      </Page>
+    )
+  return <Report subject={asked} subjects={subjects} />
+}
+
+function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }) {
+  const now = useMinute()
+  const [rangeText, setRange] = useParameter('range')
+  const [until, setUntil] = useParameter('until')
+  const range: Range = rangeText === 'day' || rangeText === 'week' ? rangeText : 'month'
+  const today = dayOf(now)
+  const last = until ?? today
+  const span = spanBefore(last, range)
+  const before: Span = spanBefore(addDays(last, -DAYS[range]), range)
+  const daily = useBuckets(subject, span, 'daily')
+  const earlier = useBuckets(subject, before, 'daily')
+  const statement = useStatement(subject, span)
+  const [chosen, setChosen] = useState<Day | null>(null)
+  const move = (days: number) => setUntil(addDays(last, days))
   return (
-    <Page title="Revenue">
-      <Empty title="This screen is being built" />
+    <Page
+      title={subject.label.replace(/,[^,]*$/, '')}
+      crumb={{ label: 'Revenue', to: '/revenue' }}
+      facts={[subject.label.replace(/^.*,\s*/, ''), 'what it earned']}
+      aside={
+        <>
+          <select
+            className="role-select subject-select"
+            aria-label="Revenue of"
+            value={`${subject.kind}/${subject.id}`}
+            onChange={(event) => go(`/revenue/${event.target.value}${location.search}`)}
+          >
+            {(['fleets', 'portfolios', 'virtual-assets', 'physical-assets'] as Kind[]).map((kind) => {
+              const members = subjects.filter((one) => one.kind === kind)
+              return members.length === 0 ? null : (
+                <optgroup key={kind} label={kind.replace('-', ' ')}>
+                  {members.map((one) => (
+                    <option key={one.id} value={`${one.kind}/${one.id}`}>
+                      {one.label.replace(/,[^,]*$/, '')}
+                    </option>
+                  ))}
+                </optgroup>
+              )
+            })}
+          </select>
+          <Segmented label="How long" options={RANGES} value={range} onChange={(next) => setRange(next)} />
+          <IconButton name="left" label="Earlier" className="icon-button bordered" onClick={() => move(-DAYS[range])} />
+          <IconButton
+            name="right"
+            label="Later"
+            className="icon-button bordered"
+            disabled={last >= today}
+            onClick={() => move(DAYS[range])}
+          />
+        </>
+      }
+    >
+      <Loaded query={daily} skeleton={<SkeletonCard height={600} />}>
+        {(buckets) => {
+          const best = [...buckets].sort((a, b) => b.total - a.total)[0]
+          const shown =
+            chosen && buckets.some((one) => dayOfBucket(one) === chosen) ? chosen : best ? dayOfBucket(best) : last
+          return (
+            <>
+              <Figures figures={figuresOf(buckets, earlier.data ?? [], statement.data?.total, range)} />
+              <div className="revenue">
+                <div className="revenue-main">
+                  <ByProduct buckets={buckets} chosen={shown} onChoose={setChosen} />
+                  <div className="revenue-pair">
+                    <Hours subject={subject} span={span} chosen={shown} />
+                    <Quarters subject={subject} day={shown} />
+                  </div>
+                  <Days buckets={buckets} subject={subject} span={span} chosen={shown} onChoose={setChosen} />
+                </div>
+                <StatementCard statement={statement} />
+              </div>
+            </>
+          )
+        }}
+      </Loaded>
     </Page>
+  )
+}
+
+function figuresOf(buckets: Bucket[], earlier: Bucket[], net: number | undefined, range: Range): Figure[] {
+  const sum = (list: Bucket[]) => list.reduce((total, one) => total + one.total, 0)
+  const total = sum(buckets)
+  const past = sum(earlier)
+  const perMw = buckets.reduce((all, one) => all + one.perMw, 0)
+  const best = [...buckets].sort((a, b) => b.total - a.total)[0]
+  const days = DAYS[range]
+  const figures: Figure[] = [
+    { label: 'Total revenue', value: euro(total, 0), below: `${euro(total / days, 0)} a day` },
+    {
+      label: 'Per MW and year',
+      value: euro((perMw / days) * 365, 0),
+      below: `${euro(perMw, 0)} per MW in ${days === 1 ? 'a day' : `${days} days`}`,
+    },
+    {
+      label: days === 1 ? 'Against the day before' : `Against the ${days} days before`,
+      value: past > 0 ? signed(((total - past) / past) * 100, 1) : '–',
+      unit: past > 0 ? '%' : '',
+      below: euro(past, 0),
+    },
+    {
+      label: 'Best day',
+      value: best ? euro(best.total, 0) : '–',
+      below: best
+        ? `${weekday(best.time, 'Europe/Berlin')}, ${euro(best.parts.revenue_wholesale ?? 0, 0)} of it wholesale`
+        : '',
+    },
+  ]
+  if (net !== undefined) figures.push({ label: 'What you keep', value: euro(net, 0), below: 'after what you paid' })
+  return figures
+}
+
+function ByProduct({ buckets, chosen, onChoose }: { buckets: Bucket[]; chosen: Day; onChoose: (day: Day) => void }) {
+  const index = buckets.findIndex((one) => dayOfBucket(one) === chosen)
+  const picked = buckets[index]
+  const every = Math.max(1, Math.ceil(buckets.length / 8))
+  return (
+    <Card
+      title="By product"
+      note={picked ? `EUR a day · ${weekday(picked.time, 'Europe/Berlin')} ${euro(picked.total, 0)}` : 'EUR a day'}
+      actions={<Legend items={[...PRODUCTS].reverse().map(({ label, colour }) => ({ label, color: colour }))} />}
+    >
+      <div className="stacks">
+        <Stacks
+          buckets={buckets}
+          height={190}
+          name={`Revenue of ${buckets.length} days by product`}
+          chosen={index}
+          onChoose={(next) => {
+            const bucket = buckets[next]
+            if (bucket) onChoose(dayOfBucket(bucket))
+          }}
+          labelOf={(bucket, place) => {
+            const text = weekday(bucket.time, 'Europe/Berlin')
+            if (place < 0) return text
+            return place % every === 0 || place === index ? text.replace(/^\w+ /, '') : ''
+          }}
+        />
+      </div>
+    </Card>
+  )
+}
+
+function Hours({ subject, span, chosen }: { subject: Subject; span: Span; chosen: Day }) {
+  const hours = useBuckets(subject, span, 'hourly')
+  return (
+    <Loaded query={hours} skeleton={<SkeletonCard height={230} />}>
+      {(buckets) => <HeatMap hours={buckets} span={span} chosen={chosen} />}
+    </Loaded>
+  )
+}
+
+function Quarters({ subject, day }: { subject: Subject; day: Day }) {
+  const quarters = useBuckets(subject, spanOf(day), '15-minute')
+  const [chosen, setChosen] = useState<number | null>(null)
+  return (
+    <Loaded query={quarters} skeleton={<SkeletonCard height={230} />}>
+      {(buckets) => {
+        const best = buckets.reduce(
+          (found, one, index) => (one.total > (buckets[found]?.total ?? 0) ? index : found),
+          0,
+        )
+        const index = chosen !== null && chosen < buckets.length ? chosen : best
+        const picked = buckets[index]
+        const span = picked
+          ? `${time(picked.time, 'Europe/Berlin')}–${time(picked.time + QUARTER_MS, 'Europe/Berlin')}`
+          : ''
+        return (
+          <Card
+            title={dayInWords(day).replace(/ \d{4}$/, '')}
+            note={`${buckets.length} quarters`}
+            actions={
+              picked && (
+                <span className="note">
+                  {span} <strong className="tone-good">{euro(picked.total)}</strong>
+                </span>
+              )
+            }
+          >
+            <div className="stacks">
+              <Stacks
+                buckets={buckets}
+                height={176}
+                gap={0.15}
+                name={`Revenue of ${day} by the quarter-hour`}
+                chosen={index}
+                onChoose={setChosen}
+                labelOf={(bucket, place) => {
+                  const text = time(bucket.time, 'Europe/Berlin')
+                  return place < 0 || (place % 24 === 0 && place > 0) ? text : ''
+                }}
+              />
+            </div>
+          </Card>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+interface DaysProps {
+  buckets: Bucket[]
+  subject: Subject
+  span: Span
+  chosen: Day
+  onChoose: (day: Day) => void
+}
+
+function Days({ buckets, subject, span, chosen, onChoose }: DaysProps) {
+  const path = pointsPath(subject, span, '15-minute', [TOTAL, ...PRODUCTS.map((product) => product.key)])
+  const columns = [...PRODUCTS].reverse()
+  const sum = (pick: (bucket: Bucket) => number) => buckets.reduce((total, one) => total + pick(one), 0)
+  return (
+    <Card
+      title="Days"
+      note={`${buckets.length}, newest first`}
+      actions={
+        <>
+          <Button isCompact icon="download" onClick={() => void download(path, 'text/csv', 'revenue.csv')}>
+            CSV
+          </Button>
+          <Button
+            isCompact
+            icon="download"
+            onClick={() => void download(path, 'application/vnd.apache.parquet', 'revenue.parquet')}
+          >
+            Parquet
+          </Button>
+        </>
+      }
+    >
+      <div className="table-scroll">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">Day</th>
+              {columns.map((product) => (
+                <th key={product.key} scope="col" className="number">
+                  {product.label}
+                </th>
+              ))}
+              <th scope="col" className="number">
+                Total, EUR
+              </th>
+              <th scope="col" className="number">
+                EUR/MW
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {[...buckets].reverse().map((bucket) => {
+              const day = dayOfBucket(bucket)
+              return (
+                <tr key={bucket.time} className={day === chosen ? 'is-selected' : ''}>
+                  <td>
+                    <button type="button" className="day-link" onClick={() => onChoose(day)}>
+                      {weekday(bucket.time, 'Europe/Berlin')}
+                    </button>
+                  </td>
+                  {columns.map((product) => (
+                    <td key={product.key} className="number">
+                      {decimal(bucket.parts[product.key] ?? 0, 2)}
+                    </td>
+                  ))}
+                  <td className="number">
+                    <strong>{decimal(bucket.total, 2)}</strong>
+                  </td>
+                  <td className="number">{decimal(bucket.perMw, 2)}</td>
+                </tr>
+              )
+            })}
+          </tbody>
+          <tfoot>
+            <tr className="days-sum">
+              <th scope="row">{buckets.length} days</th>
+              {columns.map((product) => (
+                <td key={product.key} className="number">
+                  {decimal(
+                    sum((bucket) => bucket.parts[product.key] ?? 0),
+                    2,
+                  )}
+                </td>
+              ))}
+              <td className="number">
+                {decimal(
+                  sum((bucket) => bucket.total),
+                  2,
+                )}
+              </td>
+              <td className="number">
+                {decimal(
+                  sum((bucket) => bucket.perMw),
+                  2,
+                )}
+              </td>
+            </tr>
+          </tfoot>
+        </table>
+      </div>
+    </Card>
   )
 }

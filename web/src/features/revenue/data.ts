@@ -1,0 +1,183 @@
+/** What batteries earned, as the seed's categories have it, and what the reader keeps, as the statement has it. */
+import { useQuery } from '@tanstack/react-query'
+import { allPages, ask, askJson, offers, type Schemas } from '../../shared/api/client'
+import { usePhysicalAssets, useVirtualAssets } from '../../shared/api/resources'
+import { useMay, useSession } from '../../shared/api/session'
+import { addDays, type Day, dayOf, instant, type Span, spanOf } from '../../shared/time/marketDay'
+
+/** Bottom to top: the steadiest first, then what is traded, then ancillary services. */
+export const PRODUCTS = [
+  { key: 'revenue_tolling', label: 'Tolling', colour: 'var(--tolling)' },
+  { key: 'revenue_vba', label: 'Auction', colour: 'var(--auction)' },
+  { key: 'revenue_wholesale', label: 'Wholesale', colour: 'var(--wholesale)' },
+  { key: 'revenue_fcr', label: 'FCR', colour: 'var(--fcr)' },
+  { key: 'revenue_afrr_capacity', label: 'aFRR capacity', colour: 'var(--afrr-capacity)' },
+  { key: 'revenue_afrr_energy', label: 'aFRR energy', colour: 'var(--afrr-energy)' },
+] as const
+export const TOTAL = 'revenue_total_revenue'
+const PER_MW = 'revenue_normalised_total'
+
+export type Kind = 'fleets' | 'portfolios' | 'virtual-assets' | 'physical-assets'
+
+export interface Subject {
+  kind: Kind
+  id: string
+  label: string
+}
+
+const WORDS: Record<Kind, string> = {
+  fleets: 'fleet',
+  portfolios: 'portfolio',
+  'virtual-assets': 'virtual battery',
+  'physical-assets': 'battery',
+}
+
+/** Everything whose revenue the reader may look at, groups first. */
+export function useSubjects(): { subjects: Subject[]; isLoading: boolean; error: unknown } {
+  const organisation = useSession().user.organisationID
+  const mayVirtual = useMay('Read:virtual-assets')
+  const mayPhysical = useMay('Read:physical-assets')
+  const fleets = useQuery({
+    queryKey: ['fleets'],
+    queryFn: () => allPages<Schemas['Fleet']>('/fleets'),
+    enabled: mayPhysical,
+  })
+  const portfolios = useQuery({
+    queryKey: ['portfolios', organisation],
+    queryFn: () => allPages<Schemas['PortfolioView']>(`/organisations/${organisation}/portfolios`),
+    enabled: mayVirtual,
+  })
+  const virtual = useVirtualAssets()
+  const physical = usePhysicalAssets()
+  const named = (kind: Kind, list: { id: string; name: string }[] | undefined): Subject[] =>
+    (list ?? []).map((one) => ({ kind, id: one.id, label: `${one.name}, ${WORDS[kind]}` }))
+  return {
+    subjects: [
+      ...named('fleets', fleets.data),
+      ...named('portfolios', portfolios.data),
+      ...named('virtual-assets', virtual.data),
+      ...named('physical-assets', physical.data),
+    ],
+    isLoading: fleets.isLoading || portfolios.isLoading || virtual.isLoading || physical.isLoading,
+    error: fleets.error ?? portfolios.error ?? virtual.error ?? physical.error,
+  }
+}
+
+export type Resolution = '15-minute' | 'hourly' | 'daily'
+type Series = Record<string, { time: string; value: number | null }[]>
+
+export function pointsPath(
+  subject: Subject,
+  span: Span,
+  resolution: Resolution,
+  categories: readonly string[],
+): string {
+  const query = new URLSearchParams({
+    start: instant(span.start),
+    end: instant(span.end),
+    resolution,
+    datapoints: categories.join(','),
+  })
+  return `/revenue-reporting/${subject.kind}/${subject.id}/data-points?${query}`
+}
+
+export interface Bucket {
+  time: number
+  total: number
+  perMw: number
+  /** By the key of its product. */
+  parts: Record<string, number>
+}
+
+export function useBuckets(subject: Subject | undefined, span: Span, resolution: Resolution) {
+  return useQuery({
+    queryKey: ['revenue', subject?.kind, subject?.id, span.start, span.end, resolution],
+    queryFn: async () => {
+      const categories = [TOTAL, PER_MW, ...PRODUCTS.map((product) => product.key)]
+      const { data } = await askJson<{ data: Series }>(pointsPath(subject as Subject, span, resolution, categories))
+      return bucketsOf(data)
+    },
+    enabled: subject !== undefined && span.end > span.start,
+    staleTime: 60_000,
+  })
+}
+
+export function bucketsOf(data: Series): Bucket[] {
+  const buckets = new Map<number, Bucket>()
+  const at = (time: string): Bucket => {
+    const moment = Date.parse(time)
+    let found = buckets.get(moment)
+    if (!found) {
+      found = { time: moment, total: 0, perMw: 0, parts: {} }
+      buckets.set(moment, found)
+    }
+    return found
+  }
+  for (const point of data[TOTAL] ?? []) at(point.time).total = point.value ?? 0
+  for (const point of data[PER_MW] ?? []) at(point.time).perMw = point.value ?? 0
+  for (const { key } of PRODUCTS) for (const point of data[key] ?? []) at(point.time).parts[key] = point.value ?? 0
+  return [...buckets.values()].sort((a, b) => a.time - b.time)
+}
+
+export interface Statement {
+  lines: { time: string; line: string; amount: number; counterparty: string }[]
+  total: number
+}
+
+export function useStatement(subject: Subject | undefined, span: Span) {
+  return useQuery({
+    queryKey: ['revenue', 'statement', subject?.kind, subject?.id, span.start, span.end],
+    queryFn: () =>
+      askJson<Statement>(
+        `/revenue-reporting/${subject?.kind}/${subject?.id}/statement?${new URLSearchParams({
+          start: instant(span.start),
+          end: instant(span.end),
+          resolution: 'daily',
+        })}`,
+      ),
+    enabled: subject !== undefined && offers('GET /revenue-reporting/fleets/{fleetID}/statement'),
+    retry: false,
+  })
+}
+
+export interface Line {
+  line: string
+  amount: number
+}
+
+/** Each line once, income first, the largest first. */
+export function linesOf(statement: Statement): { income: Line[]; cost: Line[] } {
+  const sums = new Map<string, { plus: number; minus: number }>()
+  for (const { line, amount } of statement.lines) {
+    const sum = sums.get(line) ?? { plus: 0, minus: 0 }
+    if (amount >= 0) sum.plus += amount
+    else sum.minus += amount
+    sums.set(line, sum)
+  }
+  const income: Line[] = []
+  const cost: Line[] = []
+  for (const [line, { plus, minus }] of sums) {
+    if (plus > 0) income.push({ line, amount: plus })
+    if (minus < 0) cost.push({ line, amount: minus })
+  }
+  return { income: income.sort((a, b) => b.amount - a.amount), cost: cost.sort((a, b) => a.amount - b.amount) }
+}
+
+export type Range = 'day' | 'week' | 'month'
+export const DAYS: Record<Range, number> = { day: 1, week: 7, month: 30 }
+
+/** The days of a range that ends with `last`. */
+export function spanBefore(last: Day, range: Range): Span {
+  return { start: spanOf(addDays(last, 1 - DAYS[range])).start, end: spanOf(last).end }
+}
+
+export async function download(path: string, accept: string, name: string): Promise<void> {
+  const response = await ask(path, { accept })
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(await response.blob())
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
+
+export const dayOfBucket = (bucket: Bucket): Day => dayOf(bucket.time)
