@@ -20,7 +20,7 @@ interface Props {
   now: number
 }
 
-/** What the batteries earned: today, in thirty days, and each day of them. */
+/** What is kept of what the batteries earn: today, in thirty days, and each day of them. */
 export function RevenueCard({ virtual, physical, now }: Props) {
   const today = dayOf(now)
   const fleets = useQuery({
@@ -31,7 +31,7 @@ export function RevenueCard({ virtual, physical, now }: Props) {
   const sources = sourcesOf(virtual, physical, fleets.data ?? [], now)
   const revenue = useDailyRevenue(fleets.isLoading && physical.length > 0 ? [] : sources, today, 2 * DAYS)
   return (
-    <Card title="Revenue" note="EUR" actions={<Link to="/revenue">Open</Link>}>
+    <Card title="Revenue" note="EUR, what you keep" actions={<Link to="/revenue">Open</Link>}>
       {sources.length === 0 && <p className="card-body note">No battery has earned anything in sixty days.</p>}
       {revenue.isError && <ProblemNote error={revenue.error} onRetry={() => void revenue.refetch()} />}
       {revenue.isLoading && sources.length > 0 && (

@@ -150,7 +150,11 @@ export interface DayRevenue {
   value: number
 }
 
-/** What the reader's batteries earned, by market day, of the last `days` days and today. */
+interface Statement {
+  lines: { time: string; amount: number }[]
+}
+
+/** What the reader keeps of what its batteries earn, by market day, of the last `days` days and today. */
 export function useDailyRevenue(sources: { kind: string; id: string }[], today: Day, days: number) {
   const first = addDays(today, -days)
   const start = instant(spanOf(first).start)
@@ -159,17 +163,16 @@ export function useDailyRevenue(sources: { kind: string; id: string }[], today: 
     queryKey: ['revenue', 'daily', sources.map((one) => one.id).join(), first],
     queryFn: async (): Promise<DayRevenue[]> => {
       const sums = new Map<Day, number>()
+      const query = new URLSearchParams({ start, end, resolution: 'daily' })
       const answers = await Promise.all(
         sources.map((source) =>
-          askJson<{ data: Record<string, { time: string; value: number | null }[]> }>(
-            `/revenue-reporting/${source.kind}/${source.id}/data-points?${new URLSearchParams({ start, end, resolution: 'daily', datapoints: 'revenue_total_revenue' })}`,
-          ),
+          askJson<Statement>(`/revenue-reporting/${source.kind}/${source.id}/statement?${query}`),
         ),
       )
-      for (const { data } of answers)
-        for (const point of data.revenue_total_revenue ?? []) {
-          const day = dayOf(Date.parse(point.time))
-          sums.set(day, (sums.get(day) ?? 0) + (point.value ?? 0))
+      for (const { lines } of answers)
+        for (const line of lines) {
+          const day = dayOf(Date.parse(line.time))
+          sums.set(day, (sums.get(day) ?? 0) + line.amount)
         }
       return Array.from({ length: days + 1 }, (_, index) => {
         const day = addDays(first, index)

@@ -84,7 +84,10 @@ export function HeatMap({ hours, span, chosen }: Props) {
             {days.map((day, index) => {
               const count = hoursOf(day).length
               const isOdd = count !== 24
-              if (!isOdd && !(day === chosen || index % 7 === 2)) return null
+              const isCrowded = [1, 2].some((near) =>
+                [index - near, index + near].some((at) => days[at] && hoursOf(days[at]).length !== 24),
+              )
+              if (!isOdd && (isCrowded || !(day === chosen || index % 7 === 2))) return null
               return (
                 <text
                   key={day}

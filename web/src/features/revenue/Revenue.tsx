@@ -208,7 +208,8 @@ function ByProduct({ buckets, chosen, onChoose }: { buckets: Bucket[]; chosen: D
           labelOf={(bucket, place) => {
             const text = weekday(bucket.time, 'Europe/Berlin')
             if (place < 0) return text
-            return place % every === 0 || place === index ? text.replace(/^\w+ /, '') : ''
+            const isNear = place !== index && Math.abs(place - index) < 2
+            return (place % every === 0 && !isNear) || place === index ? text.replace(/^\w+ /, '') : ''
           }}
         />
       </div>

@@ -1,0 +1,108 @@
+"""A trader's day: drawing and typing a plan into breach and out of it, saving it, and what it earned."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import timedelta
+
+from playwright.async_api import expect
+from tests.console.journeys.conftest import OpenTab
+from tests.console.journeys.scene import BERLIN, Scene
+
+
+def first_day(scene: Scene) -> str:
+    """The first day of the battery that was won, all of which lies ahead."""
+    return (scene.now.astimezone(BERLIN) + timedelta(days=1)).date().isoformat()
+
+
+def schedule_of(scene: Scene) -> list[float]:
+    organisation, asset = scene.trader.organisation_id, scene.virtual_asset_id
+    day = f"{first_day(scene)}T00:00:00+01:00"
+    end = f"{first_day(scene)}T06:00:00+01:00"
+    path = f"/organisations/{organisation}/virtual-assets/{asset}/schedule"
+    return [point["power"] for point in scene.trader.get(path, start=day, end=end)["schedule"]]
+
+
+class TestATrader:
+    async def test_types_a_plan_into_breach_and_out_and_saves_it(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{first_day(scene)}")
+            await page.get_by_role("gridcell", name=re.compile("^00:00 ")).click()
+            await page.keyboard.press("Shift+ArrowDown")
+            await page.keyboard.press("Shift+ArrowDown")
+            await page.keyboard.type("-12")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_text("above its capacity")).to_be_visible()
+            await expect(page.get_by_role("button", name="Save")).to_be_disabled()
+            await tab.check()
+            await page.keyboard.press("Control+z")
+            await expect(page.get_by_text("above its capacity")).to_have_count(0)
+            await page.get_by_role("gridcell", name=re.compile("^02:00 ")).click()
+            await page.keyboard.type("-4,5")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_text("1 changed")).to_be_visible()
+            await expect(page.get_by_text(re.compile("discharge .* more"))).to_be_visible()
+            await tab.check()
+            await page.keyboard.press("Control+s")
+            await expect(page.get_by_text("No changes")).to_be_visible()
+            assert (await asyncio.to_thread(schedule_of, scene))[8] == -4500
+
+    async def test_pastes_from_a_spreadsheet_and_draws_by_dragging(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{first_day(scene)}")
+            await page.evaluate("navigator.clipboard.writeText('kW\\n1500\\n-2500')")
+            await page.get_by_role("gridcell", name=re.compile("^04:00 ")).click()
+            await page.keyboard.press("Control+v")
+            await expect(page.get_by_role("gridcell", name=re.compile("^04:15 −2.5 MW, changed"))).to_be_visible()
+            area = await page.locator(".draw-area").bounding_box()
+            assert area is not None
+            await page.mouse.move(area["x"] + area["width"] * 0.75, area["y"] + area["height"] * 0.4)
+            await page.mouse.down()
+            await page.mouse.move(area["x"] + area["width"] * 0.8, area["y"] + area["height"] * 0.4, steps=8)
+            await page.mouse.up()
+            await expect(page.get_by_role("gridcell", name=re.compile("^18:00 2.4 MW, changed"))).to_be_visible()
+            await page.get_by_role("button", name="Undo").click()
+            await expect(page.get_by_text("2 changed")).to_be_visible()
+            await page.get_by_role("button", name="Discard").click()
+            await expect(page.get_by_text("No changes")).to_be_visible()
+
+    async def test_keeps_the_edits_when_somebody_was_quicker(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            tab.expect_refusal(412)
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{first_day(scene)}")
+            await page.get_by_role("gridcell", name=re.compile("^05:00 ")).click()
+            await page.keyboard.type("1")
+            await page.keyboard.press("Enter")
+            organisation, asset = scene.trader.organisation_id, scene.virtual_asset_id
+            path = f"/organisations/{organisation}/virtual-assets/{asset}/schedule"
+            other = {"schedule": [{"time": f"{first_day(scene)}T05:30:00+01:00", "power": -1000}]}
+            async with page.expect_response(re.compile("/schedule\\?")):
+                await asyncio.to_thread(scene.trader.put, path, other)
+            await expect(page.get_by_role("gridcell", name=re.compile("^05:30 −1.0 MW"))).to_be_visible()
+            await expect(page.get_by_text("1 changed")).to_be_visible()
+            await page.get_by_role("button", name="Save").click()
+            await expect(page.get_by_text("No changes")).to_be_visible()
+            powers = await asyncio.to_thread(schedule_of, scene)
+            assert (powers[20], powers[22]) == (1000, -1000)
+
+
+class TestAnOwner:
+    async def test_reads_revenue_down_to_a_quarter_hour_and_downloads_it(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open(f"/revenue/physical-assets/{scene.assets['Stade']}", "Stade")
+            await tab.settle()
+            await tab.check()
+            day = (scene.now.astimezone(BERLIN) - timedelta(days=2)).strftime("%a %-d %b")
+            await page.get_by_role("button", name=day, exact=True).click()
+            await page.get_by_role("button", name=re.compile("^18:00, ")).click()
+            await expect(page.get_by_text("18:00–18:15")).to_be_visible()
+            async with page.expect_download() as started:
+                await page.get_by_role("button", name="Parquet").click()
+            path = await (await started.value).path()
+            assert path.read_bytes()[:4] == b"PAR1"
+            await tab.check()
