@@ -139,3 +139,28 @@ class TestPerformance:
         [data] = [row["data"] for row in rows]
         assert (data["start"], data["end"]) == (wire(yard.start + QUARTER), wire(yard.start + 3 * QUARTER))
         assert (data["asked"], data["delivered"]) == (200.0, 0.0)
+
+
+class TestATripWithinAQuarterHour:
+    async def test_is_the_owners_imbalance(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0])
+        await trade(yard, virtual, 0, "SELL", 0.1)
+        await publish(yard, 0, 120.0)
+        await yard.advance(yard.start + 2 * QUARTER)
+        # Five minutes as asked, then nothing: 33⅓ of 100 kWh.
+        times = [wire(yard.start), wire(yard.start + timedelta(minutes=5))]
+        body = {"active_power": {"time": times, "value": [400.0, 0.0]}}
+        assert (await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)).status_code == 200
+        window = {"start": wire(yard.start), "end": wire(yard.start + 4 * QUARTER)}
+        owner = await yard.owner.trader.get(
+            f"/revenue-reporting/physical-assets/{battery['id']}/statement", params=window
+        )
+        assert owner.status_code == 200, owner.text
+        assert [(line["line"], line["amount"]) for line in owner.json()["lines"]] == [("IMBALANCE", -8.0)]
+        # The trader has delivered what it sold: the battery's trip is not its affair.
+        holder = await yard.trader.trader.get(
+            f"/revenue-reporting/virtual-assets/{virtual['id']}/statement", params=window
+        )
+        assert [(line["line"], line["amount"]) for line in holder.json()["lines"]] == [("TRADING", 8.0)]

@@ -79,18 +79,11 @@ async def plan_zone(db: Database, zone: str, now: datetime, gate_closure_s: int)
     day_start = market_day_window(market_day_of(period_start(horizon.first))).start
     stamps = await situation_store.read_stamps(db, zone, day_start, period_start(end))
     run, plan = None, state.plan
-    if plan is None or plan.end < end or _differ(state.stamps, stamps) or plan.first > horizon.first:
+    if plan is None or plan.end < end or state.stamps != stamps or plan.first > horizon.first:
         run, plan = await _plan_anew(db, horizon, state, stamps)
     await settle_periods(db, zone, plan, horizon.first, final, now)
     await store.keep_settled(db, zone, final)
     return run
-
-
-def _differ(before: situation_store.Stamps, after: situation_store.Stamps) -> bool:
-    """Virtual assets whose life is over fall out of the look without having changed anything."""
-    return any(before.get(name) != stamp for name, stamp in after.items()) or any(
-        name not in after and not name.startswith("V") for name in before
-    )
 
 
 async def _plan_anew(

@@ -12,7 +12,7 @@ from gridloom.capacity.model import ReserveMinutes
 from gridloom.capacity.store import load_standing as load_standing_books
 from gridloom.database.pool import Database
 from gridloom.delivery import situation_store as store
-from gridloom.delivery.model import Batteries, Floats, Ints, PartKind, Situation
+from gridloom.delivery.model import Batteries, Floats, Ints, PartKind, Situation, sum_rows
 from gridloom.delivery.situation_store import Battery, LiveAsset, Reserve
 from gridloom.delivery.spreading import changes_kwh
 from gridloom.kernel.window import Window
@@ -95,7 +95,7 @@ async def load_zone(db: Database, zone: str, first: int, end: int) -> Zone:
     limits, capacity_kwh = await _load_limits(db, battery_keys, stand_bys, first, end)
     stored_kwh = _virtual_changes_kwh(assets, power_kw)
     due_kwh = changes_kwh(limits.own_kw, limits.charge_efficiency, limits.discharge_efficiency)
-    np.add.at(due_kwh, share_of[:, 1], shares[:, None] * stored_kwh[share_of[:, 0]])
+    due_kwh += sum_rows(shares[:, None] * stored_kwh[share_of[:, 0]], share_of[:, 1], len(battery_keys))
     return Zone(
         first,
         end,

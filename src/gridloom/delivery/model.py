@@ -63,6 +63,17 @@ class Batteries:
         return self.charge_kw.shape[0], self.charge_kw.shape[1]
 
 
+def sum_rows(values: Floats, groups: Ints, count: int) -> Floats:
+    """The sum of all rows of each of `count` groups; rows of one group in their order, so that sums are the same."""
+    sums = np.zeros((count, values.shape[1]))
+    if not len(groups):
+        return sums
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    sums[groups[order][starts]] = np.add.reduceat(values[order], starts, axis=0)
+    return sums
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Situation:
     """A delivery zone over consecutive periods: what was scheduled, after cuts, and what can serve it.
@@ -79,9 +90,9 @@ class Situation:
 
     def by_share(self, power_kw: Floats) -> Floats:
         """What falls to each battery of virtual assets' powers."""
-        fallen_kw = np.zeros(self.batteries.shape)
-        np.add.at(fallen_kw, self.share_of[:, 1], self.shares[:, None] * power_kw[self.share_of[:, 0]])
-        return fallen_kw
+        return sum_rows(
+            self.shares[:, None] * power_kw[self.share_of[:, 0]], self.share_of[:, 1], self.batteries.shape[0]
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gridloom.delivery.model import NOISE_KW, Floats
+from gridloom.delivery.model import NOISE_KW, Floats, Ints, sum_rows
 
 
-def named_parts_kw(virtual_kw: Floats, shares: Floats, residual_kw: Floats) -> tuple[Floats, Floats]:
-    """The parts of the virtual assets that a battery backs, and what it does for others of the zone beyond them.
+def named_parts_kw(virtual_kw: Floats, share_of: Ints, shares: Floats, residual_kw: Floats) -> tuple[Floats, Floats]:
+    """The part of each virtual asset in each battery that backs it, and what batteries do for others of the zone.
 
-    `shares` and the rows of `residual_kw`, what netting has left of each asset, go together. A battery that does less
-    than its shares say does less for each of them alike.
+    The parts stand in the order of `share_of`, which holds the places of asset and battery; `residual_kw` is what
+    netting has left of each asset. A battery that does less than its shares say does less for each of them alike.
     """
-    natural_kw = shares[:, None] * residual_kw
-    total_kw = natural_kw.sum(axis=0)
+    natural_kw = shares[:, None] * residual_kw[share_of[:, 0]]
+    total_kw = sum_rows(natural_kw, share_of[:, 1], len(virtual_kw))
     part = np.zeros_like(total_kw)
     np.divide(virtual_kw, total_kw, out=part, where=np.abs(total_kw) > NOISE_KW)
-    named_kw = natural_kw * np.clip(part, 0.0, 1.0)
-    others_kw = virtual_kw - named_kw.sum(axis=0)
+    named_kw = natural_kw * np.clip(part, 0.0, 1.0)[share_of[:, 1]]
+    others_kw = virtual_kw - sum_rows(named_kw, share_of[:, 1], len(virtual_kw))
     others_kw[np.abs(others_kw) < NOISE_KW] = 0.0
     return named_kw, others_kw
 

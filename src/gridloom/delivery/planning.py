@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from gridloom.delivery.model import NOISE_KW, Batteries, Floats, Method, Plan, Situation, Spread
 from gridloom.delivery.netting import Netting, cut_unserved, net
@@ -13,7 +14,7 @@ from gridloom.delivery.programme import SolverGaveUp, solve
 from gridloom.delivery.returning import returned_kw
 from gridloom.delivery.spreading import cost_of, opposite_periods, settle
 
-SOLVER_LIMIT_S: Final = 5.0
+SOLVER_LIMIT_S: Final = 20.0
 """A run has minutes until its gate; a zone that takes longer than this gets shares instead."""
 _SAME: Final = 1e-12
 
@@ -42,6 +43,25 @@ def plan(situation: Situation, *, limit_s: float = SOLVER_LIMIT_S) -> Plan:
         forced,
         chosen.solver_s,
     )
+
+
+def patch(situation: Situation, standing: Spread, changed: npt.NDArray[np.bool_]) -> Plan | None:
+    """A few changed periods laid over a standing plan: there the batteries with room take what has changed.
+
+    None if that leaves something unserved, or more energy out of bounds, or one battery charging beside another.
+
+    For zones so large that planning all that follows anew would take longer than a change is worth.
+    """
+    netting = net(situation.power_kw)
+    turned = changed & (np.sign(standing.virtual_kw.sum(axis=0)) != np.sign(netting.net_kw))
+    target_kw = np.where(turned, 0.0, standing.virtual_kw)
+    spread = settle(netting.net_kw, target_kw, situation.batteries, standing.own_kw)
+    before, after = (cost_of(one, situation.batteries, situation.due_kwh) for one in (standing, spread))
+    opposed = opposite_periods(spread.virtual_kw) & ~opposite_periods(standing.virtual_kw)
+    if after.unserved_kwh > 0 or after.outside_kwh > before.outside_kwh + NOISE_KW or opposed.any():
+        return None
+    no_period = np.zeros(len(changed), dtype=bool)
+    return Plan(situation.power_kw, situation.power_kw, netting.netted_kw, spread, Method.CLOSED_FORM, no_period, 0.0)
 
 
 def _with_returns(spread: Spread, situation: Situation, net_kw: Floats) -> Spread:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from gridloom.delivery.loading import Zone
-from gridloom.delivery.model import NOISE_KW, Floats, Method, PartKind, Plan
+from gridloom.delivery.model import NOISE_KW, Floats, Method, PartKind, Plan, Spread
 from gridloom.delivery.netting import cut_unserved, net
 from gridloom.delivery.parts import named_parts_kw
 from gridloom.delivery.plan_codec import StandingPlan
-from gridloom.delivery.planning import plan, residual_kw
+from gridloom.delivery.planning import patch, plan, residual_kw
 
+K = TypeVar("K")
+
+PLANNED_CELLS: Final = 2_000
+"""Batteries times periods that are always planned as a whole: it takes a few hundredths of a second."""
+PATCHED_PERIODS: Final = 16
+"""In larger zones, a change of no more than this is laid over the plan that stands, if that fits."""
 _CODE = {kind: code for code, kind in enumerate(PartKind)}
 KIND_OF_CODE = dict(enumerate(PartKind))
 
@@ -38,39 +47,52 @@ def replan(
     `keeps_batteries`: nothing that the batteries can do has changed, so periods before the first change stay as they
     are. Where the rest then leaves something unserved, all of it is planned anew: an earlier period may have to help.
     """
-    place = _first_change(zone, before) if before is not None and keeps_batteries else 0
-    if place:
-        assert before is not None
-        offset = zone.first - before.first
-        kept = slice(offset, offset + place)
-        made = (
-            plan(
-                zone.situation(
-                    place, before.energy_kwh[:, offset + place].copy(), before.due_kwh[:, offset + place].copy()
-                )
-            )
-            if place < zone.end - zone.first
-            else None
-        )
+    changed = _changed_periods(zone, before) if before is not None and keeps_batteries else None
+    if before is not None and changed is not None and not changed[0]:
+        place = int(np.argmax(changed)) if changed.any() else len(changed)
+        kept = slice(zone.first - before.first, zone.first - before.first + place)
+        made = _plan_rest(zone, before, changed, place)
         if made is None or not made.spread.unserved_kw.any():
             return _joined(zone, before, kept, made, due_kwh)
     made = plan(zone.situation(0, energy_kwh, due_kwh))
     return _joined(zone, None, slice(0, 0), made, due_kwh)
 
 
-def _first_change(zone: Zone, before: StandingPlan) -> int:
-    """How many periods from the zone's first on are as they were."""
+def _plan_rest(zone: Zone, before: StandingPlan, changed: npt.NDArray[np.bool_], place: int) -> Plan | None:
+    """What follows the first change; None where nothing does."""
+    if place == len(changed):
+        return None
+    column = zone.first - before.first + place
+    rest = zone.situation(place, before.energy_kwh[:, column].copy(), before.due_kwh[:, column].copy())
+    few = int(changed[place:].sum()) <= PATCHED_PERIODS and before.end >= zone.end
+    if few and rest.batteries.charge_kw.size > PLANNED_CELLS:
+        standing = Spread(
+            before.virtual_kw[:, column : column + len(changed) - place],
+            before.own_kw[:, column : column + len(changed) - place],
+            before.energy_kwh[:, column : column + len(changed) - place + 1],
+            before.unserved_kw[column : column + len(changed) - place],
+        )
+        patched = patch(rest, standing, changed[place:])
+        if patched is not None:
+            return patched
+    return plan(rest)
+
+
+def _changed_periods(zone: Zone, before: StandingPlan) -> npt.NDArray[np.bool_] | None:
+    """Which periods of the zone are not as they were planned, or were not planned; None for other batteries."""
     overlap = min(before.end, zone.end) - zone.first
     if overlap <= 0 or zone.first < before.first or [b.key for b in zone.batteries] != before.battery_keys.tolist():
-        return 0
+        return None
     changed = np.zeros(overlap, dtype=bool)
     offset = zone.first - before.first
-    old_kw: dict[tuple[int, ...], Floats] = {
-        (key,): before.power_kw[row, offset : offset + overlap] for row, key in enumerate(before.asset_keys.tolist())
-    }
-    new_kw: dict[tuple[int, ...], Floats] = {
-        (asset.key,): zone.power_kw[place, :overlap] for place, asset in enumerate(zone.assets)
-    }
+    keys = [asset.key for asset in zone.assets]
+    old_kw, new_kw = before.power_kw[:, offset : offset + overlap], zone.power_kw[:, :overlap]
+    if keys == before.asset_keys.tolist():
+        changed |= np.abs(new_kw - old_kw).max(axis=0, initial=0.0) > NOISE_KW
+    else:
+        changed |= _differ(
+            dict(zip(before.asset_keys.tolist(), old_kw, strict=True)), dict(zip(keys, new_kw, strict=True))
+        )
     held: dict[tuple[int, ...], Floats] = {
         tuple(name): before.part_kw[row, offset : offset + overlap]
         for row, name in enumerate(before.part_of.tolist())
@@ -80,12 +102,18 @@ def _first_change(zone: Zone, before: StandingPlan) -> int:
     for one in zone.stand_bys:
         name = (one.battery, _CODE[one.kind], one.asset_key)
         holds[name] = holds.get(name, np.zeros(overlap)) + one.power_kw[:overlap]
-    for olds, news in ((old_kw, new_kw), (held, holds)):
-        for key in olds.keys() | news.keys():
-            old, new = olds.get(key), news.get(key)
-            changed |= np.abs((0.0 if new is None else new) - (0.0 if old is None else old)) > NOISE_KW
-    places = np.flatnonzero(changed)
-    return int(places[0]) if len(places) else overlap
+    if held or holds:
+        changed |= _differ(held, holds)
+    return np.concatenate([changed, np.ones(zone.end - zone.first - overlap, dtype=bool)])
+
+
+def _differ(before: Mapping[K, Floats], after: Mapping[K, Floats]) -> npt.NDArray[np.bool_]:
+    """Where any of the series is another than before; what only one side has counts as zeros on the other."""
+    changed = np.zeros(len(next(iter((*before.values(), *after.values())))), dtype=bool)
+    for key in before.keys() | after.keys():
+        old, new = before.get(key), after.get(key)
+        changed |= np.abs((0.0 if new is None else new) - (0.0 if old is None else old)) > NOISE_KW
+    return changed
 
 
 def _joined(zone: Zone, before: StandingPlan | None, kept: slice, made: Plan | None, due_kwh: Floats) -> Replanned:
@@ -142,30 +170,31 @@ def _part(matched_kw: Floats, side_kw: Floats) -> Floats:
 
 def _parts(zone: Zone, virtual_kw: Floats, own_kw: Floats, residual: Floats) -> tuple[np.ndarray, Floats]:
     """All batteries' parts that are not zero, named by battery, kind and virtual asset."""
-    names: list[tuple[int, int, int]] = []
-    rows: list[Floats] = []
-
-    def add(battery: int, kind: PartKind, asset_key: int, power_kw: Floats) -> None:
-        if np.abs(power_kw).max(initial=0.0) > NOISE_KW:
-            names.append((battery, _CODE[kind], asset_key))
-            rows.append(power_kw)
-
-    for battery in range(len(zone.batteries)):
-        behind = np.flatnonzero(zone.share_of[:, 1] == battery)
-        assets = zone.share_of[behind, 0]
-        named_kw, others_kw = named_parts_kw(virtual_kw[battery], zone.shares[behind], residual[assets])
-        for row, asset in enumerate(assets.tolist()):
-            add(battery, PartKind.VIRTUAL, zone.assets[asset].key, named_kw[row])
-        add(battery, PartKind.VIRTUAL, 0, others_kw)
-        add(battery, PartKind.OWN, 0, own_kw[battery])
-    held: dict[tuple[int, PartKind, int], Floats] = {}
+    named_kw, others_kw = named_parts_kw(virtual_kw, zone.share_of, zone.shares, residual)
+    batteries = np.arange(len(zone.batteries))
+    asset_keys = np.array([asset.key for asset in zone.assets], dtype=np.int64)
+    held: dict[tuple[int, int, int], Floats] = {}
     for one in zone.stand_bys:
-        name = (one.battery, one.kind, one.asset_key)
+        name = (one.battery, _CODE[one.kind], one.asset_key)
         held[name] = held.get(name, np.zeros(zone.end - zone.first)) + one.power_kw
-    for (battery, kind, asset_key), power_kw in sorted(held.items()):
-        add(battery, kind, asset_key, power_kw)
-    shape = (len(rows), zone.end - zone.first)
-    return np.array(names, dtype=np.int64).reshape(-1, 3), np.array(rows).reshape(shape)
+    names = np.concatenate(
+        [
+            _names(zone.share_of[:, 1], PartKind.VIRTUAL, asset_keys[zone.share_of[:, 0]]),
+            _names(batteries, PartKind.VIRTUAL, np.zeros_like(batteries)),
+            _names(batteries, PartKind.OWN, np.zeros_like(batteries)),
+            np.array(list(held), dtype=np.int64).reshape(-1, 3),
+        ]
+    )
+    rows_kw = np.concatenate(
+        [named_kw, others_kw, own_kw, np.array(list(held.values())).reshape(-1, zone.end - zone.first)]
+    )
+    counts = np.flatnonzero(np.abs(rows_kw).max(axis=1, initial=0.0) > NOISE_KW)
+    counts = counts[np.lexsort(names[counts].T[::-1])]
+    return names[counts], rows_kw[counts]
+
+
+def _names(batteries: np.ndarray, kind: PartKind, asset_keys: np.ndarray) -> np.ndarray:
+    return np.stack([batteries, np.full(len(batteries), _CODE[kind]), asset_keys], axis=1).astype(np.int64)
 
 
 def battery_series(plan: StandingPlan, first: int, end: int) -> list[dict[str, Floats]]:

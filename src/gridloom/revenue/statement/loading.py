@@ -27,8 +27,10 @@ from gridloom.revenue.summing import KeptDays
 from gridloom.settlements.market_days import PERIOD_S, day_edges_s, period_counts
 from gridloom.settlements.measures import BLOCK_SOURCES, KEPT_SOURCES, POSITION, Source, positions_of
 from gridloom.settlements.sheets import FloatArray, decode_sheets, spread_blocks
+from gridloom.virtual_assets.energy.outlook import load_outlook
 from gridloom.virtual_assets.grid import market_day_periods, period_start
 from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.store import platform_now
 
 PERIODS_AT_ONCE: Final = 2976
 """A month's."""
@@ -149,8 +151,11 @@ async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> 
     At the mean imbalance price of the last market day, once all its prices are there; in the last quarter-hour of life.
     """
     terms = asset.terms
-    off_kwh = asset.end_kwh - terms.final_soc_target * terms.energy_capacity_kwh
-    if abs(off_kwh) <= terms.final_soc_tolerance * terms.energy_capacity_kwh or asset.end > scope.edges[-1]:
+    if asset.end > scope.edges[-1]:
+        return None
+    outlook = await load_outlook(db, asset, await platform_now(db), asset.end - 1, asset.end)
+    off_kwh = float(outlook.course.energy_kwh[-1]) - terms.final_soc_target * terms.energy_capacity_kwh
+    if abs(off_kwh) <= terms.final_soc_tolerance * terms.energy_capacity_kwh:
         return None
     first, end = market_day_periods(market_day_of(period_start(asset.end - 1)))
     prices = await read_period_prices(db, IMBALANCE_SERIES, first, end)
