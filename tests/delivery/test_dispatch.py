@@ -65,7 +65,7 @@ class TestDispatch:
         battery = await yard.battery()
         virtual = await yard.virtual(battery)
         await yard.schedule(virtual, [400.0, -200.0])
-        await yard.gate_of(0)
+        await yard.gate_of(1)  # after midnight, when another market day has come into view
         version = (await yard.dispatch(battery))["version"]
         runs = len((await yard.operator.get("/delivery/runs")).json())
         await yard.gate_of(8)
