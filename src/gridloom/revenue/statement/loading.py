@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery.owner_position import load_owner_position
 from gridloom.delivery.position import IMBALANCE_SERIES, load_position
@@ -30,7 +31,6 @@ from gridloom.settlements.sheets import FloatArray, decode_sheets, spread_blocks
 from gridloom.virtual_assets.energy.outlook import load_outlook
 from gridloom.virtual_assets.grid import market_day_periods, period_start
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.store import platform_now
 
 PERIODS_AT_ONCE: Final = 2976
 """A month's."""
