@@ -236,11 +236,11 @@ def describe(result: Result) -> str:
 
 
 @contextmanager
-def running(bench: str, options: Options, *, has_ceiling: bool) -> Iterator[Harness]:
+def running(bench: str, options: Options, *, has_ceiling: bool, home: Path | None = None) -> Iterator[Harness]:
     """The product on a new home, and the ceiling on the same database, each in processes of their own."""
     with ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="gl-bench-", ignore_cleanup_errors=True))
-        home = Path(directory) / "home"
+        home = home or Path(directory) / "home"
         port, ceiling_port = free_port(), free_port()
         address = f"http://127.0.0.1:{port}"
         product = stack.enter_context(

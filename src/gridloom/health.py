@@ -152,7 +152,7 @@ async def read_readiness(call: Call) -> Answer[Readiness]:
     It answers within two seconds, whatever hangs. Which release of PostgreSQL runs is told to the operator only.
     """
     readiness = await call.resources[HealthChecks].ask(call.pool)
-    if not await _is_operator(call):
+    if readiness.status == "DOWN" or not await _is_operator(call):
         readiness = Readiness(status=readiness.status, checks=[_without_version(check) for check in readiness.checks])
     return Answer(readiness, status=503 if readiness.status == "DOWN" else 200)
 
@@ -162,12 +162,17 @@ async def _is_operator(call: Call) -> bool:
     scheme, _, token = (call.header("authorization") or "").partition(" ")
     if scheme.lower() != "bearer":
         return False
+    # Waited for, never cancelled: to cancel a question to a database that hangs takes until it answers.
+    asked = asyncio.create_task(_organisation_kind_of(call, token.strip()))
+    await asyncio.wait({asked}, timeout=CALLER_TIMEOUT_S)
+    return asked.done() and asked.result() == OrganisationKind.OPERATOR
+
+
+async def _organisation_kind_of(call: Call, token: str) -> str | None:
     try:
-        async with asyncio.timeout(CALLER_TIMEOUT_S):
-            caller = await call.resources[Authenticator].authenticate(token.strip())
+        return (await call.resources[Authenticator].authenticate(token)).organisation_kind
     except (Unauthenticated, *DATABASE_FAULTS):
-        return False
-    return caller.organisation_kind == OrganisationKind.OPERATOR
+        return None
 
 
 def _without_version(check: Check) -> Check:

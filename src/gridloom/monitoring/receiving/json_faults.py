@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -28,11 +29,20 @@ def read(body: bytes) -> Any:
         raise unreadable(error) from None
 
 
-def read_lines(body: bytes) -> list[Any]:
-    try:
-        return _anything.decode_lines(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise unreadable(error) from None
+def read_lines(body: bytes) -> Iterator[Any]:
+    """Line after line, so that whoever looks for the first fault reads no further than to it."""
+    start = 0
+    while start < len(body):
+        end = body.find(b"\n", start)
+        end = len(body) if end < 0 else end
+        line = body[start:end].strip()
+        start = end + 1
+        if not line:
+            continue
+        try:
+            yield _anything.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise unreadable(error) from None
 
 
 def mapping(value: Any, pointer: str) -> dict[str, Any]:
