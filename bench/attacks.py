@@ -76,7 +76,9 @@ class Scene:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=90)
         headers = {"Content-Type": media_type, "Authorization": f"Bearer {token or self.attacker.token}"}
         try:
-            connection.request("POST", path, body, headers)
+            # Whoever is refused while still sending is told so all the same.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.request("POST", path, body, headers)
             return connection.getresponse().status
         except (OSError, http.client.HTTPException):
             return 0

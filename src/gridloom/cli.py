@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from uuid import UUID
@@ -170,14 +172,27 @@ def _print_differences(outcome: Outcome) -> None:
 
 
 @app.command(group="Running the platform")
-def backup(file: Path) -> None:
+def backup(file: Path, *, continuous: Annotated[bool, Parameter(negative="")] = False) -> None:
     """Write the whole database to FILE while the service runs on.
 
     Parameters
     ----------
     file
         Written whole or not at all, readable only by you.
+    continuous
+        FILE is a directory: copy the embedded server's files there, then every change for as long as this runs, so that
+        any moment from now on can be restored.
     """
+    if continuous:
+        from gridloom.continuous_backup import back_up_continuously
+
+        began = datetime.now(UTC)  # noqa: TID251  # the real time names a copy
+        receiving = back_up_continuously(_settings().home, file, began=began)
+        print(f"{file}: copied. Every change is written down as long as this runs; Ctrl-C ends it.", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            receiving.wait()
+        receiving.terminate()
+        sys.exit(receiving.wait())
     from gridloom.operate import back_up
 
     size = back_up(_settings(), file)
@@ -185,14 +200,23 @@ def backup(file: Path) -> None:
 
 
 @app.command(group="Running the platform")
-def restore(file: Path) -> None:
+def restore(file: Path, *, at: datetime | None = None) -> None:
     """Fill an empty database from a file that `gridloom backup` wrote.
 
     Parameters
     ----------
     file
         What `gridloom backup` wrote.
+    at
+        The moment to restore from a continuous backup (UTC where no offset is given), into a new home.
     """
+    if at is not None:
+        from gridloom.continuous_backup import restore_to
+
+        moment = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+        restore_to(_settings().home, file, moment)
+        print(f"The database is as it was at {moment.isoformat()}.")
+        return
     from gridloom.operate import restore as run
 
     run(_settings(), file)

@@ -288,14 +288,14 @@ async def _count_tables(dsn: str) -> int:
 
 def _run_tool(program: str, dsn: str, *arguments: str) -> None:
     command = [find_binaries() / program, "--dbname", _database_name(dsn), *arguments]
-    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **_libpq_environment(dsn)})  # noqa: S603
+    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **libpq_environment(dsn)})  # noqa: S603
 
 
 def _database_name(dsn: str) -> str:
     return urlsplit(dsn).path.lstrip("/") or "gridloom"
 
 
-def _libpq_environment(dsn: str) -> Mapping[str, str]:
+def libpq_environment(dsn: str) -> Mapping[str, str]:
     """The address as PostgreSQL's tools read it from their environment: a password on a command line is seen by all."""
     parts = urlsplit(dsn)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}

@@ -101,7 +101,7 @@ class EmbeddedPostgres:
         self._make_home()
         self._take_lock()
         try:
-            account = _account(self.data)
+            account = server_account(self.data)
             binaries = find_binaries()
             if account.is_other:
                 binaries = readable_by_all(binaries)
@@ -143,7 +143,7 @@ class EmbeddedPostgres:
 
     def revive(self) -> None:
         """Start a server that has died at the place that its clients know; a failure keeps the home ours."""
-        account = _account(self.data)
+        account = server_account(self.data)
         binaries = find_binaries()
         self._await_predecessor()
         self._launch(readable_by_all(binaries) if account.is_other else binaries, account)
@@ -359,7 +359,7 @@ class _PathFor:
             os.close(descriptor)
 
 
-def _account(data: Path) -> Account:
+def server_account(data: Path) -> Account:
     if os.geteuid() != 0:
         try:
             pwd.getpwuid(os.geteuid())

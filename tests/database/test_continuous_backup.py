@@ -1,0 +1,64 @@
+"""A continuous backup gives back any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import stat
+import time
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+import pytest
+
+from gridloom.continuous_backup import back_up_continuously, restore_to
+from gridloom.database.embedded import EmbeddedPostgres
+from gridloom.operate import OperationRefused
+
+
+async def execute(dsn: str, statement: str):
+    connection = await asyncpg.connect(dsn)
+    try:
+        return [tuple(row) for row in await connection.fetch(statement)]
+    finally:
+        await connection.close()
+
+
+def ask(dsn: str, statement: str):
+    return asyncio.run(execute(dsn, statement))
+
+
+class TestAMomentBetweenTwoWrites:
+    def test_is_restored_with_the_first_and_without_the_second(self, tmp_path):
+        server = EmbeddedPostgres(tmp_path / "home")
+        dsn = server.start()
+        receiving = None
+        try:
+            ask(dsn, "create table fact (name text)")
+            receiving = back_up_continuously(tmp_path / "home", tmp_path / "backup", began=datetime.now(UTC))
+            ask(dsn, "insert into fact values ('first')")
+            time.sleep(0.3)
+            (between,) = ask(dsn, "select clock_timestamp()")[0]
+            time.sleep(0.3)
+            ask(dsn, "insert into fact values ('second')")
+            (written,) = ask(dsn, "select pg_current_wal_flush_lsn()::text")[0]
+            deadline = time.monotonic() + 60
+            while not ask(dsn, f"select from pg_stat_replication where flush_lsn >= '{written}'"):
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        finally:
+            if receiving is not None:
+                receiving.send_signal(signal.SIGINT)
+                receiving.wait(20)
+            server.stop()
+        assert stat.S_IMODE((tmp_path / "backup").stat().st_mode) == 0o700
+        restore_to(tmp_path / "new", tmp_path / "backup", between)
+        restored = EmbeddedPostgres(tmp_path / "new")
+        try:
+            assert ask(restored.start(), "select name from fact") == [("first",)]
+        finally:
+            restored.stop()
+        with pytest.raises(OperationRefused, match="exists"):
+            restore_to(tmp_path / "new", tmp_path / "backup", between)
+        with pytest.raises(OperationRefused, match="no copy that was begun before"):
+            restore_to(tmp_path / "other", tmp_path / "backup", between - timedelta(days=1))
