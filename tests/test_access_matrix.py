@@ -25,10 +25,11 @@ from gridloom.app import ROOMS
 from gridloom.edge import EVENT_STREAM, PUBLIC, Operation, operations_of
 from gridloom.edge.dispatch import Edge
 from gridloom.identity.keyring import Keyring
-from gridloom.identity.permissions import OrganisationKind, Permission, Role, permissions_of
+from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
 from gridloom.identity.store.grants import insert_asset
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of
+from gridloom.kernel.permission import Permission
 from gridloom.optimiser.backtests.model import Backtest
 from gridloom.optimiser.backtests.planner import Battery
 from gridloom.optimiser.backtests.rolling import Policy

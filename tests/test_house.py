@@ -9,8 +9,10 @@ import pytest
 
 import gridloom
 from gridloom.kernel.need import Need
+from gridloom.kernel.permission import Permission
 from gridloom.wiring import JOB_ROOMS, wire
 
+WORDS = frozenset(permission.value for permission in Permission)
 SOURCE = Path(next(iter(gridloom.__path__)))
 MODULES = sorted(SOURCE.rglob("*.py"))
 LOCKED_TYPES = {"LockedAsset", "LockedBatteries", "LockedKey"}
@@ -60,6 +62,16 @@ class TestTheClock:
     def test_is_read_in_one_place(self):
         readers = {path.relative_to(SOURCE).as_posix() for path in MODULES if asks_for_the_time_alone(path)}
         assert readers == {"database/clock.py"}
+
+
+def spells_out_a_permission(path: Path) -> bool:
+    return any(isinstance(node, ast.Constant) and node.value in WORDS for node in ast.walk(ast.parse(path.read_text())))
+
+
+class TestPermissions:
+    def test_are_spelt_out_where_they_are_defined_and_in_an_example(self):
+        spelling = {path.relative_to(SOURCE).as_posix() for path in MODULES if spells_out_a_permission(path)}
+        assert spelling == {"kernel/permission.py", "vocabulary.py"}
 
 
 class TestALockedType:

@@ -42,6 +42,7 @@ from gridloom.edge import (
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.rate_limit import RateLimiter
 from gridloom.kernel.money import Euro
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Unauthenticated
 
 
@@ -93,7 +94,9 @@ async def list_toys(call: Call, query: Filter) -> Page[Toy]:
     return query.page(toys, lambda toy: toy.id)
 
 
-@operation("GET", "/toys/{toyID}", summary="Read a toy", tag="Toys", access="Read:toys", produces=(JSON, CSV))
+@operation(
+    "GET", "/toys/{toyID}", summary="Read a toy", tag="Toys", access=Permission.READ_AUCTIONS, produces=(JSON, CSV)
+)
 async def read_toy(call: Call, toy_id: UUID) -> Answer[dict[str, str]]:
     return Answer({"id": str(toy_id), "as": call.accepts}, etag="v1")
 
@@ -208,5 +211,5 @@ async def toys(database_url: str) -> AsyncIterator[Edge]:
 @pytest.fixture
 async def client(toys: Edge) -> AsyncIterator[httpx2.AsyncClient]:
     """A caller that nobody else in the tests is."""
-    async with client_of(toys, f"{uuid.uuid4().hex}+Read:toys") as client:
+    async with client_of(toys, f"{uuid.uuid4().hex}+Read:auctions") as client:
         yield client

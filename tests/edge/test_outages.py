@@ -28,7 +28,7 @@ class TestTerminatedBackends:
         is_over = asyncio.Event()
 
         async def ask():
-            async with client_of(toys, f"{uuid.uuid4().hex}+Read:toys") as client:
+            async with client_of(toys, f"{uuid.uuid4().hex}+Read:auctions") as client:
                 while not is_over.is_set():
                     for answer in (
                         await client.post("/toys", json={"name": "x"}, headers={"Idempotency-Key": uuid.uuid4().hex}),

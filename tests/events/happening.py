@@ -10,6 +10,7 @@ from uuid import UUID
 from gridloom.database.after_commit import transaction
 from gridloom.database.pool import Database, Pool
 from gridloom.events.outbox import record_event
+from gridloom.kernel.permission import Permission
 
 _START, _END = datetime(2026, 3, 29, tzinfo=UTC), datetime(2026, 3, 30, tzinfo=UTC)
 
@@ -36,7 +37,7 @@ async def record(
     number: int = 0,
     *,
     type: str = "auction.opened",
-    permission: str = "Read:auctions",
+    permission: Permission = Permission.READ_AUCTIONS,
     subject: str = "auctions/1",
     asset_key: int | None = None,
 ) -> UUID:

@@ -16,6 +16,7 @@ from gridloom.events.outbox import record_event
 from gridloom.events.sequencer import Sequencer
 from gridloom.events.types import is_as_declared
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.permission import Permission
 
 
 async def order_of(pool: Any, organisation_id: UUID) -> list[Any]:
@@ -106,7 +107,7 @@ class TestTheReadersOfAnEvent:
         )
         for grantee, permissions in ((reader, ["Read:schedules"]), (other, ["Read:monitoring"])):
             await pool.execute("insert into asset_grant values ($1, $2, $3, $2)", key, grantee, permissions)
-        await record(pool, owner, type="schedule.updated", permission="Read:schedules", asset_key=key)
+        await record(pool, owner, type="schedule.updated", permission=Permission.READ_SCHEDULES, asset_key=key)
         await store.sequence_events(pool, 100)
         counts = [len(await order_of(pool, who)) for who in (owner, reader, other)]
         assert counts == [1, 1, 0]
@@ -134,7 +135,7 @@ class TestTheDataOfAnEvent:
             type="bid.placed",
             organisation_id=ours,
             subject="x",
-            permission="Read:auctions",
+            permission=Permission.READ_AUCTIONS,
             asset_key=None,
             data=data,
         )

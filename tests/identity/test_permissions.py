@@ -6,12 +6,12 @@ from gridloom.identity.permissions import (
     GRANTABLE,
     OPERATOR_ONLY,
     OrganisationKind,
-    Permission,
     Role,
     in_order,
     permissions_of,
     permissions_of_key,
 )
+from gridloom.kernel.permission import Permission
 
 
 class TestRole:

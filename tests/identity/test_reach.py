@@ -5,13 +5,14 @@ from uuid import uuid4
 
 import pytest
 
-from gridloom.identity.permissions import Permission, Role
+from gridloom.identity.permissions import Role
 from gridloom.identity.reach import asset_reach, organisation_reach
 from gridloom.identity.store import grants
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
 
-READ = "Read:schedules"
+READ = Permission.READ_SCHEDULES
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ class TestAssetReach:
         reach = await asset_reach(app.pool, caller(owner), asset[0], READ)
         assert (reach.key, reach.organisation_id) == (asset[1], owner.id)
         with pytest.raises(Forbidden):
-            await asset_reach(app.pool, caller(owner, Role.VIEWER), asset[0], "Update:schedules")
+            await asset_reach(app.pool, caller(owner, Role.VIEWER), asset[0], Permission.UPDATE_SCHEDULES)
 
     async def test_of_an_unknown_asset_is_not_found(self, app, owner):
         with pytest.raises(NotFound):
@@ -57,7 +58,7 @@ class TestAssetReach:
         await grants.put_grant(app.pool, asset[1], other.id, [Permission.READ_SCHEDULES], uuid4())
         assert (await asset_reach(app.pool, caller(other), asset[0], READ)).key == asset[1]
         with pytest.raises(Forbidden):
-            await asset_reach(app.pool, caller(other), asset[0], "Update:schedules")
+            await asset_reach(app.pool, caller(other), asset[0], Permission.UPDATE_SCHEDULES)
         powerless = replace(caller(other), permissions=frozenset())
         with pytest.raises(Forbidden):
             await asset_reach(app.pool, powerless, asset[0], READ)

@@ -24,11 +24,12 @@ from gridloom.database.pool import Database
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
 from gridloom.kernel.instant import written
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.logbook.model import Impact, NewEntry
 from gridloom.logbook.store import write_system_entries
 
-READ = "Read:physical-assets"
+READ = Permission.READ_PHYSICAL_ASSETS
 
 Known: TypeAlias = dict[tuple[UUID, date, str], StoredResult]
 """The results so far, by bid, delivery day and product."""

@@ -45,12 +45,13 @@ from gridloom.capacity.model import ReserveMinutes
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.edge import Call, Page, operation
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.rules import AssetNotActive
 
 TAG = "Ancillary services"
-READ = "Read:physical-assets"
-CREATE_BIDS = "Create:ancillary-bids"
-CREATE_RESULTS = "Create:ancillary-results"
+READ = Permission.READ_PHYSICAL_ASSETS
+CREATE_BIDS = Permission.CREATE_ANCILLARY_BIDS
+CREATE_RESULTS = Permission.CREATE_ANCILLARY_RESULTS
 
 LIVE = frozenset({BidStatus.OFFERED, BidStatus.ACCEPTED, BidStatus.REJECTED})
 

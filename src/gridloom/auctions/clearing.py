@@ -12,9 +12,9 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection, Database
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
-from gridloom.identity.permissions import Permission
 from gridloom.jobs import JobRun, cancel, enqueue, job
 from gridloom.kernel.ids import AuctionID, PhysicalAssetID
+from gridloom.kernel.permission import Permission
 from gridloom.virtual_assets.backing.allocation import allocate
 from gridloom.virtual_assets.backing.promising import give_back_backing
 from gridloom.virtual_assets.model import PLATFORM, AssetTerms, Efficiency

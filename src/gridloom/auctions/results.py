@@ -11,7 +11,7 @@ from gridloom.auctions.rules import fate_of, winning_bid
 from gridloom.auctions.wire import RankedBid, ResultsView
 from gridloom.edge import Answer, Call, Paging, operation
 from gridloom.edge.paging import next_link
-from gridloom.identity.permissions import Permission
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Problem
 
 

@@ -48,9 +48,9 @@ from gridloom.database.pool import Database
 from gridloom.edge import Answer, Call, Caller, Page, Paging, operation
 from gridloom.edge.idempotency import Retry, still_running
 from gridloom.events.model import NewEvent
-from gridloom.identity.permissions import Permission
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.instant import written
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
 from gridloom.kernel.window import Window
 

@@ -13,6 +13,7 @@ from gridloom.audit import store
 from gridloom.audit.model import NOBODY, Entry, Filter
 from gridloom.edge import Call, Instant, Page, Paging, View, operation
 from gridloom.edge.wire import parameter_refused
+from gridloom.kernel.permission import Permission
 
 
 class AuditEntry(View):
@@ -41,7 +42,7 @@ class AuditQuery(Paging):
     action: Annotated[str, Meta(max_length=200, description="Only this operationId")] | None = None
 
 
-@operation("GET", "/audit-log", summary="Who did what", tag="Audit", access="Manage:organisation")
+@operation("GET", "/audit-log", summary="Who did what", tag="Audit", access=Permission.MANAGE_ORGANISATION)
 async def list_audit_log(call: Call, query: AuditQuery) -> Page[AuditEntry]:
     """The newest first. The operator sees everything; any other organisation what it did and what was done to it."""
     if query.start is not None and query.end is not None and query.start >= query.end:

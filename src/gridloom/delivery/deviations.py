@@ -9,6 +9,7 @@ from gridloom.delivery import situation_store, store
 from gridloom.delivery.performance import load_performance
 from gridloom.events.outbox import record_event
 from gridloom.jobs import JobRun, job
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.virtual_assets.grid import period_number, period_start
 
@@ -16,7 +17,7 @@ CHECK: Final = "delivery.check"
 """The job, keyed by a delivery zone: look at what its batteries did in the quarter-hours that have passed."""
 ARRIVAL: Final = timedelta(minutes=5)
 """How long telemetry may be on its way."""
-READ: Final = "Read:monitoring"
+READ: Final = Permission.READ_MONITORING
 
 
 @job(CHECK, clock="platform")

@@ -9,9 +9,10 @@ from gridloom.delivery.situation_store import Battery
 from gridloom.delivery.store import NewVersion
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
+from gridloom.kernel.permission import Permission
 from gridloom.virtual_assets.grid import period_start
 
-READ = "Read:schedules"
+READ = Permission.READ_SCHEDULES
 
 
 async def tell_dispatched(

@@ -21,6 +21,7 @@ from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View
 from gridloom.edge.tabular import TIME, stream_table
 from gridloom.edge.wire import to_json
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
 from gridloom.virtual_assets.asset_lookup import ASSET, known_asset
@@ -29,7 +30,7 @@ from gridloom.virtual_assets.grid import PERIOD_S, period_number, period_number_
 from gridloom.virtual_assets.windows import asked_periods
 
 TABLES = (JSON, CSV, ARROW, PARQUET)
-MEASURE = "Read:monitoring"
+MEASURE = Permission.READ_MONITORING
 TAG = "Delivery"
 
 Energy = Annotated[float, Meta(description="MWh")]
@@ -55,7 +56,7 @@ class PositionPoint(View):
     ASSET + "/position",
     summary="Read the open position",
     tag=VIRTUAL_TAG,
-    access="Read:virtual-assets",
+    access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=list[PositionPoint],
 )

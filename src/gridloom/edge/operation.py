@@ -7,20 +7,22 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
 
 from gridloom.edge.answers import JSON
 from gridloom.edge.wire import Decoder, ParameterDecoder, QueryParameters, wire_name
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Problem
 
 MEBIBYTE = 1024 * 1024
 BODY_LIMIT = 10 * MEBIBYTE
 BULK_BODY_LIMIT = 64 * MEBIBYTE
 
-PUBLIC = "public"
+PUBLIC: Final = "public"
 """Open to anyone, without a token."""
-SIGNED_IN = "signed-in"
+SIGNED_IN: Final = "signed-in"
 """Open to every signed-in caller."""
+Access: TypeAlias = Permission | Literal["public", "signed-in"]
 
 CONSOLE_COOKIE = "gridloom_session"
 """What holds the console's session in a browser."""
@@ -46,7 +48,7 @@ class Operation:
     summary: str
     description: str
     tag: str
-    access: str
+    access: Access
     status: int
     problems: tuple[type[Problem], ...]
     produces: tuple[str, ...]
@@ -85,7 +87,7 @@ def operation(
     *,
     summary: str,
     tag: str,
-    access: str,
+    access: Access,
     status: int | None = None,
     problems: tuple[type[Problem], ...] = (),
     produces: tuple[str, ...] = (JSON,),

@@ -10,6 +10,7 @@ from gridloom.database.after_commit import after_commit
 from gridloom.events import store
 from gridloom.events.model import NewEvent
 from gridloom.events.types import EVENT_TYPES, is_as_declared
+from gridloom.kernel.permission import Permission
 
 if TYPE_CHECKING:
     from gridloom.database.pool import Database
@@ -23,7 +24,7 @@ async def record_event(
     type: str,
     organisation_id: UUID,
     subject: str,
-    permission: str,
+    permission: Permission,
     asset_key: int | None,
     data: Mapping[str, Any],
 ) -> UUID:

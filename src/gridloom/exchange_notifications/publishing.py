@@ -14,10 +14,11 @@ from gridloom.exchange_notifications.model import NewCapacityInterval, NewNotifi
 from gridloom.exchange_notifications.rules import AssetEicMissing
 from gridloom.identity.reach import Reach
 from gridloom.kernel.codes import BIDDING_ZONE_DE_LU_EIC, EicKind
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError
 from gridloom.physical_assets.rules import check_eic_code
 
-READ = "Read:physical-assets"
+READ = Permission.READ_PHYSICAL_ASSETS
 
 
 async def compose(

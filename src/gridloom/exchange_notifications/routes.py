@@ -33,13 +33,14 @@ from gridloom.exchange_notifications.rules import (
 )
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, NotFound
 from gridloom.physical_assets.rules import InvalidCode
 from gridloom.physical_assets.window_query import check_order
 
 TAG = "Exchange notifications"
-READ = "Read:physical-assets"
-CREATE = "Create:exchange-notifications"
+READ = Permission.READ_PHYSICAL_ASSETS
+CREATE = Permission.CREATE_EXCHANGE_NOTIFICATIONS
 PROBLEMS = (
     CapacityMismatch,
     IntervalsDoNotCoverEvent,

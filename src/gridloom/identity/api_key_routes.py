@@ -6,12 +6,13 @@ from uuid import UUID
 
 from gridloom.edge import SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
 from gridloom.identity import views
-from gridloom.identity.permissions import Permission, in_order
+from gridloom.identity.permissions import in_order
 from gridloom.identity.person import PersonNeeded, person_of
 from gridloom.identity.store import api_keys
 from gridloom.identity.tokens import hash_of, new_api_key
 from gridloom.identity.views import NOT_KEPT, NewAPIKey
 from gridloom.kernel.ids import APIKeyID, uuid7
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Unprocessable
 
 TAG = "Authentication"

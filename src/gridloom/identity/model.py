@@ -7,8 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from gridloom.identity.permissions import OrganisationKind, Permission, Role, permissions_of
+from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
 from gridloom.kernel.ids import APIKeyID, InvitationID, OrganisationID, SessionID, UserID
+from gridloom.kernel.permission import Permission
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,11 @@ from gridloom.identity.store import invitations, members, organisations
 from gridloom.identity.tokens import INVITATION_LIFETIME, hash_of, new_invitation_token
 from gridloom.identity.views import NOT_KEPT, MemberChange, NewInvitation, NewOrganisation, OrganisationChange
 from gridloom.kernel.ids import InvitationID, OrganisationID, uuid7
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict, Forbidden, NotFound
 
 TAG = "Organisations"
-MANAGE = "Manage:organisation"
+MANAGE = Permission.MANAGE_ORGANISATION
 
 
 class LastAdministrator(Conflict):

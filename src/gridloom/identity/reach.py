@@ -11,6 +11,7 @@ from gridloom.edge.caller import Caller
 from gridloom.identity.store.grants import AssetRights, read_rights
 from gridloom.identity.store.organisations import organisation_exists
 from gridloom.kernel.ids import OrganisationID
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
 
 
@@ -26,7 +27,7 @@ class Reach:
 
 
 async def asset_reach(
-    db: Database, caller: Caller, asset_id: UUID, permission: str, kind: str | None = "PHYSICAL"
+    db: Database, caller: Caller, asset_id: UUID, permission: Permission, kind: str | None = "PHYSICAL"
 ) -> Reach:
     """The asset, if the caller's role and the owner's grant both allow `permission` on it.
 
@@ -59,13 +60,14 @@ async def check_replay(call: Call) -> None:
     if caller is None:
         return
     if "physical_asset_id" in named:
-        permission = call.operation.access if ":" in call.operation.access else "Read:physical-assets"
+        access = call.operation.access
+        permission = access if isinstance(access, Permission) else Permission.READ_PHYSICAL_ASSETS
         await asset_reach(call.pool, caller, named["physical_asset_id"], permission)
     elif "organisation_id" in named:
         await organisation_reach(call.pool, caller, named["organisation_id"])
 
 
-def _is_open_to(caller: Caller, rights: AssetRights, permission: str) -> bool:
+def _is_open_to(caller: Caller, rights: AssetRights, permission: Permission) -> bool:
     if rights.organisation_id == caller.organisation_id:
         return True
     # Virtual batteries are the operator's product: it allocates, splits and settles them for their holders.

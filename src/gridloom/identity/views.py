@@ -12,9 +12,10 @@ from msgspec import UNSET, Meta, UnsetType
 from gridloom.edge import Caller, Instant, Name, RequestBody, View
 from gridloom.identity.model import APIKey, Invitation, InvitationStatus, Member, Organisation
 from gridloom.identity.password_rules import LONGEST, SHORTEST
-from gridloom.identity.permissions import OrganisationKind, Permission, Role, in_order
+from gridloom.identity.permissions import OrganisationKind, Role, in_order
 from gridloom.identity.sessions import TokenPair
 from gridloom.identity.tokens import ACCESS_LIFETIME, SigningKey, public_part
+from gridloom.kernel.permission import Permission
 
 Username = Annotated[
     str,

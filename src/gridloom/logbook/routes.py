@@ -6,13 +6,14 @@ from uuid import UUID
 
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.logbook import store
 from gridloom.logbook.model import EntryPlace, LogbookEntry, LogbookQuery, NewEntry, Source
 
 TAG = "Logbook"
-READ = "Read:physical-assets"
-CREATE = "Create:logbook"
+READ = Permission.READ_PHYSICAL_ASSETS
+CREATE = Permission.CREATE_LOGBOOK
 
 
 @operation(

@@ -24,6 +24,7 @@ from gridloom.edge import (
     operation,
 )
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, TooManyRequests
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
@@ -56,8 +57,8 @@ from gridloom.monitoring.views import (
 )
 
 TAG = "Asset monitoring"
-READ = "Read:monitoring"
-CREATE = "Create:monitoring"
+READ = Permission.READ_MONITORING
+CREATE = Permission.CREATE_MONITORING
 _DAY = timedelta(hours=24)
 MOST_SUMMED_SIGNALS = 256
 _FORMATS = (JSON, CSV, ARROW, PARQUET)

@@ -15,6 +15,7 @@ from gridloom.identity.store.grants import insert_asset, put_grant
 from gridloom.kernel.codes import EicKind
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.instant import written
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, NotFound
 from gridloom.kernel.window import Window
 from gridloom.physical_assets import store
@@ -41,8 +42,8 @@ from gridloom.physical_assets.rules import (
 )
 
 TAG = "Physical assets"
-READ = "Read:physical-assets"
-UPDATE = "Update:physical-assets"
+READ = Permission.READ_PHYSICAL_ASSETS
+UPDATE = Permission.UPDATE_PHYSICAL_ASSETS
 
 
 @operation("GET", "/physical-assets", summary="List the assets you may read", tag=TAG, access=READ)

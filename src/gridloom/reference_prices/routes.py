@@ -13,6 +13,7 @@ from msgspec import Meta
 from gridloom.edge import BULK_BODY_LIMIT, Call, Instant, Page, Paging, RequestBody, View, operation
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
 from gridloom.reference_prices import store
 from gridloom.reference_prices.model import SERIES, CheckedKind, PublishedPrice
@@ -55,7 +56,7 @@ class ReferencePrice(View):
     "/reference-prices",
     summary="Load published prices",
     tag=TAG,
-    access="Create:settlements",
+    access=Permission.CREATE_SETTLEMENTS,
     problems=(PayloadTooLarge,),
     body_limit_bytes=BULK_BODY_LIMIT,
 )
@@ -95,7 +96,7 @@ class ReferencePriceQuery(Paging, kw_only=True):
     end: Annotated[Instant | None, Meta(description="Only what starts before this moment")] = None
 
 
-@operation("GET", "/reference-prices", summary="List published prices", tag=TAG, access="Read:revenue")
+@operation("GET", "/reference-prices", summary="List published prices", tag=TAG, access=Permission.READ_REVENUE)
 async def list_reference_prices(call: Call, query: ReferencePriceQuery) -> Page[ReferencePrice]:
     """One series by start."""
     if query.series not in SERIES:
@@ -137,7 +138,7 @@ class PriceDeviation(View):
     "/reference-prices/deviations",
     summary="List settled prices that differ from the published ones",
     tag=TAG,
-    access="Read:revenue",
+    access=Permission.READ_REVENUE,
 )
 async def list_price_deviations(call: Call, query: DeviationQuery) -> Page[PriceDeviation]:
     """By asset, time and trade or product. What has no published price is not listed."""
@@ -179,7 +180,7 @@ def _refuse_backwards(query: ReferencePriceQuery | DeviationQuery) -> None:
 
 async def _asset_key(call: Call, asset_id: UUID) -> int:
     if not call.caller.is_operator:
-        return (await asset_reach(call.db, call.caller, asset_id, "Read:revenue", kind=None)).key
+        return (await asset_reach(call.db, call.caller, asset_id, Permission.READ_REVENUE, kind=None)).key
     keys = await asset_keys(call.db, [asset_id])
     if asset_id not in keys:
         raise NotFound(f"There is no asset {asset_id}.")

@@ -14,6 +14,7 @@ from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Instant, QueryParamet
 from gridloom.edge.tabular import stream_table
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach, organisation_reach
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
@@ -25,7 +26,7 @@ from gridloom.revenue.reporting import Part, Report, all_categories, begun, repo
 from gridloom.settlements.market_days import day_edges_s, instant_of
 
 TAG: Final = "Revenue reporting"
-READ: Final = "Read:revenue"
+READ: Final = Permission.READ_REVENUE
 FORMATS: Final = (JSON, CSV, ARROW, PARQUET)
 MOST_BUCKETS: Final = 40_000
 

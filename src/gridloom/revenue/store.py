@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.kernel.window import Window
 from gridloom.revenue.formulas import FloatArray
@@ -56,7 +57,7 @@ async def read_fleet(db: Database, fleet_id: UUID) -> Group | None:
     return None if row is None else Group(row["organisation_id"], tuple(row["keys"]))
 
 
-async def are_granted(db: Database, keys: Sequence[int], organisation_id: UUID, permission: str) -> bool:
+async def are_granted(db: Database, keys: Sequence[int], organisation_id: UUID, permission: Permission) -> bool:
     """Whether the organisation owns or holds a grant of this permission on every one of these assets."""
     return bool(
         await db.fetchval(

@@ -10,8 +10,8 @@ from msgspec import UNSET, UnsetType
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection
 from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, View, operation
-from gridloom.identity.permissions import Permission
 from gridloom.identity.store.announcements import announce, organisation_subject
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden
 from gridloom.sandbox import clock, store
 from gridloom.sandbox.clock import ClockMovesForward

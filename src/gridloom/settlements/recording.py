@@ -12,6 +12,7 @@ from uuid import UUID
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
+from gridloom.kernel.permission import Permission
 from gridloom.settlements import store
 from gridloom.settlements.activations import move_stores
 from gridloom.settlements.asset_store import read_capabilities
@@ -115,7 +116,7 @@ async def announce(db: Database, touched: Sequence[Touched]) -> None:
             type="data-points.updated",
             organisation_id=organisation_id,
             subject=f"{kind.lower()}-assets/{id}",
-            permission="Read:revenue",
+            permission=Permission.READ_REVENUE,
             asset_key=key,
             data={"start": min(change.start for change in changes), "end": max(change.end for change in changes)},
         )

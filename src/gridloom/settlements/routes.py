@@ -13,6 +13,7 @@ from msgspec import Meta
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Call, Instant, Page, Paging, operation
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound, Problem
 from gridloom.settlements import store
 from gridloom.settlements.decoding import BULK_FORMATS, MOST_ROWS
@@ -48,14 +49,14 @@ from gridloom.settlements.views import (
 )
 
 TAG = "Settlements"
-SETTLE = "Create:settlements"
-TRADE = "Create:trades"
+SETTLE = Permission.CREATE_SETTLEMENTS
+TRADE = Permission.CREATE_TRADES
 
 H = TypeVar("H", bound=Callable[..., Awaitable[Counts]])
 
 
 def _bulk(
-    kind: FactKind, summary: str, problems: tuple[type[Problem], ...] = (), access: str = SETTLE
+    kind: FactKind, summary: str, problems: tuple[type[Problem], ...] = (), access: Permission = SETTLE
 ) -> Callable[[H], H]:
     """The declaration that the six kinds share: raw bytes, decoded and checked before the transaction starts."""
     return operation(
@@ -174,44 +175,52 @@ async def _asset_keys(call: Call, asset_id: UUID | None) -> Sequence[int] | None
     if asset_id is None:
         return None if call.caller.is_operator else await store.settled_keys(call.db, call.caller.organisation_id)
     if not call.caller.is_operator:
-        return [(await asset_reach(call.db, call.caller, asset_id, "Read:revenue", kind=None)).key]
+        return [(await asset_reach(call.db, call.caller, asset_id, Permission.READ_REVENUE, kind=None)).key]
     keys = await store.asset_keys(call.db, [asset_id])
     if asset_id not in keys:
         raise NotFound(f"There is no asset {asset_id}.")
     return [keys[asset_id]]
 
 
-@operation("GET", "/settlements/wholesale-trades", summary="List wholesale trades", tag=TAG, access="Read:revenue")
+@operation(
+    "GET", "/settlements/wholesale-trades", summary="List wholesale trades", tag=TAG, access=Permission.READ_REVENUE
+)
 async def list_wholesale_trades(call: Call, query: SettlementQuery) -> Page[RecordedWholesaleTrade]:
     """By asset, period, trade and side."""
     return await _list(call, query, WHOLESALE_LISTING)
 
 
-@operation("GET", "/settlements/fcr", summary="List FCR awards", tag=TAG, access="Read:revenue")
+@operation("GET", "/settlements/fcr", summary="List FCR awards", tag=TAG, access=Permission.READ_REVENUE)
 async def list_fcr(call: Call, query: SettlementQuery) -> Page[RecordedFCRAward]:
     """By asset, delivery day and product."""
     return await _list(call, query, FCR_LISTING)
 
 
-@operation("GET", "/settlements/afrr-capacity", summary="List aFRR capacity awards", tag=TAG, access="Read:revenue")
+@operation(
+    "GET", "/settlements/afrr-capacity", summary="List aFRR capacity awards", tag=TAG, access=Permission.READ_REVENUE
+)
 async def list_afrr_capacity(call: Call, query: SettlementQuery) -> Page[RecordedAFRRCapacityAward]:
     """By asset, delivery day and product."""
     return await _list(call, query, AFRR_CAPACITY_LISTING)
 
 
-@operation("GET", "/settlements/afrr-energy", summary="List activated aFRR energy", tag=TAG, access="Read:revenue")
+@operation(
+    "GET", "/settlements/afrr-energy", summary="List activated aFRR energy", tag=TAG, access=Permission.READ_REVENUE
+)
 async def list_afrr_energy(call: Call, query: SettlementQuery) -> Page[RecordedAFRRActivation]:
     """By asset, period and direction."""
     return await _list(call, query, AFRR_ENERGY_LISTING)
 
 
-@operation("GET", "/settlements/net-off", summary="List netted volumes", tag=TAG, access="Read:revenue")
+@operation("GET", "/settlements/net-off", summary="List netted volumes", tag=TAG, access=Permission.READ_REVENUE)
 async def list_net_off(call: Call, query: SettlementQuery) -> Page[RecordedNetOff]:
     """By asset and period."""
     return await _list(call, query, NET_OFF_LISTING)
 
 
-@operation("GET", "/settlements/tolling-contracts", summary="List tolling contracts", tag=TAG, access="Read:revenue")
+@operation(
+    "GET", "/settlements/tolling-contracts", summary="List tolling contracts", tag=TAG, access=Permission.READ_REVENUE
+)
 async def list_tolling_contracts(call: Call, query: SettlementQuery) -> Page[RecordedTollingContract]:
     """By asset and contract."""
     return await _list(call, query, TOLLING_LISTING)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.permission import Permission
 from gridloom.simulator import publishing
 from gridloom.simulator.cast import BATTERIES, ORGANISATIONS, Battery, Organisation, batteries_of
 from gridloom.simulator.credentials import Kept, member_name, member_password, newcomer_sign_ins
@@ -23,12 +24,12 @@ PAST_DAYS = 730
 ROWS_A_REQUEST = 20_000
 INITIAL_CHARGE = 0.5
 OPERATOR_MAY = [
-    "Read:physical-assets",
-    "Read:schedules",
-    "Update:schedules",
-    "Create:ancillary-results",
-    "Read:monitoring",
-    "Create:monitoring",
+    Permission.READ_PHYSICAL_ASSETS,
+    Permission.READ_SCHEDULES,
+    Permission.UPDATE_SCHEDULES,
+    Permission.CREATE_ANCILLARY_RESULTS,
+    Permission.READ_MONITORING,
+    Permission.CREATE_MONITORING,
 ]
 """What owners let the operator do with their batteries: promise them, dispatch them, and bring in what is metered."""
 

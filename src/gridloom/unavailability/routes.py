@@ -15,6 +15,7 @@ from gridloom.events.outbox import record_event
 from gridloom.identity.reach import Reach, asset_reach
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
@@ -45,8 +46,8 @@ from gridloom.virtual_assets.gate_closure.availability_news import (
 from gridloom.virtual_assets.store import read_assets_backed_by
 
 TAG = "Unavailabilities"
-READ = "Read:physical-assets"
-CREATE = "Create:unavailabilities"
+READ = Permission.READ_PHYSICAL_ASSETS
+CREATE = Permission.CREATE_UNAVAILABILITIES
 
 
 @operation(

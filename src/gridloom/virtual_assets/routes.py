@@ -12,6 +12,7 @@ from gridloom.database.pool import snapshot
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.identity.reach import asset_reach, organisation_reach
 from gridloom.kernel.ids import PhysicalAssetID, PortfolioID
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets import store
@@ -46,7 +47,7 @@ class UnknownPortfolio(Problem):
     title = "The organisation has no such portfolio"
 
 
-@operation("GET", ASSETS, summary="List virtual assets", tag=TAG, access="Read:virtual-assets")
+@operation("GET", ASSETS, summary="List virtual assets", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS)
 async def list_virtual_assets(call: Call, organisation_id: UUID, query: VirtualAssetsQuery) -> Page[VirtualAssetView]:
     """The organisation's virtual assets, those whose life overlaps `start` to `end` where given."""
     if query.start and query.end:
@@ -66,7 +67,7 @@ async def list_virtual_assets(call: Call, organisation_id: UUID, query: VirtualA
     ASSETS,
     summary="Allocate a virtual asset directly",
     tag=TAG,
-    access="Manage:auctions",
+    access=Permission.MANAGE_AUCTIONS,
     status=201,
     problems=(
         CapacityNotAvailable,
@@ -91,7 +92,7 @@ async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtu
     await _check_portfolio(call, owner, body.portfolio_id)
     for place, share in enumerate(terms.backing):
         try:
-            await asset_reach(call.db, call.caller, share.physical_asset_id, "Update:schedules")
+            await asset_reach(call.db, call.caller, share.physical_asset_id, Permission.UPDATE_SCHEDULES)
         except NotFound as unknown:
             raise UnknownBackingAsset(
                 unknown.detail, [FieldError(f"/backing/{place}/physicalAssetID", "unknown")]
@@ -124,7 +125,9 @@ def _terms(body: NewVirtualAsset) -> AssetTerms:
     )
 
 
-@operation("GET", ASSETS + "/{virtualAssetID}", summary="Read a virtual asset", tag=TAG, access="Read:virtual-assets")
+@operation(
+    "GET", ASSETS + "/{virtualAssetID}", summary="Read a virtual asset", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS
+)
 async def read_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> Answer[VirtualAssetView]:
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
@@ -137,7 +140,7 @@ async def read_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id
     ASSET,
     summary="Rename a virtual asset or move it to a portfolio",
     tag=TAG,
-    access="Update:schedules",
+    access=Permission.UPDATE_SCHEDULES,
     problems=(UnknownPortfolio,),
 )
 async def update_virtual_asset(
@@ -163,7 +166,7 @@ async def update_virtual_asset(
     ASSET,
     summary="Undo an allocation",
     tag=TAG,
-    access="Manage:auctions",
+    access=Permission.MANAGE_AUCTIONS,
     problems=(AllocationStands,),
 )
 async def delete_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> None:

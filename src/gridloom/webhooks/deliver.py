@@ -10,6 +10,7 @@ from prometheus_client import Counter
 from gridloom.database.after_commit import transaction
 from gridloom.database.clock import real_now
 from gridloom.events.outbox import record_event
+from gridloom.kernel.permission import Permission
 from gridloom.webhooks import delivery_store
 from gridloom.webhooks.calling import Caller, Outcome
 from gridloom.webhooks.delivery_store import Claimed
@@ -78,7 +79,7 @@ async def _note(db: Database, claimed: Claimed, headers: dict[str, str], outcome
             type="webhook.disabled",
             organisation_id=claimed.organisation_id,
             subject=f"webhooks/{claimed.webhook_id}",
-            permission="Manage:organisation",
+            permission=Permission.MANAGE_ORGANISATION,
             asset_key=None,
             data={"webhookID": claimed.webhook_id, "url": claimed.url, "reason": reason},
         )

@@ -12,6 +12,7 @@ from msgspec import UNSET
 from gridloom.edge import Answer, Call, Page, Paging, operation
 from gridloom.events.types import EVENT_TYPES
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Forbidden, NotFound
 from gridloom.webhooks import store
 from gridloom.webhooks.addresses import AddressNotAllowed, AddressRules
@@ -28,7 +29,7 @@ from gridloom.webhooks.rules import TRIED_FOR
 from gridloom.webhooks.signing import Seal, new_secret, shown
 
 TAG = "Events"
-ACCESS = "Manage:organisation"
+ACCESS = Permission.MANAGE_ORGANISATION
 MOST_WEBHOOKS = 100
 
 

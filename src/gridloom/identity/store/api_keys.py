@@ -11,9 +11,10 @@ import asyncpg
 from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
 from gridloom.identity.model import APIKey
-from gridloom.identity.permissions import OrganisationKind, Permission, Role, permissions_of, permissions_of_key
+from gridloom.identity.permissions import OrganisationKind, Role, permissions_of, permissions_of_key
 from gridloom.identity.store.announcements import announce, api_key_subject
 from gridloom.kernel.ids import APIKeyID, UserID
+from gridloom.kernel.permission import Permission
 
 
 @dataclass(frozen=True, slots=True)

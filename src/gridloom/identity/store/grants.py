@@ -9,8 +9,8 @@ import asyncpg
 
 from gridloom.database.pool import Database
 from gridloom.identity.model import Grant
-from gridloom.identity.permissions import Permission
 from gridloom.kernel.ids import OrganisationID
+from gridloom.kernel.permission import Permission
 
 
 @dataclass(frozen=True, slots=True)

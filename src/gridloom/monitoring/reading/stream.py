@@ -24,6 +24,7 @@ from gridloom.edge.incidents import report_broken_stream
 from gridloom.edge.tabular import time_texts
 from gridloom.events.framing import HEARTBEAT
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.monitoring import metrics, segments, store
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
@@ -117,7 +118,7 @@ async def stream_points(
             changed.clear()
             try:
                 await call.still_signed_in()
-                await asset_reach(call.pool, call.caller, asset_id, "Read:monitoring")
+                await asset_reach(call.pool, call.caller, asset_id, Permission.READ_MONITORING)
                 found = await store.segments_after(call.pool, asset_key, place.sequence, place.day, AT_ONCE)
                 if found and any(not _known(segment, names) for segment in found):
                     names = _names(await store.signal_ids(call.pool, asset_key))

@@ -15,10 +15,10 @@ from gridloom.database.clock import real_now
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Page, Paging, RequestBody, Stream, View, operation
 from gridloom.edge.acceptance import accept_day, accept_instant
 from gridloom.edge.tabular import stream_table
-from gridloom.identity.permissions import Permission
 from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.optimiser.backtests import jobs, store
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay

@@ -9,9 +9,9 @@ from typing import Final
 from gridloom.database.clock import platform_now
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
-from gridloom.identity.permissions import Permission
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import block_window, market_day_of
+from gridloom.kernel.permission import Permission
 from gridloom.optimiser.forecasts import store
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, forecast_day
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table

@@ -12,11 +12,11 @@ from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.clock import platform_now, real_now
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, Answer, Call, operation
-from gridloom.identity.permissions import Permission
 from gridloom.identity.reach import organisation_reach
 from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import PERIOD
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import jobs, store

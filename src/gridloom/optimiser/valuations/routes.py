@@ -11,8 +11,8 @@ from msgspec import Meta, field
 from gridloom.auctions.model import Item
 from gridloom.auctions.routes import reach_auction
 from gridloom.edge import Call, RequestBody, View, operation
-from gridloom.identity.permissions import Permission
 from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden
 from gridloom.optimiser.backtests.planner import Battery
 from gridloom.optimiser.backtests.rolling import LEAST_DAYS_BEFORE

@@ -15,9 +15,10 @@ from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View
 from gridloom.edge.tabular import TIME, stream_table, time_texts
 from gridloom.edge.wire import to_json
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
 
-READ = "Read:physical-assets"
+READ = Permission.READ_PHYSICAL_ASSETS
 
 COLUMNS = {
     "ratedChargePower": ("rated", CHARGE),

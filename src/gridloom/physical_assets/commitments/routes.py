@@ -17,6 +17,7 @@ from gridloom.edge.tabular import time_texts
 from gridloom.edge.wire import to_json
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.market_time import period_number, period_number_from
+from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.commitments.model import (
     AncillaryHeld,
     Commitments,
@@ -25,7 +26,7 @@ from gridloom.physical_assets.commitments.model import (
 )
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
 
-READ = "Read:schedules"
+READ = Permission.READ_SCHEDULES
 
 
 @operation(

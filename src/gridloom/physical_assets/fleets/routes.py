@@ -9,14 +9,15 @@ from msgspec import UNSET
 
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.identity.reach import organisation_reach
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, NotFound, Problem
 from gridloom.physical_assets.fleets import store
 from gridloom.physical_assets.fleets.model import Fleet, FleetChange, FleetsQuery, NewFleet
 from gridloom.physical_assets.fleets.reach import fleet_reach
 
 TAG = "Fleets"
-READ = "Read:physical-assets"
-UPDATE = "Update:physical-assets"
+READ = Permission.READ_PHYSICAL_ASSETS
+UPDATE = Permission.UPDATE_PHYSICAL_ASSETS
 
 
 class NotAssetsOfTheOrganisation(Problem):

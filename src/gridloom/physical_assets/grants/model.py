@@ -9,7 +9,7 @@ from uuid import UUID
 from msgspec import Meta
 
 from gridloom.edge import RequestBody, View
-from gridloom.identity.permissions import Permission
+from gridloom.kernel.permission import Permission
 
 
 class NewGrant(RequestBody):

@@ -9,16 +9,17 @@ from gridloom.capacity.store import lock_batteries
 from gridloom.database.pool import Database
 from gridloom.edge import Answer, Call, Page, Paging, operation
 from gridloom.identity import model as identity
-from gridloom.identity.permissions import GRANTABLE, Permission, in_order
+from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.store import grants as store
 from gridloom.identity.store.organisations import organisation_exists
 from gridloom.kernel.need import Need
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, PreconditionFailed, Problem
 from gridloom.physical_assets.grants.model import Grant, NewGrant
 
 TAG = "Physical assets"
-READ = "Read:physical-assets"
-MANAGE = "Manage:organisation"
+READ = Permission.READ_PHYSICAL_ASSETS
+MANAGE = Permission.MANAGE_ORGANISATION
 
 
 class NotGrantable(Problem):

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from gridloom.edge import Call, operation
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, availability_at, load_circumstances
 from gridloom.physical_assets.conflicts import find_conflicts
@@ -15,7 +16,7 @@ from gridloom.physical_assets.health.model import AvailablePower, Health
 from gridloom.physical_assets.health.store import read_situation
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 
-READ = "Read:physical-assets"
+READ = Permission.READ_PHYSICAL_ASSETS
 _MOMENT = timedelta(milliseconds=1)
 
 

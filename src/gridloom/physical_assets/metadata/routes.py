@@ -11,14 +11,15 @@ from gridloom.capacity.store import lock_batteries
 from gridloom.edge import Answer, Call, operation
 from gridloom.edge.wire import Decoder
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.metadata import store
 from gridloom.physical_assets.metadata.model import BODIES, Category, Metadata, MetadataBody
 from gridloom.physical_assets.metadata.rules import InconsistentMetadata, check_metadata
 from gridloom.physical_assets.rules import InvalidCode
 
 TAG = "Physical assets"
-READ = "Read:physical-assets"
-UPDATE = "Update:physical-assets"
+READ = Permission.READ_PHYSICAL_ASSETS
+UPDATE = Permission.UPDATE_PHYSICAL_ASSETS
 
 _DECODERS = {category: Decoder(body) for category, body in BODIES.items()}
 

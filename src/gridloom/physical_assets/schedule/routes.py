@@ -19,6 +19,7 @@ from gridloom.edge.wire import to_json
 from gridloom.events.outbox import record_event
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.market_time import period_number
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import availability
@@ -41,8 +42,8 @@ from gridloom.physical_assets.schedule.rules import (
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
 
 TAG = "Physical assets"
-READ = "Read:schedules"
-UPDATE = "Update:schedules"
+READ = Permission.READ_SCHEDULES
+UPDATE = Permission.UPDATE_SCHEDULES
 JUDGED_AT_ONCE = 2_000
 
 P = ParamSpec("P")

@@ -12,6 +12,7 @@ from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.jobs import enqueue
 from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID, uuid7
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound, Problem
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.promising import give_back_backing, hand_over_backing, take_backing
@@ -60,7 +61,7 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
         type="virtual-asset.allocated",
         organisation_id=OrganisationID(organisation_id),
         subject=f"virtual-assets/{asset.id}",
-        permission="Read:virtual-assets",
+        permission=Permission.READ_VIRTUAL_ASSETS,
         asset_key=asset.key,
         data={"virtualAssetID": asset.id, "auctionID": terms.auction_id},
     )

@@ -10,6 +10,7 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Page, Stream, operation
 from gridloom.kernel.instant import written
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.asset_lookup import (
@@ -72,7 +73,7 @@ BLOCKS = ASSETS + "/{virtualAssetID}/blocks"
 BLOCK = BLOCKS + "/{blockID}"
 
 
-@operation("GET", BLOCKS, summary="List blocks", tag=TAG, access="Read:virtual-assets")
+@operation("GET", BLOCKS, summary="List blocks", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS)
 async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: BlocksQuery) -> Page[BlockView]:
     """All blocks in the order of time, each with its schedule and capacity in the window."""
     place = query.after(tuple[int, int])
@@ -105,7 +106,7 @@ async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID,
     BLOCKS,
     summary="Carve out a block",
     tag=TAG,
-    access="Update:schedules",
+    access=Permission.UPDATE_SCHEDULES,
     status=201,
     defers_transaction=True,
     problems=(NoWholesalePower, ScheduleInTheWay, GateClosed, BlockOutsideAsset, NotAMarketProduct),
@@ -143,7 +144,13 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
 
 
 @operation(
-    "GET", BLOCK, summary="Read a block", tag=TAG, access="Read:virtual-assets", produces=TABLES, answers=BlockView
+    "GET",
+    BLOCK,
+    summary="Read a block",
+    tag=TAG,
+    access=Permission.READ_VIRTUAL_ASSETS,
+    produces=TABLES,
+    answers=BlockView,
 )
 async def read_block(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: BlockQuery
@@ -175,7 +182,7 @@ async def read_block(
     BLOCK,
     summary="Schedule a block",
     tag=TAG,
-    access="Update:schedules",
+    access=Permission.UPDATE_SCHEDULES,
     body_limit_bytes=BULK_BODY_LIMIT,
     defers_transaction=True,
     problems=(GateClosed, BlockWithoutSchedule, PowerBeyondAvailable, EnergyOutOfBounds),
@@ -213,7 +220,7 @@ async def schedule_block(
     BLOCK,
     summary="Give a block back",
     tag=TAG,
-    access="Update:schedules",
+    access=Permission.UPDATE_SCHEDULES,
     defers_transaction=True,
     problems=(GateClosed, NothingToJoin),
 )

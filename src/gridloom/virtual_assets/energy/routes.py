@@ -13,6 +13,7 @@ from gridloom.database.pool import snapshot
 from gridloom.edge import JSON, Call, Content, Stream, operation
 from gridloom.edge.tabular import points_json
 from gridloom.edge.wire import parameter_refused, to_json
+from gridloom.kernel.permission import Permission
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks.wire import ScheduleCut
@@ -38,7 +39,7 @@ from gridloom.virtual_assets.wire import WindowQuery
     ASSET + "/state-of-charge",
     summary="Read the state of charge",
     tag=TAG,
-    access="Read:virtual-assets",
+    access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=list[StateOfCharge],
 )
@@ -60,7 +61,7 @@ async def read_state_of_charge(
     ASSET + "/state-of-energy/latest",
     summary="Read the stored energy now",
     tag=TAG,
-    access="Read:virtual-assets",
+    access=Permission.READ_VIRTUAL_ASSETS,
 )
 async def read_latest_state_of_energy(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> LatestStateOfEnergy:
     """At this moment of the platform's clock; before the asset's life as it starts, after it as it ended."""
@@ -87,7 +88,7 @@ async def read_latest_state_of_energy(call: Call, organisation_id: UUID, virtual
     ASSET + "/state-of-energy/projected",
     summary="Read the stored energy to come",
     tag=TAG,
-    access="Read:virtual-assets",
+    access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=list[StateOfEnergy],
 )
@@ -117,7 +118,7 @@ async def read_projected_state_of_energy(
     ASSET + "/operational",
     summary="Read operational series",
     tag=TAG,
-    access="Read:virtual-assets",
+    access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=OperationalView,
 )

@@ -11,6 +11,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
@@ -74,7 +75,7 @@ async def _tell(
         type="virtual-asset.availability-changed",
         organisation_id=asset.organisation_id,
         subject=f"virtual-assets/{asset.id}",
-        permission="Read:virtual-assets",
+        permission=Permission.READ_VIRTUAL_ASSETS,
         asset_key=asset.key,
         data={
             "virtualAssetID": asset.id,

@@ -11,6 +11,7 @@ import numpy as np
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import JSON, Call, Page, Stream, operation
 from gridloom.edge.tabular import points_json
+from gridloom.kernel.permission import Permission
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.grid import period_start
@@ -36,7 +37,7 @@ LISTED_PERIODS = 400  # a version's periods are listed in full up to this many; 
     ASSET + "/adjustments",
     summary="List adjustments",
     tag=TAG,
-    access="Read:virtual-assets",
+    access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=list[AdjustmentView],
 )
@@ -73,7 +74,7 @@ async def list_adjustments(
     ASSET + "/schedule-history",
     summary="List schedule versions",
     tag=TAG,
-    access="Read:virtual-assets",
+    access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=list[VersionView],
 )

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.identity.reach import organisation_reach
 from gridloom.kernel.ids import PortfolioID, uuid7
+from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, Problem
 from gridloom.virtual_assets.asset_lookup import TAG
 from gridloom.virtual_assets.portfolios import store as portfolio_store
@@ -26,7 +27,7 @@ class UnknownVirtualAsset(Problem):
     title = "The organisation has no such virtual asset"
 
 
-@operation("GET", PORTFOLIOS, summary="List portfolios", tag=TAG, access="Read:virtual-assets")
+@operation("GET", PORTFOLIOS, summary="List portfolios", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS)
 async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQuery) -> Page[PortfolioView]:
     owner = await organisation_reach(call.db, call.caller, organisation_id)
     found = await portfolio_store.read_portfolios(call.db, owner, after=query.after(UUID), limit=query.limit + 1)
@@ -39,7 +40,7 @@ async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQu
     PORTFOLIOS,
     summary="Make a portfolio",
     tag=TAG,
-    access="Update:schedules",
+    access=Permission.UPDATE_SCHEDULES,
     status=201,
     problems=(UnknownVirtualAsset,),
 )
@@ -56,7 +57,9 @@ async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio
     )
 
 
-@operation("GET", PORTFOLIOS + "/{portfolioID}", summary="Read a portfolio", tag=TAG, access="Read:virtual-assets")
+@operation(
+    "GET", PORTFOLIOS + "/{portfolioID}", summary="Read a portfolio", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS
+)
 async def read_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) -> Answer[PortfolioView]:
     owner = await organisation_reach(call.db, call.caller, organisation_id)
     portfolio = await _known_portfolio(call, owner, portfolio_id)
@@ -68,7 +71,7 @@ async def read_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) 
     PORTFOLIOS + "/{portfolioID}",
     summary="Rename or refill a portfolio",
     tag=TAG,
-    access="Update:schedules",
+    access=Permission.UPDATE_SCHEDULES,
     problems=(UnknownVirtualAsset,),
 )
 async def update_portfolio(

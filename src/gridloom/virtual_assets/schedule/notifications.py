@@ -6,10 +6,11 @@ from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
+from gridloom.kernel.permission import Permission
 from gridloom.virtual_assets.grid import wire_time
 from gridloom.virtual_assets.model import VirtualAsset
 
-READ = "Read:virtual-assets"
+READ = Permission.READ_VIRTUAL_ASSETS
 
 
 async def tell_updated(

@@ -7,6 +7,7 @@ from uuid import UUID
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import snapshot
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Stream, operation
+from gridloom.kernel.permission import Permission
 from gridloom.virtual_assets.asset_lookup import (
     ANSWERED_PERIODS,
     ASSET,
@@ -48,7 +49,7 @@ SCHEDULE = ASSET + "/schedule"
     SCHEDULE,
     summary="Read an asset's schedule",
     tag=TAG,
-    access="Read:virtual-assets",
+    access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=AssetScheduleView,
 )
@@ -79,7 +80,7 @@ async def read_asset_schedule(
     SCHEDULE,
     summary="Schedule an asset",
     tag=TAG,
-    access="Update:schedules",
+    access=Permission.UPDATE_SCHEDULES,
     body_limit_bytes=BULK_BODY_LIMIT,
     defers_transaction=True,
     problems=(GateClosed, PowerBeyondAvailable, EnergyOutOfBounds),
