@@ -21,9 +21,8 @@ from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
+from gridloom.virtual_assets.backing.rules import find_share_faults
 from gridloom.virtual_assets.rules import LONGEST_LIFE
-
-SHARE_TOLERANCE = 1e-9
 
 
 class AuctionNotOpen(Problem):
@@ -74,14 +73,9 @@ def check_terms(opening: Window, item: Item, backing: Sequence[BackingShare], no
         raise unfit("/end", f"the auction would be over already: it is {written(now)}")
     if item.delivery.start < opening.end:
         raise unfit("/item/start", "delivery would begin before the auction closes")
-    seen: set[object] = set()
-    for position, part in enumerate(backing):
-        if part.physical_asset_id in seen:
-            raise unfit(f"/backing/{position}/physicalAssetID", "is named twice")
-        seen.add(part.physical_asset_id)
-    total = sum(part.share for part in backing)
-    if abs(total - 1) > SHARE_TOLERANCE:
-        raise unfit("/backing", f"the shares sum to {total:.6g} instead of 1")
+    faults = find_share_faults([(part.physical_asset_id, part.share) for part in backing])
+    if faults:
+        raise UnfitAuction("; ".join(f"{fault.pointer} {fault.detail}" for fault in faults) + ".", errors=faults)
 
 
 def unfit(pointer: str, what: str) -> UnfitAuction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 from uuid import UUID
 
 from gridloom.kernel.problem import FieldError, Problem
@@ -16,13 +17,24 @@ class SharesNotWhole(Problem):
     title = "The backing shares do not make a whole"
 
 
+SHARE_TOLERANCE: Final = 1e-9
+
+
 def check_shares(shares: Sequence[tuple[UUID, float]]) -> None:
-    doubled = [place for place, (id, _) in enumerate(shares) if id in {other for other, _ in shares[:place]}]
-    if doubled:
-        raise SharesNotWhole(
-            "A backing asset is named twice.",
-            [FieldError(f"/backing/{place}/physicalAssetID", "named before") for place in doubled],
-        )
+    faults = find_share_faults(shares)
+    if faults:
+        raise SharesNotWhole("; ".join(f"{fault.pointer} {fault.detail}" for fault in faults) + ".", faults)
+
+
+def find_share_faults(shares: Sequence[tuple[UUID, float]]) -> list[FieldError]:
+    """What keeps the shares from being a whole: assets named twice, or else a sum that is not 1."""
+    seen: set[UUID] = set()
+    faults = []
+    for place, (asset_id, _) in enumerate(shares):
+        if asset_id in seen:
+            faults.append(FieldError(f"/backing/{place}/physicalAssetID", "is named twice"))
+        seen.add(asset_id)
     total = math.fsum(share for _, share in shares)
-    if abs(total - 1) > 1e-9:
-        raise SharesNotWhole(f"The shares sum to {total:g}, not to 1.", [FieldError("/backing", f"sums to {total:g}")])
+    if not faults and abs(total - 1) > SHARE_TOLERANCE:
+        faults.append(FieldError("/backing", f"has shares that sum to {total:.6g} instead of 1"))
+    return faults
