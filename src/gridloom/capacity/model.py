@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.kernel.market_time import market_day_of, period_start
+from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-TOLERANCE: Final = 1e-6  # of a kW or kWh: what dividing by shares leaves behind
+TOLERANCE: Final = POWER_TOLERANCE_KW  # and of a kWh
 
 
 class HoldingKind(StrEnum):

@@ -27,7 +27,7 @@ from gridloom.delivery.store import NewVersion, Run, ZoneState
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of, market_day_window
-from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
+from gridloom.kernel.units import KW_PER_MW, POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.monitoring.reading.latest import latest_of_asset
 from gridloom.virtual_assets.backing.allocation import DISPATCH
 from gridloom.virtual_assets.gate_closure.revalidation import revalidate
@@ -176,7 +176,7 @@ def _moved(zone: Zone, before: StandingPlan | None, after: StandingPlan) -> froz
         if before is not None and key in power_kw:
             piece = power_kw[key][max(0, after.first - before.first) :][: len(old_kw)]
             old_kw[: len(piece)] = piece
-        if np.abs(new_kw - old_kw).max(initial=0.0) > 1e-6:
+        if np.abs(new_kw - old_kw).max(initial=0.0) > POWER_TOLERANCE_KW:
             moved.add(key)
     return frozenset(moved)
 

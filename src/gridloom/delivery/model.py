@@ -12,10 +12,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from gridloom.kernel.units import POWER_TOLERANCE_KW
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-NOISE_KW: Final = 1e-6
+NOISE_KW: Final = POWER_TOLERANCE_KW
 """Powers below a milliwatt are what a subtraction leaves behind."""
 
 

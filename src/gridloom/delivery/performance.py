@@ -11,7 +11,7 @@ from gridloom.database.pool import Database
 from gridloom.delivery.model import Floats, PartKind
 from gridloom.delivery.reading import StandingDispatch, load_dispatch
 from gridloom.kernel.resolution import Resolution
-from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.monitoring import store as monitoring
 from gridloom.monitoring.model import EMPTY, Series, microseconds
 from gridloom.monitoring.reading.aggregation import HOLD, Aggregation, aggregate
@@ -46,7 +46,7 @@ class Performance:
         """Which part of what was asked was delivered, 0 to 1; NaN where nothing was asked or measured."""
         asked_kw = self.dispatch.power_kw
         part = np.full(len(asked_kw), np.nan)
-        np.divide(self.measured_kw, asked_kw, out=part, where=np.abs(asked_kw) > 1e-6)
+        np.divide(self.measured_kw, asked_kw, out=part, where=np.abs(asked_kw) > POWER_TOLERANCE_KW)
         return np.asarray(np.clip(part, 0.0, 1.0))
 
     @property

@@ -14,12 +14,12 @@ from gridloom.edge.acceptance import LATEST
 from gridloom.exchange_notifications.message import CapacityInterval, MarketMessage, ReasonCode, UnavailabilityType
 from gridloom.exchange_notifications.model import NewCapacityInterval
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.kernel.units import POWER_TOLERANCE_KW
 
 MOST_VERSIONS = 999
 LONGEST_REMARKS = 500
 _MINUTE = timedelta(minutes=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CLOSE_KW = 1e-6
 
 
 class CapacityMismatch(Problem):
@@ -108,7 +108,7 @@ def available_capacity_kw(
         detail = f"{unavailable_kw:g} kW are more than the {installed_kw:g} kW that are installed."
         raise CapacityMismatch(detail, errors=[FieldError(f"{pointer}/unavailableCapacity", detail)])
     rest_kw = float(Decimal(repr(installed_kw)) - Decimal(repr(unavailable_kw)))
-    if given_kw is not UNSET and abs(given_kw - rest_kw) > _CLOSE_KW:
+    if given_kw is not UNSET and abs(given_kw - rest_kw) > POWER_TOLERANCE_KW:
         detail = (
             f"{given_kw:g} kW available and {unavailable_kw:g} kW unavailable are not {installed_kw:g} kW installed."
         )
@@ -119,7 +119,7 @@ def available_capacity_kw(
 def check_most(unavailable_kw: float, intervals: Sequence[CapacityInterval]) -> None:
     """The documents hold the intervals alone, so the message says of them what they say."""
     most_kw = max(interval.unavailable_capacity_kw for interval in intervals)
-    if abs(unavailable_kw - most_kw) > _CLOSE_KW:
+    if abs(unavailable_kw - most_kw) > POWER_TOLERANCE_KW:
         detail = f"{unavailable_kw:g} kW are unavailable, and {most_kw:g} kW are the most in any interval."
         raise CapacityMismatch(detail, errors=[FieldError("/unavailableCapacity", detail)])
 

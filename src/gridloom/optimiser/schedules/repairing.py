@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import UNSET
 
 from gridloom.database.pool import Database
+from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules.pricing import Prices, load_prices
 from gridloom.optimiser.schedules.proposing import based_on, no_feasible_schedule, proposed_powers
@@ -21,8 +22,6 @@ from gridloom.optimiser.solving.solve import solve
 from gridloom.virtual_assets.grid import period_start
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.rules import Points, check_gate, first_open_period
-
-_MOVED_KW = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +52,7 @@ class RepairAssignment:
             raise no_feasible_schedule(refusal, task.first) from None
         places = np.flatnonzero(self.is_asked)
         apart_kw = np.abs(power_kw - self.asked_kw)
-        moved = places[apart_kw[places] > _MOVED_KW]
+        moved = places[apart_kw[places] > POWER_TOLERANCE_KW]
         end_kwh = float(programme.energy_kwh(power_kw)[-1])
         return RepairView(
             schedule=[

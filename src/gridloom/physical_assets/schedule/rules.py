@@ -12,13 +12,13 @@ from gridloom.capacity.series import milliseconds_of
 from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import PERIOD, floor_to_period, is_period_start, period_number
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, AvailabilitySeries
 from gridloom.physical_assets.conflicts import LONGEST
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
 
 # Below what any meter resolves; sums of volumes may differ by so much.
-TOLERANCE_KW = 1e-6
 
 
 class PowerNotAvailable(Problem):
@@ -98,7 +98,7 @@ def check_available(points: Sequence[NewSchedulePoint], series: AvailabilitySeri
     powers = np.array([point.power for point in points])
     rows = series.available[np.searchsorted(series.periods_ms, times)]
     excess = np.maximum(powers - rows[:, DISCHARGE], -powers - rows[:, CHARGE])
-    beyond = np.flatnonzero(excess > TOLERANCE_KW)
+    beyond = np.flatnonzero(excess > POWER_TOLERANCE_KW)
     if not len(beyond):
         return
     position = int(beyond[np.argmin(times[beyond])])

@@ -16,12 +16,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.virtual_assets.grid import Floats, Ints
 from gridloom.virtual_assets.model import AdjustmentReason, Efficiency
 from gridloom.virtual_assets.schedule.trajectory import energy_changes_kwh, exported_kwh, tolerance_kwh
 
-NOISE_KW: Final = 1e-6
+NOISE_KW: Final = POWER_TOLERANCE_KW
 """Powers below a milliwatt are what a subtraction leaves behind."""
 _SHORTEST_LOOK: Final = 32
 _FITTING_IN_A_ROW: Final = 4

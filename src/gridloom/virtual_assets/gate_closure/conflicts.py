@@ -8,7 +8,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.kernel.instant import written
-from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries
 from gridloom.physical_assets.conflicts import Conflict, ConflictKind
@@ -20,8 +20,6 @@ from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range, read_summaries
 from gridloom.virtual_assets.schedule.stored_energy import Course, course_of
 from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
-
-_NOISE_KW = 1e-6
 
 
 async def block_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
@@ -61,7 +59,7 @@ def _beyond_store(
     power_kw, before_kwh, after_kwh = course.power_kw, course.energy_kwh[:-1], course.energy_kwh[1:]
     charging = power_kw < 0
     excess_kwh = np.where(charging, after_kwh - there_kwh, -after_kwh)
-    wrong = np.flatnonzero((excess_kwh > slack_kwh) & (np.abs(power_kw) > _NOISE_KW))
+    wrong = np.flatnonzero((excess_kwh > slack_kwh) & (np.abs(power_kw) > POWER_TOLERANCE_KW))
     limit_kw = np.where(
         charging,
         np.maximum(there_kwh - before_kwh, 0.0) / terms.efficiency.charge,
@@ -101,7 +99,7 @@ def _beyond(asset: VirtualAsset, block: Block, power_kw: Floats, available: Avai
         inside
     ]
     excess_kw = np.abs(power_kw[inside]) - limit_kw
-    wrong = np.flatnonzero(excess_kw > _NOISE_KW)
+    wrong = np.flatnonzero(excess_kw > POWER_TOLERANCE_KW)
     offset = available.first + inside.start
     return [
         _conflict(asset, block, stretch, power_kw[inside], limit_kw, excess_kw, offset) for stretch in _stretches(wrong)

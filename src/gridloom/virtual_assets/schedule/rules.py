@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.virtual_assets.grid import Floats, Ints, period_number, period_numbers, wire_time
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.trajectory import Excess
 
 # Schedules come from doubles that other programs computed; a nanowatt too much is not a refusal.
-POWER_TOLERANCE_KW = 1e-6
 _MOST_ERRORS = 20
 
 
