@@ -75,6 +75,14 @@ class TestPermissions:
         assert spelling == {"kernel/permission.py", "vocabulary.py"}
 
 
+class TestDecisions:
+    def test_are_numbered_without_gaps_in_name_and_title(self):
+        records = sorted((SOURCE.parents[1] / "docs" / "decisions").glob("*.md"))
+        assert [path.name[:5] for path in records] == [f"{number:04}-" for number in range(1, len(records) + 1)]
+        titles = [path.read_text().split(maxsplit=2)[:2] for path in records]
+        assert titles == [["#", f"{number}."] for number in range(1, len(records) + 1)]
+
+
 class TestALockedType:
     def test_is_made_only_by_the_stores_that_lock(self):
         makers = {path for path in MODULES if LOCKED_TYPES & set(called_names(path))}
