@@ -196,3 +196,19 @@ async def _lose(yard: Yard, battery: dict[str, Any], power: float) -> None:
         },
     )
     assert answer.status_code == 201, answer.text
+
+
+class TestARunAfterAPause:
+    async def test_makes_final_what_closed_meanwhile_as_it_was_planned(self, yard: Yard) -> None:
+        one, two = await yard.battery(), await yard.battery()
+        await yard.schedule(await yard.virtual(one), [600.0] * 4)
+        await yard.schedule(await yard.virtual(two), [-400.0] * 4)
+        await yard.gate_of(0)
+        # Nobody runs for an hour.
+        await yard.edge.pool.execute(
+            "update job set due = due + interval '1 hour' where kind = 'delivery.dispatch' and key = 'TenneT'"
+        )
+        await yard.advance(yard.start + 6 * QUARTER)
+        facts = (await yard.operator.get("/settlements/net-off")).json()
+        assert len({fact["time"] for fact in facts}) == 4
+        assert len(facts) == 8

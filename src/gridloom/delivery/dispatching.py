@@ -74,6 +74,9 @@ async def plan_zone(db: Database, zone: str, now: datetime, gate_closure_s: int)
     first = period_number_from(now) if state.settled_until is None else max(state.settled_until, period_number(now))
     end = market_day_periods(market_day_of(now) + timedelta(days=1))[1]
     horizon = Horizon(zone, now, min(first, final), final, end)
+    if state.plan is not None and state.settled_until is not None:
+        # What closed while nobody ran is final as it was planned.
+        await settle_periods(db, state.plan, state.settled_until, horizon.first)
     for key in await situation_store.read_closed_misfits(db, zone, final):
         await revalidate(db, key, now)
     day_start = market_day_window(market_day_of(period_start(horizon.first))).start
@@ -81,7 +84,7 @@ async def plan_zone(db: Database, zone: str, now: datetime, gate_closure_s: int)
     run, plan = None, state.plan
     if plan is None or plan.end < end or state.stamps != stamps or plan.first > horizon.first:
         run, plan = await _plan_anew(db, horizon, state, stamps)
-    await settle_periods(db, zone, plan, horizon.first, final, now)
+    await settle_periods(db, plan, horizon.first, final)
     await store.keep_settled(db, zone, final)
     return run
 

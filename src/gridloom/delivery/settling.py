@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -24,7 +23,7 @@ PLATFORM_ID: Final = UUID(int=0)
 _PARTS_PER_MWH: Final = 100_000_000
 
 
-async def settle_periods(db: Database, zone: str, plan: StandingPlan, first: int, end: int, now: datetime) -> None:
+async def settle_periods(db: Database, plan: StandingPlan, first: int, end: int) -> None:
     """The periods `first` up to but not `end`, whose gates have closed."""
     first, end = max(first, plan.first), min(end, plan.end)
     if first >= end:
@@ -57,5 +56,8 @@ async def _record_net_offs(db: Database, keys: Sequence[int], parts: Ints, first
             volume=int(parts[row, place]) / _PARTS_PER_MWH,
         )
         for row, place in np.argwhere(parts).tolist()
+        if keys[row] in ids
     ]
+    if not rows:
+        return
     await record_settlements(db, NET_OFFS, rows, Recorder(by=PLATFORM_ID, origin=Origin.COMPUTED))
