@@ -288,7 +288,7 @@ def wide_reads(scene: Scene) -> list[Seen]:
     ]
     path = f"/monitoring/{scene.asset_id}/datapoints"
     status = scene.send(path, json.dumps(rows).encode(), "application/json")
-    query = f"{path}?start=2026-01-01T00:00:00Z&end=2026-02-01T00:00:00Z&resolution=hourly"
+    query = f"{path}?start=2026-01-01T00:00:00Z&end=2026-02-01T00:00:00Z&resolution=raw"
     began = time.monotonic()
     scene.attacker.get(query)
     one_s = time.monotonic() - began

@@ -206,7 +206,7 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
         aggregation=query.aggregation,
         turn=turn_of(call.caller.organisation_id),
     )
-    if query.resolution is Resolution.DAY:
+    if query.resolution is not Resolution.RAW:
         _refuse_many(selection.signals)
     return await rendering.answer(call.db, selection, call.accepts, f"telemetry-{physical_asset_id}")
 
@@ -309,10 +309,10 @@ def _times_of(window: Window) -> tuple[int, int]:
 
 
 def _refuse_many(signals: Mapping[str, object]) -> None:
-    """Days and sums are looked up signal by signal."""
+    """Buckets and sums are made signal by signal."""
     if len(signals) > MOST_SUMMED_SIGNALS:
         raise BadRequest(
-            f"Days and sums are answered for up to {MOST_SUMMED_SIGNALS} signals at a time, and this asks for "
+            f"Buckets and sums are answered for up to {MOST_SUMMED_SIGNALS} signals at a time, and this asks for "
             f"{len(signals)}. Name them in `datapoints`, in several requests.",
             errors=[FieldError("query:datapoints", f"more than {MOST_SUMMED_SIGNALS} signals")],
         )

@@ -119,6 +119,7 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
             async with selection.turn:
                 found = await read(db, selection.asset_key, group, early_us, end_us)
         yield name, await _cut(found[signal_id], selection, start_us, end_us)
+        await asyncio.sleep(0)  # thousands of small steps, and others in between
 
 
 async def _cut(series: Series, selection: Selection, start_us: int, end_us: int) -> Series:
@@ -152,17 +153,20 @@ async def _json(found: AsyncIterator[tuple[str, Series]], selection: Selection) 
     opened: str | None = None
     waiting = [b'{"metaData":' + to_json(meta) + b',"data":{']
     is_first_point = True
+    waiting_bytes = 0
     async for name, series in found:
         if name != opened:
             waiting.append((b"" if opened is None else b"],") + to_json(name) + b":[")
+            waiting_bytes += len(waiting[-1])
             opened, is_first_point = name, True
         if len(series):
             text = await off_loop(len(series) > HEAVY_POINTS // 10, _points, series)
             waiting.append(text if is_first_point else b"," + text)
+            waiting_bytes += len(text)
             is_first_point = False
-        if sum(map(len, waiting)) > _CHUNK_BYTES:
+        if waiting_bytes > _CHUNK_BYTES:
             yield b"".join(waiting)
-            waiting = []
+            waiting, waiting_bytes = [], 0
     waiting.append(b"}}" if opened is None else b"]}}")
     yield b"".join(waiting)
 
