@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { answered, api } from '../../shared/api/client'
+import { answered, api, askJson } from '../../shared/api/client'
 import { useMay, useSession } from '../../shared/api/session'
 import { euro, signedEuro, size } from '../../shared/format'
 import { HOUR_MS } from '../../shared/time/marketDay'
@@ -143,23 +143,18 @@ function SoFar({ auction, now }: { auction: Auction; now: number }) {
   const revenue = useQuery({
     queryKey: ['revenue', 'so-far', id],
     queryFn: () =>
-      answered(
-        api.GET('/revenue-reporting/virtual-assets/{virtualAssetID}/data-points', {
-          params: {
-            path: { virtualAssetID: id },
-            query: {
-              start: auction.item.start,
-              end: auction.item.end,
-              resolution: 'daily',
-              datapoints: ['revenue_total_revenue', 'revenue_vba'],
-            },
-          },
-        }),
+      askJson<{ data: Record<string, { value: number | null }[]> }>(
+        `/revenue-reporting/virtual-assets/${id}/data-points?${new URLSearchParams({
+          start: auction.item.start,
+          end: auction.item.end,
+          resolution: 'daily',
+          datapoints: 'revenue_total_revenue,revenue_vba',
+        })}`,
       ),
     enabled: isShown,
   })
   if (!isShown || !revenue.data) return null
-  const series = revenue.data.data as Record<string, { value: number | null }[]>
+  const series = revenue.data.data
   const sum = (category: string) => {
     const points = series[category] ?? []
     return points.reduce((total, point) => total + (point.value ?? 0), 0)

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { allPages, type Schemas } from '../../shared/api/client'
 import type { PhysicalAsset, VirtualAsset } from '../../shared/api/resources'
+import { useSession } from '../../shared/api/session'
 import { linear } from '../../shared/charts/scale'
 import { useSize } from '../../shared/charts/size'
 import { decimal, euro, signed } from '../../shared/format'
@@ -21,14 +22,21 @@ interface Props {
 }
 
 /** What is kept of what the batteries earn: today, in thirty days, and each day of them. */
-export function RevenueCard({ virtual, physical, now }: Props) {
+export function RevenueCard({ virtual, physical: seen, now }: Props) {
   const today = dayOf(now)
+  const { organisationID } = useSession().user
+  const physical = seen.filter((one) => one.organisationID === organisationID)
   const fleets = useQuery({
     queryKey: ['fleets'],
     queryFn: () => allPages<Schemas['Fleet']>('/fleets'),
     enabled: physical.length > 0,
   })
-  const sources = sourcesOf(virtual, physical, fleets.data ?? [], now)
+  const sources = sourcesOf(
+    virtual,
+    physical,
+    (fleets.data ?? []).filter((one) => one.organisationID === organisationID),
+    now,
+  )
   const revenue = useDailyRevenue(fleets.isLoading && physical.length > 0 ? [] : sources, today, 2 * DAYS)
   return (
     <Card title="Revenue" note="EUR, what you keep" actions={<Link to="/revenue">Open</Link>}>

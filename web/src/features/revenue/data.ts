@@ -49,8 +49,11 @@ export function useSubjects(): { subjects: Subject[]; isLoading: boolean; error:
   })
   const virtual = useVirtualAssets()
   const physical = usePhysicalAssets()
-  const named = (kind: Kind, list: { id: string; name: string }[] | undefined): Subject[] =>
-    (list ?? []).map((one) => ({ kind, id: one.id, label: `${one.name}, ${WORDS[kind]}` }))
+  // A grant on another's battery seldom goes as far as its revenue.
+  const named = (kind: Kind, list: { id: string; name: string; organisationID: string }[] | undefined): Subject[] =>
+    (list ?? [])
+      .filter((one) => one.organisationID === organisation)
+      .map((one) => ({ kind, id: one.id, label: `${one.name}, ${WORDS[kind]}` }))
   return {
     subjects: [
       ...named('fleets', fleets.data),
