@@ -16,8 +16,13 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 INFINITE: Final = float("inf")
-_PRESOLVE_FROM_COLUMNS: Final = 20_000
-"""Presolving a day or a month costs more than it saves; a year gains by it."""
+_OPTIONS: Final = (
+    ("output_flag", False),
+    ("threads", 1),
+    ("parallel", "off"),
+    ("mip_rel_gap", 1e-7),
+    ("presolve", "off"),  # on programmes of this kind it costs more than it saves, from a day to a year
+)
 
 
 @cache
@@ -110,9 +115,8 @@ class Model:
         highspy = solver_library()
         self._library = highspy
         self._highs: Any = highspy.Highs()
-        for option, value in (("output_flag", False), ("threads", 1), ("parallel", "off"), ("mip_rel_gap", 1e-7)):
+        for option, value in _OPTIONS:
             self._highs.setOptionValue(option, value)
-        self._highs.setOptionValue("presolve", "on" if len(cost) > _PRESOLVE_FROM_COLUMNS else "off")
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = len(cost), rows.count
         program.sense_ = highspy.ObjSense.kMaximize
