@@ -23,25 +23,25 @@ def entry_of(call: Call, status: int) -> NewEntry:
     What was sent is not kept, since it may hold secrets: only what the handler put into `call.audit_details`.
     """
     actor = actor_of(call.known_caller) if call.known_caller is not None else ANONYMOUS
-    return _entry(call, actor, status, call.audit_details or None)
+    return _make_entry(call, actor, status, call.audit_details or None)
 
 
 async def record_refusal(
     db: Database, call: Call, status: int, *, actor: Actor = ANONYMOUS, details: dict[str, Any] | None = None
 ) -> None:
     """Record an attempt that was refused, such as a failed login; it outlives the request's own transaction."""
-    await insert_entry(db, _entry(call, actor, status, details))
+    await insert_entry(db, _make_entry(call, actor, status, details))
 
 
 def actor_of(caller: Caller) -> Actor:
-    return Actor(caller.kind, caller.organisation_id, caller.id, _name(caller))
+    return Actor(caller.kind, caller.organisation_id, caller.id, _name_actor(caller))
 
 
-def _name(caller: Caller) -> str:
+def _name_actor(caller: Caller) -> str:
     return caller.username if caller.kind == "USER" else f"{caller.display_name} ({caller.username})"
 
 
-def _entry(call: Call, actor: Actor, status: int, details: dict[str, Any] | None) -> NewEntry:
+def _make_entry(call: Call, actor: Actor, status: int, details: dict[str, Any] | None) -> NewEntry:
     named = call.path_values.get("organisation_id")
     concerns_another = isinstance(named, UUID) and named != actor.organisation_id
     return NewEntry(

@@ -57,10 +57,10 @@ async def list_audit_log(call: Call, query: AuditQuery) -> Page[AuditEntry]:
         limit=query.limit + 1,
     )
     page = query.page(entries, lambda entry: entry.sequence)
-    return Page([_view(entry) for entry in page.items], page.next_cursor)
+    return Page([_show_entry(entry) for entry in page.items], page.next_cursor)
 
 
-def _view(found: Entry) -> AuditEntry:
+def _show_entry(found: Entry) -> AuditEntry:
     entry, actor = found.entry, found.entry.actor
     return AuditEntry(
         id=found.id,

@@ -71,10 +71,10 @@ async def list_entries(
             wanted.action,
             limit,
         )
-    return [_entry(row) for row in rows]
+    return [_read_entry_row(row) for row in rows]
 
 
-def _entry(row: asyncpg.Record) -> Entry:
+def _read_entry_row(row: asyncpg.Record) -> Entry:
     actor = Actor(row["actor_kind"], row["organisation_id"] or NOBODY, row["actor_id"], row["actor_name"])
     entry = NewEntry(
         actor=actor,

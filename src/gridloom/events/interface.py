@@ -35,10 +35,10 @@ def add_events(document: dict[str, Any]) -> None:
     kinds = list(EVENT_TYPES.values())
     _, schemas = msgspec.json.schema_components([kind.data for kind in kinds], ref_template=_REFERENCE)
     document["components"]["schemas"] = dict(sorted({**document["components"]["schemas"], **schemas}.items()))
-    document["webhooks"] = {kind.name: {"post": _call(kind)} for kind in kinds}
+    document["webhooks"] = {kind.name: {"post": _describe_call(kind)} for kind in kinds}
 
 
-def _call(kind: EventType) -> dict[str, Any]:
+def _describe_call(kind: EventType) -> dict[str, Any]:
     event = {
         "type": "object",
         "required": ["id", "type", "time", "organisationID", "subject", "data"],

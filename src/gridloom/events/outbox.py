@@ -64,7 +64,7 @@ def check_declared(event: NewEvent) -> None:
 
 def was_recorded(db: Database) -> None:
     """Have what was put into the outbox in this transaction taken on once it commits."""
-    after_commit(db, _tell)
+    after_commit(db, _tell_listeners)
 
 
 def tell_when_recorded(callback: Callable[[], None]) -> None:
@@ -76,6 +76,6 @@ def stop_telling(callback: Callable[[], None]) -> None:
     _told.discard(callback)
 
 
-def _tell() -> None:
+def _tell_listeners() -> None:
     for callback in tuple(_told):
         callback()

@@ -83,10 +83,10 @@ async def read_events(db: Database, organisation_id: UUID, after: int, most: int
         """,
         organisation_id, after, most,
     )  # fmt: skip
-    return [_sequenced(row) for row in rows]
+    return [_read_event_row(row) for row in rows]
 
 
-def _sequenced(row: asyncpg.Record) -> SequencedEvent:
+def _read_event_row(row: asyncpg.Record) -> SequencedEvent:
     event = Event(
         id=row["id"],
         type=row["type"],

@@ -80,78 +80,78 @@ Word = TypeVar("Word", bound=StrEnum)
 
 def acer_umm(message: MarketMessage) -> bytes:
     root = etree.Element(
-        f"{{{UMM_NAMESPACE}}}REMITUrgentMarketMessages", nsmap=_prefixes(UMM_NAMESPACE, c=UMM_COMMON_NAMESPACE)
+        f"{{{UMM_NAMESPACE}}}REMITUrgentMarketMessages", nsmap=_map_prefixes(UMM_NAMESPACE, c=UMM_COMMON_NAMESPACE)
     )
-    umm = _add(root, "UMM")
-    _add(umm, "messageId", f"{message.message_id}_{message.version:03}")
-    event = _add(umm, "event")
-    _add(event, "eventStatus", EVENT_STATUS_WORDS[message.event_status])
-    _add(event, "eventType", EVENT_TYPE_WORDS[message.event_type or EventType.OTHER_UNAVAILABILITY])
-    _add(event, "eventStart", _instant_text(message.start))
-    _add(event, "eventStop", _instant_text(message.end))
-    _add(umm, "unavailabilityType", UNAVAILABILITY_TYPE_WORDS[message.unavailability_type])
-    _add(umm, "publicationDateTime", _instant_text(message.published_at))
-    capacity = _add(umm, "capacity")
-    _add(capacity, "unitMeasure", "MW")
+    umm = _add_element(root, "UMM")
+    _add_element(umm, "messageId", f"{message.message_id}_{message.version:03}")
+    event = _add_element(umm, "event")
+    _add_element(event, "eventStatus", EVENT_STATUS_WORDS[message.event_status])
+    _add_element(event, "eventType", EVENT_TYPE_WORDS[message.event_type or EventType.OTHER_UNAVAILABILITY])
+    _add_element(event, "eventStart", _instant_text(message.start))
+    _add_element(event, "eventStop", _instant_text(message.end))
+    _add_element(umm, "unavailabilityType", UNAVAILABILITY_TYPE_WORDS[message.unavailability_type])
+    _add_element(umm, "publicationDateTime", _instant_text(message.published_at))
+    capacity = _add_element(umm, "capacity")
+    _add_element(capacity, "unitMeasure", "MW")
     for interval in message.intervals:
-        stretch = _add(capacity, "capacityInterval")
-        _add(stretch, "intervalStart", _instant_text(interval.start))
-        _add(stretch, "intervalStop", _instant_text(interval.end))
-        _add(stretch, "unavailableCapacity", _mw_text(interval.unavailable_capacity_kw))
-        _add(stretch, "availableCapacity", _mw_text(interval.available_capacity_kw))
-    _add(capacity, "installedCapacity", _mw_text(message.installed_capacity_kw))
-    _add(umm, "unavailabilityReason", message.cause)
+        stretch = _add_element(capacity, "capacityInterval")
+        _add_element(stretch, "intervalStart", _instant_text(interval.start))
+        _add_element(stretch, "intervalStop", _instant_text(interval.end))
+        _add_element(stretch, "unavailableCapacity", _mw_text(interval.unavailable_capacity_kw))
+        _add_element(stretch, "availableCapacity", _mw_text(interval.available_capacity_kw))
+    _add_element(capacity, "installedCapacity", _mw_text(message.installed_capacity_kw))
+    _add_element(umm, "unavailabilityReason", message.cause)
     if message.full_remarks is not None:
-        _add(umm, "remarks", message.full_remarks)
-    _add(umm, "fuelType", "Other")
-    _add(umm, "biddingZone", message.bidding_zone)
-    asset = _add(umm, "affectedAsset")
-    _add(asset, "name", message.asset_name, UMM_COMMON_NAMESPACE)
-    _add(asset, "eic", message.asset_eic, UMM_COMMON_NAMESPACE)
-    participant = _add(umm, "marketParticipant")
-    _add(participant, "name", message.participant_name or "", UMM_COMMON_NAMESPACE)
+        _add_element(umm, "remarks", message.full_remarks)
+    _add_element(umm, "fuelType", "Other")
+    _add_element(umm, "biddingZone", message.bidding_zone)
+    asset = _add_element(umm, "affectedAsset")
+    _add_element(asset, "name", message.asset_name, UMM_COMMON_NAMESPACE)
+    _add_element(asset, "eic", message.asset_eic, UMM_COMMON_NAMESPACE)
+    participant = _add_element(umm, "marketParticipant")
+    _add_element(participant, "name", message.participant_name or "", UMM_COMMON_NAMESPACE)
     if message.participant_code is not None:
-        _add(participant, message.participant_code.scheme, message.participant_code.code, UMM_COMMON_NAMESPACE)
-    return _serialised(root)
+        _add_element(participant, message.participant_code.scheme, message.participant_code.code, UMM_COMMON_NAMESPACE)
+    return _serialise_document(root)
 
 
 def read_acer_umm(document: bytes) -> MarketMessage:
     """The message back from its document; a ValueError where it is not one that `acer_umm` could have written."""
-    umm = _child(_parsed(document, UMM_NAMESPACE, "REMITUrgentMarketMessages"), "UMM")
-    event, capacity = _child(umm, "event"), _child(umm, "capacity")
+    umm = _find_child(_parse_document(document, UMM_NAMESPACE, "REMITUrgentMarketMessages"), "UMM")
+    event, capacity = _find_child(umm, "event"), _find_child(umm, "capacity")
     remarks, duration_uncertainty = split_remarks(_optional_text(umm, "remarks"))
-    message_id, _, version = _text(umm, "messageId").rpartition("_")
+    message_id, _, version = _read_text(umm, "messageId").rpartition("_")
     intervals = tuple(
         CapacityInterval(
-            start=_instant(_text(stretch, "intervalStart")),
-            end=_instant(_text(stretch, "intervalStop")),
-            available_capacity_kw=_kw(_text(stretch, "availableCapacity")),
-            unavailable_capacity_kw=_kw(_text(stretch, "unavailableCapacity")),
+            start=_parse_instant(_read_text(stretch, "intervalStart")),
+            end=_parse_instant(_read_text(stretch, "intervalStop")),
+            available_capacity_kw=_parse_kw(_read_text(stretch, "availableCapacity")),
+            unavailable_capacity_kw=_parse_kw(_read_text(stretch, "unavailableCapacity")),
         )
         for stretch in capacity.findall(f"{{{UMM_NAMESPACE}}}capacityInterval")
     )
     return MarketMessage(
         message_id=message_id,
         version=int(version),
-        event_status=_word_of(EVENT_STATUS_WORDS, _text(event, "eventStatus")),
-        unavailability_type=_word_of(UNAVAILABILITY_TYPE_WORDS, _text(umm, "unavailabilityType")),
-        event_type=_word_of(EVENT_TYPE_WORDS, _text(event, "eventType")),
+        event_status=_word_of(EVENT_STATUS_WORDS, _read_text(event, "eventStatus")),
+        unavailability_type=_word_of(UNAVAILABILITY_TYPE_WORDS, _read_text(umm, "unavailabilityType")),
+        event_type=_word_of(EVENT_TYPE_WORDS, _read_text(event, "eventType")),
         reason_code=None,
         unit_type=None,
-        asset_name=_text(_child(umm, "affectedAsset"), "name", UMM_COMMON_NAMESPACE),
-        asset_eic=_text(_child(umm, "affectedAsset"), "eic", UMM_COMMON_NAMESPACE),
-        bidding_zone=_text(umm, "biddingZone"),
-        participant_name=_text(_child(umm, "marketParticipant"), "name", UMM_COMMON_NAMESPACE),
-        participant_code=_participant_code(_child(umm, "marketParticipant")),
+        asset_name=_read_text(_find_child(umm, "affectedAsset"), "name", UMM_COMMON_NAMESPACE),
+        asset_eic=_read_text(_find_child(umm, "affectedAsset"), "eic", UMM_COMMON_NAMESPACE),
+        bidding_zone=_read_text(umm, "biddingZone"),
+        participant_name=_read_text(_find_child(umm, "marketParticipant"), "name", UMM_COMMON_NAMESPACE),
+        participant_code=_participant_code(_find_child(umm, "marketParticipant")),
         participant_eic=None,
-        installed_capacity_kw=_kw(_text(capacity, "installedCapacity")),
+        installed_capacity_kw=_parse_kw(_read_text(capacity, "installedCapacity")),
         intervals=intervals,
-        start=_instant(_text(event, "eventStart")),
-        end=_instant(_text(event, "eventStop")),
+        start=_parse_instant(_read_text(event, "eventStart")),
+        end=_parse_instant(_read_text(event, "eventStop")),
         duration_uncertainty=duration_uncertainty,
-        cause=_text(umm, "unavailabilityReason"),
+        cause=_read_text(umm, "unavailabilityReason"),
         remarks=remarks,
-        published_at=_instant(_text(umm, "publicationDateTime")),
+        published_at=_parse_instant(_read_text(umm, "publicationDateTime")),
     )
 
 
@@ -167,119 +167,124 @@ def entsoe_unavailability(message: MarketMessage, receiver_eic: str = ENTSOE_EIC
 
     Without a participant's EIC it is the document as the platform itself gives it out.
     """
-    root = etree.Element(f"{{{OUTAGE_NAMESPACE}}}Unavailability_MarketDocument", nsmap=_prefixes(OUTAGE_NAMESPACE))
-    _add(root, "mRID", message.message_id)
-    _add(root, "revisionNumber", str(message.version))
-    _add(root, "type", DOCUMENT_TYPE_CODES[message.unit_type or UnitType.GENERATION_UNIT])
-    _add(root, "process.processType", "A26")
-    _add(root, "createdDateTime", _second_text(message.published_at))
+    root = etree.Element(f"{{{OUTAGE_NAMESPACE}}}Unavailability_MarketDocument", nsmap=_map_prefixes(OUTAGE_NAMESPACE))
+    _add_element(root, "mRID", message.message_id)
+    _add_element(root, "revisionNumber", str(message.version))
+    _add_element(root, "type", DOCUMENT_TYPE_CODES[message.unit_type or UnitType.GENERATION_UNIT])
+    _add_element(root, "process.processType", "A26")
+    _add_element(root, "createdDateTime", _second_text(message.published_at))
     sender_role, receiver_role = DATA_PROVIDER, INFORMATION_AGGREGATOR
     if message.participant_eic is None:
         sender_role, receiver_role = INFORMATION_AGGREGATOR, INFORMATION_RECEIVER
     _add_eic(root, "sender_MarketParticipant.mRID", message.participant_eic or receiver_eic)
-    _add(root, "sender_MarketParticipant.marketRole.type", sender_role)
+    _add_element(root, "sender_MarketParticipant.marketRole.type", sender_role)
     _add_eic(root, "receiver_MarketParticipant.mRID", receiver_eic)
-    _add(root, "receiver_MarketParticipant.marketRole.type", receiver_role)
+    _add_element(root, "receiver_MarketParticipant.marketRole.type", receiver_role)
     _add_interval(root, "unavailability_Time_Period.timeInterval", message.start, message.end)
-    _add(_add(root, "docStatus"), "value", DOCUMENT_STATUS_CODES[message.event_status])
+    _add_element(_add_element(root, "docStatus"), "value", DOCUMENT_STATUS_CODES[message.event_status])
     _add_time_series(root, message)
-    reason = _add(root, "Reason")
-    _add(reason, "code", message.reason_code or ReasonCode.FAILURE)
-    _add(reason, "text", message.cause)
+    reason = _add_element(root, "Reason")
+    _add_element(reason, "code", message.reason_code or ReasonCode.FAILURE)
+    _add_element(reason, "text", message.cause)
     if message.full_remarks is not None:
-        complement = _add(root, "Reason")
-        _add(complement, "code", COMPLEMENTARY_INFORMATION)
-        _add(complement, "text", message.full_remarks)
-    return _serialised(root)
+        complement = _add_element(root, "Reason")
+        _add_element(complement, "code", COMPLEMENTARY_INFORMATION)
+        _add_element(complement, "text", message.full_remarks)
+    return _serialise_document(root)
 
 
 def _add_time_series(root: etree._Element, message: MarketMessage) -> None:
-    series = _add(root, "TimeSeries")
-    _add(series, "mRID", "1")
-    _add(series, "businessType", BUSINESS_TYPE_CODES[message.unavailability_type])
+    series = _add_element(root, "TimeSeries")
+    _add_element(series, "mRID", "1")
+    _add_element(series, "businessType", BUSINESS_TYPE_CODES[message.unavailability_type])
     _add_eic(series, "biddingZone_Domain.mRID", message.bidding_zone)
     for edge, instant in (("start", message.start), ("end", message.end)):
-        _add(series, f"{edge}_DateAndOrTime.date", f"{instant.astimezone(UTC):%Y-%m-%d}")
-        _add(series, f"{edge}_DateAndOrTime.time", f"{instant.astimezone(UTC):%H:%M:%SZ}")
-    _add(series, "quantity_Measure_Unit.name", "MAW")
-    _add(series, "curveType", "A03")
+        _add_element(series, f"{edge}_DateAndOrTime.date", f"{instant.astimezone(UTC):%Y-%m-%d}")
+        _add_element(series, f"{edge}_DateAndOrTime.time", f"{instant.astimezone(UTC):%H:%M:%SZ}")
+    _add_element(series, "quantity_Measure_Unit.name", "MAW")
+    _add_element(series, "curveType", "A03")
     _add_eic(series, f"{_RESOURCE}.mRID", message.asset_eic)
-    _add(series, f"{_RESOURCE}.name", message.asset_name)
-    _add(series, f"{_RESOURCE}.pSRType.psrType", STORAGE_PSR_TYPE)
+    _add_element(series, f"{_RESOURCE}.name", message.asset_name)
+    _add_element(series, f"{_RESOURCE}.pSRType.psrType", STORAGE_PSR_TYPE)
     _add_eic(series, f"{_UNIT}.mRID", message.asset_eic)
-    _add(series, f"{_UNIT}.name", message.asset_name)
-    _add(series, f"{_UNIT}.nominalP", _mw_text(message.installed_capacity_kw)).set("unit", "MAW")
-    period = _add(series, "Available_Period")
+    _add_element(series, f"{_UNIT}.name", message.asset_name)
+    _add_element(series, f"{_UNIT}.nominalP", _mw_text(message.installed_capacity_kw)).set("unit", "MAW")
+    period = _add_element(series, "Available_Period")
     _add_interval(period, "timeInterval", message.start, message.end)
-    _add(period, "resolution", "PT1M")
+    _add_element(period, "resolution", "PT1M")
     for interval in message.intervals:
-        point = _add(period, "Point")
-        _add(point, "position", str((interval.start - message.start) // _MINUTE + 1))
-        _add(point, "quantity", _mw_text(interval.available_capacity_kw))
+        point = _add_element(period, "Point")
+        _add_element(point, "position", str((interval.start - message.start) // _MINUTE + 1))
+        _add_element(point, "quantity", _mw_text(interval.available_capacity_kw))
 
 
 def read_entsoe_unavailability(document: bytes) -> MarketMessage:
     """The message back from its document; a ValueError where `entsoe_unavailability` could not have written it."""
-    root = _parsed(document, OUTAGE_NAMESPACE, "Unavailability_MarketDocument")
-    series = _child(root, "TimeSeries")
-    whole = _child(root, "unavailability_Time_Period.timeInterval")
-    start, end = _instant(_text(whole, "start")), _instant(_text(whole, "end"))
-    installed_kw = _kw(_text(series, f"{_UNIT}.nominalP"))
-    reasons = {_text(reason, "code"): _text(reason, "text") for reason in root.findall(f"{{{OUTAGE_NAMESPACE}}}Reason")}
+    root = _parse_document(document, OUTAGE_NAMESPACE, "Unavailability_MarketDocument")
+    series = _find_child(root, "TimeSeries")
+    whole = _find_child(root, "unavailability_Time_Period.timeInterval")
+    start, end = _parse_instant(_read_text(whole, "start")), _parse_instant(_read_text(whole, "end"))
+    installed_kw = _parse_kw(_read_text(series, f"{_UNIT}.nominalP"))
+    reasons = {
+        _read_text(reason, "code"): _read_text(reason, "text")
+        for reason in root.findall(f"{{{OUTAGE_NAMESPACE}}}Reason")
+    }
     code = next(ReasonCode(code) for code in reasons if code != COMPLEMENTARY_INFORMATION)
     remarks, duration_uncertainty = split_remarks(reasons.get(COMPLEMENTARY_INFORMATION))
     return MarketMessage(
-        message_id=_text(root, "mRID"),
-        version=int(_text(root, "revisionNumber")),
-        event_status=_word_of(DOCUMENT_STATUS_CODES, _text(_child(root, "docStatus"), "value")),
-        unavailability_type=_word_of(BUSINESS_TYPE_CODES, _text(series, "businessType")),
+        message_id=_read_text(root, "mRID"),
+        version=int(_read_text(root, "revisionNumber")),
+        event_status=_word_of(DOCUMENT_STATUS_CODES, _read_text(_find_child(root, "docStatus"), "value")),
+        unavailability_type=_word_of(BUSINESS_TYPE_CODES, _read_text(series, "businessType")),
         event_type=None,
         reason_code=code,
-        unit_type=_word_of(DOCUMENT_TYPE_CODES, _text(root, "type")),
-        asset_name=_text(series, f"{_RESOURCE}.name"),
-        asset_eic=_text(series, f"{_RESOURCE}.mRID"),
-        bidding_zone=_text(series, "biddingZone_Domain.mRID"),
+        unit_type=_word_of(DOCUMENT_TYPE_CODES, _read_text(root, "type")),
+        asset_name=_read_text(series, f"{_RESOURCE}.name"),
+        asset_eic=_read_text(series, f"{_RESOURCE}.mRID"),
+        bidding_zone=_read_text(series, "biddingZone_Domain.mRID"),
         participant_name=None,
         participant_code=None,
         participant_eic=_sender_eic(root),
         installed_capacity_kw=installed_kw,
-        intervals=_intervals(_child(series, "Available_Period"), start, end, installed_kw),
+        intervals=_read_intervals(_find_child(series, "Available_Period"), start, end, installed_kw),
         start=start,
         end=end,
         duration_uncertainty=duration_uncertainty,
         cause=reasons[code],
         remarks=remarks,
-        published_at=_instant(_text(root, "createdDateTime")),
+        published_at=_parse_instant(_read_text(root, "createdDateTime")),
     )
 
 
 def _sender_eic(root: etree._Element) -> str | None:
-    if _text(root, "sender_MarketParticipant.marketRole.type") == INFORMATION_AGGREGATOR:
+    if _read_text(root, "sender_MarketParticipant.marketRole.type") == INFORMATION_AGGREGATOR:
         return None
-    return _text(root, "sender_MarketParticipant.mRID")
+    return _read_text(root, "sender_MarketParticipant.mRID")
 
 
-def _intervals(
+def _read_intervals(
     period: etree._Element, start: datetime, end: datetime, installed_kw: float
 ) -> tuple[CapacityInterval, ...]:
     """Points of variable length: each reaches to the next one's position, the last to the end."""
     points = period.findall(f"{{{OUTAGE_NAMESPACE}}}Point")
-    starts = [start + (int(_text(point, "position")) - 1) * _MINUTE for point in points]
-    installed = _exact(installed_kw)
+    starts = [start + (int(_read_text(point, "position")) - 1) * _MINUTE for point in points]
+    installed = _make_exact(installed_kw)
     return tuple(
         CapacityInterval(first, last, float(available), float(installed - available))
         for first, last, available in zip(
-            starts, [*starts[1:], end], (_exact_kw(_text(point, "quantity")) for point in points), strict=True
+            starts, [*starts[1:], end], (_exact_kw(_read_text(point, "quantity")) for point in points), strict=True
         )
     )
 
 
-def _prefixes(namespace: str, **others: str) -> dict[str, str]:
+def _map_prefixes(namespace: str, **others: str) -> dict[str, str]:
     """The namespace without a prefix and those with one; the stubs do not know that no prefix is None."""
     return cast("dict[str, str]", {None: namespace, **others})
 
 
-def _add(parent: etree._Element, name: str, text: str | None = None, namespace: str | None = None) -> etree._Element:
+def _add_element(
+    parent: etree._Element, name: str, text: str | None = None, namespace: str | None = None
+) -> etree._Element:
     element = etree.SubElement(parent, f"{{{namespace or etree.QName(parent).namespace}}}{name}")
     if text is not None:
         element.text = _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
@@ -287,20 +292,20 @@ def _add(parent: etree._Element, name: str, text: str | None = None, namespace: 
 
 
 def _add_eic(parent: etree._Element, name: str, code: str) -> None:
-    _add(parent, name, code).set("codingScheme", EIC_CODING_SCHEME)
+    _add_element(parent, name, code).set("codingScheme", EIC_CODING_SCHEME)
 
 
 def _add_interval(parent: etree._Element, name: str, start: datetime, end: datetime) -> None:
-    interval = _add(parent, name)
-    _add(interval, "start", f"{start.astimezone(UTC):%Y-%m-%dT%H:%MZ}")
-    _add(interval, "end", f"{end.astimezone(UTC):%Y-%m-%dT%H:%MZ}")
+    interval = _add_element(parent, name)
+    _add_element(interval, "start", f"{start.astimezone(UTC):%Y-%m-%dT%H:%MZ}")
+    _add_element(interval, "end", f"{end.astimezone(UTC):%Y-%m-%dT%H:%MZ}")
 
 
-def _serialised(root: etree._Element) -> bytes:
+def _serialise_document(root: etree._Element) -> bytes:
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
 
 
-def _parsed(document: bytes, namespace: str, name: str) -> etree._Element:
+def _parse_document(document: bytes, namespace: str, name: str) -> etree._Element:
     """Without entities, network or huge trees: a document is data, whoever wrote it."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
@@ -312,15 +317,15 @@ def _parsed(document: bytes, namespace: str, name: str) -> etree._Element:
     return root
 
 
-def _child(parent: etree._Element, name: str, namespace: str | None = None) -> etree._Element:
+def _find_child(parent: etree._Element, name: str, namespace: str | None = None) -> etree._Element:
     child = parent.find(f"{{{namespace or etree.QName(parent).namespace}}}{name}")
     if child is None:
         raise ValueError(f"The document has no {name} in {etree.QName(parent).localname}.")
     return child
 
 
-def _text(parent: etree._Element, name: str, namespace: str | None = None) -> str:
-    return _child(parent, name, namespace).text or ""
+def _read_text(parent: etree._Element, name: str, namespace: str | None = None) -> str:
+    return _find_child(parent, name, namespace).text or ""
 
 
 def _optional_text(parent: etree._Element, name: str) -> str | None:
@@ -343,22 +348,22 @@ def _second_text(instant: datetime) -> str:
     return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _instant(text: str) -> datetime:
+def _parse_instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _exact(value: float) -> Decimal:
+def _make_exact(value: float) -> Decimal:
     return Decimal(repr(value))
 
 
 def _mw_text(power_kw: float) -> str:
     """Exactly, in plain digits."""
-    return f"{(_exact(power_kw).scaleb(-3)).normalize():f}"
+    return f"{(_make_exact(power_kw).scaleb(-3)).normalize():f}"
 
 
 def _exact_kw(mw_text: str) -> Decimal:
     return Decimal(mw_text).scaleb(3)
 
 
-def _kw(mw_text: str) -> float:
+def _parse_kw(mw_text: str) -> float:
     return float(_exact_kw(mw_text))

@@ -78,7 +78,7 @@ async def publish_notification(
         raise MessageIdTaken(detail, errors=[FieldError("/messageID", detail)])
     await publish(call.db, reach, physical_asset_id, new, call.caller.id)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/exchange-notifications/{notification_id}"}
-    return Answer(_view(physical_asset_id, new), headers=headers, etag=_etag(new))
+    return Answer(_show_notification(physical_asset_id, new), headers=headers, etag=_make_etag(new))
 
 
 @operation(
@@ -96,7 +96,7 @@ async def list_notifications(
     check_order(query.start, query.end)
     rows = await store.list_notifications(call.db, reach.key, query, query.after(UUID), query.limit + 1)
     page = query.page(rows, lambda row: row.id)
-    return Page([_view(physical_asset_id, row) for row in page.items], page.next_cursor)
+    return Page([_show_notification(physical_asset_id, row) for row in page.items], page.next_cursor)
 
 
 @operation(
@@ -111,8 +111,8 @@ async def read_notification(
 ) -> Answer[ExchangeNotification]:
     """In its latest version, or in the one asked for."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    stored = await _known(call, reach.key, notification_id, query.version)
-    return Answer(_view(physical_asset_id, stored), etag=_etag(stored))
+    stored = await _read_known_notification(call, reach.key, notification_id, query.version)
+    return Answer(_show_notification(physical_asset_id, stored), etag=_make_etag(stored))
 
 
 @operation(
@@ -130,8 +130,8 @@ async def revise_notification(
     """Adds a version and dismisses the one before. What is left out is as it was in that one."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
     await lock_batteries(call.db, [reach.key])
-    before = await _known(call, reach.key, notification_id)
-    call.check_if_match(_etag(before))
+    before = await _read_known_notification(call, reach.key, notification_id)
+    call.check_if_match(_make_etag(before))
     if before.message.event_status is not EventStatus.ACTIVE:
         raise NotificationClosed(f"Version {before.message.version} of the message is {before.message.event_status}.")
     if before.message.version == rules.MOST_VERSIONS:
@@ -146,7 +146,7 @@ async def revise_notification(
         revised(before, body),
     )
     await publish(call.db, reach, physical_asset_id, new, call.caller.id)
-    return Answer(_view(physical_asset_id, new), etag=_etag(new))
+    return Answer(_show_notification(physical_asset_id, new), etag=_make_etag(new))
 
 
 @operation(
@@ -166,7 +166,7 @@ async def read_notification_document(
     published.
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    stored = await _known(call, reach.key, notification_id, query.version)
+    stored = await _read_known_notification(call, reach.key, notification_id, query.version)
     if query.format is DocumentFormat.ACER_UMM:
         document = documents.acer_umm(stored.message)
     else:
@@ -175,7 +175,7 @@ async def read_notification_document(
     return Content(document, XML, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-async def _known(
+async def _read_known_notification(
     call: Call, asset_key: int, notification_id: UUID, version: int | None = None
 ) -> store.StoredNotification:
     stored = await store.read_notification(call.db, asset_key, notification_id, version)
@@ -185,13 +185,13 @@ async def _known(
     return stored
 
 
-def _etag(stored: store.StoredNotification) -> str:
+def _make_etag(stored: store.StoredNotification) -> str:
     """A version is dismissed by the next one, and unavailabilities come and go from their own side."""
     linked = b"".join(unavailability_id.bytes for unavailability_id in stored.unavailability_ids)
     return f"{stored.message.version}-{crc32(stored.message.event_status.encode() + linked):08x}"
 
 
-def _view(asset_id: UUID, stored: store.StoredNotification) -> ExchangeNotification:
+def _show_notification(asset_id: UUID, stored: store.StoredNotification) -> ExchangeNotification:
     message = stored.message
     assert message.event_type is not None, "only documents leave it out"
     assert message.reason_code is not None, "only documents leave it out"

@@ -144,16 +144,16 @@ def intervals_of(
             )
         )
     if intervals[0].start != start:
-        _refuse(0, "start", "does not start with the event")
+        _refuse_interval(0, "start", "does not start with the event")
     if intervals[-1].end != end:
-        _refuse(len(intervals) - 1, "end", "does not end with the event")
+        _refuse_interval(len(intervals) - 1, "end", "does not end with the event")
     for position, (one, next_one) in enumerate(pairwise(intervals), start=1):
         if one.end != next_one.start:
-            _refuse(position, "start", "does not start where the one before ends")
+            _refuse_interval(position, "start", "does not start where the one before ends")
     return intervals
 
 
-def _refuse(position: int, edge: str, detail: str) -> None:
+def _refuse_interval(position: int, edge: str, detail: str) -> None:
     raise IntervalsDoNotCoverEvent(
         f"The interval {position} {detail}.", errors=[FieldError(f"/capacityIntervals/{position}/{edge}", detail)]
     )

@@ -171,7 +171,7 @@ async def read_notification(
         notification_id,
         version,
     )
-    return None if row is None else _stored(row)
+    return None if row is None else _read_notification_row(row)
 
 
 async def list_notifications(
@@ -193,7 +193,7 @@ async def list_notifications(
         before,
         limit,
     )
-    return [_stored(row) for row in rows]
+    return [_read_notification_row(row) for row in rows]
 
 
 async def known_unavailabilities(db: Database, asset_key: int, unavailability_ids: Sequence[UUID]) -> set[UUID]:
@@ -236,17 +236,17 @@ async def set_unavailabilities(
     )
 
 
-def _stored(row: asyncpg.Record) -> StoredNotification:
+def _read_notification_row(row: asyncpg.Record) -> StoredNotification:
     return StoredNotification(
         id=row["id"],
-        message=_message(row),
+        message=_read_message_row(row),
         available_capacity_kw=row["available_capacity_kw"],
         unavailable_capacity_kw=row["unavailable_capacity_kw"],
         unavailability_ids=row["unavailability_ids"],
     )
 
 
-def _message(row: asyncpg.Record) -> MarketMessage:
+def _read_message_row(row: asyncpg.Record) -> MarketMessage:
     scheme = row["participant_code_scheme"]
     intervals: Any = msgspec.convert(row["capacity_intervals"], tuple[CapacityInterval, ...])
     return MarketMessage(

@@ -105,7 +105,7 @@ async def claim_due(db: Database, kinds: Sequence[str]) -> Claimed | None:
         """,
         kinds,
     )
-    return None if row is None else _claimed(row)
+    return None if row is None else _read_claimed_row(row)
 
 
 async def claim_one(db: Database, kind: str, key: str) -> Claimed | None:
@@ -120,10 +120,10 @@ async def claim_one(db: Database, kind: str, key: str) -> Claimed | None:
         """,
         kind, key,
     )  # fmt: skip
-    return None if row is None else _claimed(row)
+    return None if row is None else _read_claimed_row(row)
 
 
-def _claimed(row: asyncpg.Record) -> Claimed:
+def _read_claimed_row(row: asyncpg.Record) -> Claimed:
     return Claimed(
         kind=row["kind"],
         key=row["key"],

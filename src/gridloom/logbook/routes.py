@@ -44,7 +44,7 @@ async def write_logbook_entry(call: Call, physical_asset_id: UUID, body: NewEntr
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
     _check_order(body)
     entry = await store.insert_entry(call.db, reach.key, body, call.caller.id, Source.USER)
-    return _written(physical_asset_id, entry)
+    return _answer_entry(physical_asset_id, entry)
 
 
 @operation(
@@ -56,7 +56,7 @@ async def write_logbook_entry(call: Call, physical_asset_id: UUID, body: NewEntr
 )
 async def read_logbook_entry(call: Call, physical_asset_id: UUID, entry_id: UUID) -> LogbookEntry:
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    return await _known(call, reach.key, entry_id)
+    return await _read_known_entry(call, reach.key, entry_id)
 
 
 @operation(
@@ -72,13 +72,13 @@ async def correct_logbook_entry(
 ) -> Answer[LogbookEntry]:
     """The entry stays as it is; the new one names it in `correctsID`."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
-    await _known(call, reach.key, entry_id)
+    await _read_known_entry(call, reach.key, entry_id)
     _check_order(body)
     entry = await store.insert_entry(call.db, reach.key, body, call.caller.id, Source.USER, entry_id)
-    return _written(physical_asset_id, entry)
+    return _answer_entry(physical_asset_id, entry)
 
 
-async def _known(call: Call, asset_key: int, entry_id: UUID) -> LogbookEntry:
+async def _read_known_entry(call: Call, asset_key: int, entry_id: UUID) -> LogbookEntry:
     entry = await store.read_entry(call.db, asset_key, entry_id)
     if entry is None:
         raise NotFound(f"The asset's logbook has no entry {entry_id}.")
@@ -90,5 +90,5 @@ def _check_order(body: NewEntry) -> None:
         raise BadRequest("The entry ends before it starts.", errors=[FieldError("/end", "is not after the start")])
 
 
-def _written(asset_id: UUID, entry: LogbookEntry) -> Answer[LogbookEntry]:
+def _answer_entry(asset_id: UUID, entry: LogbookEntry) -> Answer[LogbookEntry]:
     return Answer(entry, headers={"Location": f"/physical-assets/{asset_id}/logbook/{entry.id}"})

@@ -32,17 +32,19 @@ class PlacedEntry:
 async def insert_entry(
     db: Database, asset_key: int, new: NewEntry, author_id: UUID | None, source: Source, corrects_id: UUID | None = None
 ) -> LogbookEntry:
-    row = await db.fetchrow(f"{_INSERT} returning {_COLUMNS}", *_values(asset_key, new, author_id, source, corrects_id))
+    row = await db.fetchrow(
+        f"{_INSERT} returning {_COLUMNS}", *_list_values(asset_key, new, author_id, source, corrects_id)
+    )
     assert row is not None
-    return _entry(row)
+    return _read_entry_row(row)
 
 
 async def write_system_entries(db: Database, asset_key: int, entries: Sequence[NewEntry], author_id: UUID) -> None:
     """Many at once, in this order, as `write_system_entry` writes one."""
-    await db.executemany(_INSERT, [_values(asset_key, new, author_id, Source.SYSTEM, None) for new in entries])
+    await db.executemany(_INSERT, [_list_values(asset_key, new, author_id, Source.SYSTEM, None) for new in entries])
 
 
-def _values(
+def _list_values(
     asset_key: int, new: NewEntry, author_id: UUID | None, source: Source, corrects_id: UUID | None
 ) -> tuple[object, ...]:
     return (
@@ -85,7 +87,7 @@ async def read_entry(db: Database, asset_key: int, entry_id: UUID) -> LogbookEnt
         asset_key,
         entry_id,
     )
-    return None if row is None else _entry(row)
+    return None if row is None else _read_entry_row(row)
 
 
 async def search_entries(
@@ -111,23 +113,23 @@ async def search_entries(
         query.end,
         query.type,
         None if query.tag is None else list(query.tag),
-        None if query.text is None else _contains(query.text),
+        None if query.text is None else _match_containing(query.text),
         query.source,
         query.impact,
         None if after is None else after.start,
         None if after is None else after.sequence,
         limit,
     )
-    return [PlacedEntry(EntryPlace(row["starts_at"], row["sequence"]), _entry(row)) for row in rows]
+    return [PlacedEntry(EntryPlace(row["starts_at"], row["sequence"]), _read_entry_row(row)) for row in rows]
 
 
-def _contains(text: str) -> str:
+def _match_containing(text: str) -> str:
     """A LIKE pattern that takes every character as it is."""
     literal = text.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{literal}%"
 
 
-def _entry(row: asyncpg.Record) -> LogbookEntry:
+def _read_entry_row(row: asyncpg.Record) -> LogbookEntry:
     return LogbookEntry(
         id=row["id"],
         title=row["title"],

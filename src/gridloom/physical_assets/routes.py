@@ -84,13 +84,13 @@ async def register_physical_asset(call: Call, body: NewPhysicalAsset) -> Answer[
     await store.insert_parameters(call.db, key, first_valid_from(body.commissioned_on), body.parameters, call.caller.id)
     if owner_id != call.caller.organisation_id:
         await put_grant(call.db, key, call.caller.organisation_id, in_order(GRANTABLE), call.caller.id)
-    return _answer(await store.read_asset(call.db, key), {"Location": f"/physical-assets/{asset_id}"})
+    return _answer_asset(await store.read_asset(call.db, key), {"Location": f"/physical-assets/{asset_id}"})
 
 
 @operation("GET", "/physical-assets/{physicalAssetID}", summary="Read an asset", tag=TAG, access=READ)
 async def read_physical_asset(call: Call, physical_asset_id: UUID) -> Answer[PhysicalAsset]:
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    return _answer(await store.read_asset(call.db, reach.key))
+    return _answer_asset(await store.read_asset(call.db, reach.key))
 
 
 @operation(
@@ -111,7 +111,7 @@ async def update_physical_asset(
     reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
     await lock_batteries(call.db, [reach.key])
     before = await store.read_asset(call.db, reach.key, for_change=True)
-    call.check_if_match(_etag(before))
+    call.check_if_match(_make_etag(before))
     if body.eic_code is not UNSET:
         check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
     if body.fleet_id is not UNSET:
@@ -125,7 +125,7 @@ async def update_physical_asset(
     after = structs.replace(before.asset, **changes)
     if after != before.asset:
         await store.update_physical_asset(call.db, reach.key, after)
-    return _answer(await store.read_asset(call.db, reach.key))
+    return _answer_asset(await store.read_asset(call.db, reach.key))
 
 
 @operation(
@@ -197,10 +197,10 @@ async def _check_fleet(call: Call, fleet_id: UUID | None, organisation_id: UUID)
     raise UnknownFleet(detail, errors=[FieldError("/fleetID", detail)])
 
 
-def _etag(stored: store.StoredAsset) -> str:
+def _make_etag(stored: store.StoredAsset) -> str:
     """The parameters are part of the asset and change with time as well."""
     return f"{stored.version}-{stored.asset.parameters.version}"
 
 
-def _answer(stored: store.StoredAsset, headers: dict[str, str] | None = None) -> Answer[PhysicalAsset]:
-    return Answer(stored.asset, headers=headers or {}, etag=_etag(stored))
+def _answer_asset(stored: store.StoredAsset, headers: dict[str, str] | None = None) -> Answer[PhysicalAsset]:
+    return Answer(stored.asset, headers=headers or {}, etag=_make_etag(stored))

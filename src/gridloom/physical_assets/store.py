@@ -88,7 +88,7 @@ async def read_asset(db: Database, asset_key: int, *, for_change: bool = False) 
         await db.execute("select from physical_asset where asset_key = $1 for update", asset_key)
     row = await db.fetchrow(_ASSET + "where p.asset_key = $1", asset_key)
     assert row is not None, "every physical asset has parameters"
-    return _stored(row)
+    return _read_asset_row(row)
 
 
 async def list_assets(
@@ -140,7 +140,7 @@ async def list_assets(
         after,
         limit,
     )
-    return [_stored(row).asset for row in rows]
+    return [_read_asset_row(row).asset for row in rows]
 
 
 async def backs_something(db: Database, asset_key: int) -> bool:
@@ -247,7 +247,7 @@ def parameters_of(row: asyncpg.Record) -> Parameters:
     )
 
 
-def _stored(row: asyncpg.Record) -> StoredAsset:
+def _read_asset_row(row: asyncpg.Record) -> StoredAsset:
     return StoredAsset(
         key=row["key"],
         version=row["asset_version"],

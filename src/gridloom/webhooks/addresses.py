@@ -92,7 +92,7 @@ class AddressRules:
             self.check(literal)
             return literal
         loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(_resolvers(), look_up, host, port)
+        found = await loop.run_in_executor(_make_resolvers(), look_up, host, port)
         addresses = [ipaddress.ip_address(address.partition("%")[0]) for address in found]
         if not addresses:
             raise OSError(f"{host} has no address")
@@ -102,7 +102,7 @@ class AddressRules:
 
 
 @cache
-def _resolvers() -> ThreadPoolExecutor:
+def _make_resolvers() -> ThreadPoolExecutor:
     """Threads of their own: a name server that never answers holds one for half a minute, and the event loop's own few
     serve every large answer."""
     return ThreadPoolExecutor(RESOLVERS, thread_name_prefix="resolver")

@@ -41,7 +41,7 @@ async def deliver(pool: Pool, caller: Caller, seal: Seal, claimed: Claimed) -> N
         headers |= signed_headers(claimed.event_id, claimed.now, claimed.body, secrets)
         outcome = await caller.post(claimed.url, headers, claimed.body)
     async with transaction(pool) as db:
-        await _note(db, claimed, headers, outcome)
+        await _note_outcome(db, claimed, headers, outcome)
 
 
 async def _give_up(db: Database, claimed: Claimed) -> None:
@@ -54,7 +54,7 @@ async def _give_up(db: Database, claimed: Claimed) -> None:
     await delivery_store.end(db, claimed, DeliveryState.FAILED)
 
 
-async def _note(db: Database, claimed: Claimed, headers: dict[str, str], outcome: Outcome) -> None:
+async def _note_outcome(db: Database, claimed: Claimed, headers: dict[str, str], outcome: Outcome) -> None:
     if not await delivery_store.is_ours(db, claimed):
         return
     await delivery_store.note_attempt(db, claimed, headers, outcome)

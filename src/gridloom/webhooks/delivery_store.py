@@ -130,7 +130,7 @@ async def _make_deliveries_of(
             [
                 (
                     webhook["organisation_id"], uuid7(), webhook["id"], row["sequence"], row["id"], row["type"],
-                    _body(row), tried_for, row["permission"],
+                    _write_body(row), tried_for, row["permission"],
                 )
                 for row in wanted
             ],
@@ -144,7 +144,7 @@ async def _make_deliveries_of(
     )  # fmt: skip
 
 
-def _body(row: asyncpg.Record) -> str:
+def _write_body(row: asyncpg.Record) -> str:
     """The same object that a stream shows."""
     return to_json(
         Event(

@@ -75,14 +75,14 @@ async def create_webhook(call: Call, body: NewWebhook) -> Answer[WebhookWithSecr
         webhook_id=uuid7(),
         organisation_id=organisation_id,
         url=body.url,
-        types=_unique(body.types),
+        types=_drop_repeated_types(body.types),
         description=body.description,
         maker=_maker_of(call),
         secret=call.resources[Seal].close(secret),
     )
     call.audit_details["webhookID"] = str(kept.webhook.id)
     headers = {"Location": f"/webhooks/{kept.webhook.id}"}
-    return Answer(_with_secret(kept.webhook, secret), headers=headers, etag=_etag(kept))
+    return Answer(_with_secret(kept.webhook, secret), headers=headers, etag=_make_etag(kept))
 
 
 @operation("GET", "/webhooks", summary="List the organisation's webhooks", tag=TAG, access=ACCESS)
@@ -95,8 +95,8 @@ async def list_webhooks(call: Call, query: Paging) -> Page[Webhook]:
 
 @operation("GET", "/webhooks/{webhookID}", summary="Read a webhook", tag=TAG, access=ACCESS, problems=(NotFound,))
 async def read_webhook(call: Call, webhook_id: UUID) -> Answer[Webhook]:
-    kept = await _existing(call, webhook_id)
-    return Answer(kept.webhook, etag=_etag(kept))
+    kept = await _read_existing_webhook(call, webhook_id)
+    return Answer(kept.webhook, etag=_make_etag(kept))
 
 
 @operation(
@@ -113,8 +113,8 @@ async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> A
     Where a webhook leads, which types it takes and that it starts again is for a caller with every permission by which
     it delivers; from then on it delivers what that caller may read.
     """
-    kept = await _existing(call, webhook_id, to_change=True)
-    call.check_if_match(_etag(kept))
+    kept = await _read_existing_webhook(call, webhook_id, to_change=True)
+    call.check_if_match(_make_etag(kept))
     if body.types is not UNSET:
         _check_types(body.types)
     if body.url is not UNSET:
@@ -129,7 +129,7 @@ async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> A
         before.organisation_id,
         webhook_id,
         url=before.url if body.url is UNSET else body.url,
-        types=before.types if body.types is UNSET else _unique(body.types),
+        types=before.types if body.types is UNSET else _drop_repeated_types(body.types),
         description=before.description if body.description is UNSET else body.description,
         enabled=enabled,
     )
@@ -137,14 +137,14 @@ async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> A
         await store.take_over(call.db, before.organisation_id, webhook_id, _maker_of(call))
     if enabled and not before.enabled:
         await store.resume(call.db, before.organisation_id, webhook_id, TRIED_FOR)
-    return Answer(kept.webhook, etag=_etag(kept))
+    return Answer(kept.webhook, etag=_make_etag(kept))
 
 
 @operation("DELETE", "/webhooks/{webhookID}", summary="Remove a webhook", tag=TAG, access=ACCESS, problems=(NotFound,))
 async def delete_webhook(call: Call, webhook_id: UUID) -> None:
     """Its log of deliveries goes with it."""
-    kept = await _existing(call, webhook_id, to_change=True)
-    call.check_if_match(_etag(kept))
+    kept = await _read_existing_webhook(call, webhook_id, to_change=True)
+    call.check_if_match(_make_etag(kept))
     await store.delete(call.db, call.caller.organisation_id, webhook_id)
 
 
@@ -161,7 +161,7 @@ async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotati
     """Shown this once. While the overlap lasts, calls carry signatures with both secrets, so that the receiver can
     change over
     without losing a call."""
-    _refuse_lesser(call, await _existing(call, webhook_id))
+    _refuse_lesser(call, await _read_existing_webhook(call, webhook_id))
     secret = new_secret()
     kept = await store.rotate_secret(
         call.db,
@@ -171,8 +171,8 @@ async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotati
         timedelta(seconds=body.overlap_seconds),
     )
     if kept is None:
-        raise _unknown(webhook_id)
-    return Answer(_with_secret(kept.webhook, secret), etag=_etag(kept))
+        raise _miss_webhook(webhook_id)
+    return Answer(_with_secret(kept.webhook, secret), etag=_make_etag(kept))
 
 
 @operation(
@@ -185,7 +185,7 @@ async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotati
 )
 async def list_webhook_deliveries(call: Call, webhook_id: UUID, query: DeliveryQuery) -> Page[Delivery]:
     """The newest first, each with its attempts, as far as the caller may read the events; kept for 30 days."""
-    await _existing(call, webhook_id)
+    await _read_existing_webhook(call, webhook_id)
     rows = await store.page_of_deliveries(
         call.db,
         call.caller.organisation_id,
@@ -209,7 +209,7 @@ async def list_webhook_deliveries(call: Call, webhook_id: UUID, query: DeliveryQ
 )
 async def replay_webhook_delivery(call: Call, webhook_id: UUID, delivery_id: UUID) -> Delivery:
     """Makes a new delivery of the same event, with the same body and `webhook-id`, at once."""
-    kept = await _existing(call, webhook_id)
+    kept = await _read_existing_webhook(call, webhook_id)
     if not kept.webhook.enabled:
         raise WebhookDisabled(f"The webhook {webhook_id} is disabled.")
     organisation_id = call.caller.organisation_id
@@ -233,14 +233,14 @@ def _refuse_lesser(call: Call, kept: store.Kept) -> None:
         raise Forbidden(f"The webhook delivers what {', '.join(missing)} lets read, which you do not have.")
 
 
-async def _existing(call: Call, webhook_id: UUID, *, to_change: bool = False) -> store.Kept:
+async def _read_existing_webhook(call: Call, webhook_id: UUID, *, to_change: bool = False) -> store.Kept:
     kept = await store.read(call.db, call.caller.organisation_id, webhook_id, to_change=to_change)
     if kept is None:
-        raise _unknown(webhook_id)
+        raise _miss_webhook(webhook_id)
     return kept
 
 
-def _unknown(webhook_id: UUID) -> NotFound:
+def _miss_webhook(webhook_id: UUID) -> NotFound:
     """Another organisation's webhook is as unknown as one that never was."""
     return NotFound(f"Your organisation has no webhook {webhook_id}.")
 
@@ -255,11 +255,11 @@ def _check_types(types: list[str]) -> None:
         raise BadRequest(f"There is no event type {types[int(faults[0].pointer.rsplit('/', 1)[1])]}.", errors=faults)
 
 
-def _unique(types: Iterable[str]) -> list[str]:
+def _drop_repeated_types(types: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(types))
 
 
-def _etag(kept: store.Kept) -> str:
+def _make_etag(kept: store.Kept) -> str:
     return f"{kept.webhook.id.hex}-{kept.version}"
 
 

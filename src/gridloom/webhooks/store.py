@@ -69,7 +69,7 @@ async def insert(
         maker.kind, maker.member_id, maker.key_id,
     )  # fmt: skip
     assert row is not None
-    return _kept(row)
+    return _read_webhook_row(row)
 
 
 async def count(db: Database, organisation_id: UUID) -> int:
@@ -86,7 +86,7 @@ async def page(db: Database, organisation_id: UUID, after: UUID | None, most: in
         """,
         organisation_id, after, most,
     )  # fmt: skip
-    return [_kept(row).webhook for row in rows]
+    return [_read_webhook_row(row).webhook for row in rows]
 
 
 async def read(db: Database, organisation_id: UUID, webhook_id: UUID, *, to_change: bool = False) -> Kept | None:
@@ -96,7 +96,7 @@ async def read(db: Database, organisation_id: UUID, webhook_id: UUID, *, to_chan
         organisation_id,
         webhook_id,
     )
-    return None if row is None else _kept(row)
+    return None if row is None else _read_webhook_row(row)
 
 
 async def update(
@@ -122,7 +122,7 @@ async def update(
         organisation_id, webhook_id, url, list(types), description, enabled,
     )  # fmt: skip
     assert row is not None
-    return _kept(row)
+    return _read_webhook_row(row)
 
 
 async def take_over(db: Database, organisation_id: UUID, webhook_id: UUID, maker: Maker) -> None:
@@ -174,7 +174,7 @@ async def rotate_secret(
         """,
         organisation_id, webhook_id, secret, overlap,
     )  # fmt: skip
-    return None if row is None else _kept(row)
+    return None if row is None else _read_webhook_row(row)
 
 
 async def delete(db: Database, organisation_id: UUID, webhook_id: UUID) -> None:
@@ -251,11 +251,11 @@ async def _with_attempts(db: Database, organisation_id: UUID, rows: Sequence[asy
         organisation_id,
         list(attempts),
     ):
-        attempts[row["delivery_id"]].append(_attempt(row))
-    return [_delivery(row, attempts[row["id"]]) for row in rows]
+        attempts[row["delivery_id"]].append(_read_attempt_row(row))
+    return [_read_delivery_row(row, attempts[row["id"]]) for row in rows]
 
 
-def _kept(row: asyncpg.Record) -> Kept:
+def _read_webhook_row(row: asyncpg.Record) -> Kept:
     webhook = Webhook(
         id=row["id"],
         organisation_id=row["organisation_id"],
@@ -272,7 +272,7 @@ def _kept(row: asyncpg.Record) -> Kept:
     return Kept(webhook, row["version"], frozenset(row["permissions"]))
 
 
-def _attempt(row: asyncpg.Record) -> Attempt:
+def _read_attempt_row(row: asyncpg.Record) -> Attempt:
     return Attempt(
         number=row["number"],
         started_at=row["started_at"],
@@ -286,7 +286,7 @@ def _attempt(row: asyncpg.Record) -> Attempt:
     )
 
 
-def _delivery(row: asyncpg.Record, attempts: list[Attempt]) -> Delivery:
+def _read_delivery_row(row: asyncpg.Record, attempts: list[Attempt]) -> Delivery:
     state = DeliveryState(row["state"])
     return Delivery(
         id=row["id"],

@@ -72,13 +72,15 @@ async def read_availability(call: Call, physical_asset_id: UUID, query: WindowQu
     window = await asked_window(call.db, query)
     series = (await load_availability(call.db, [reach.key], window))[reach.key]
     if call.accepts != JSON:
-        return stream_table(call.accepts, SCHEMA, _batches(series), file_name=f"availability-{physical_asset_id}")
+        return stream_table(
+            call.accepts, SCHEMA, _stream_batches(series), file_name=f"availability-{physical_asset_id}"
+        )
     head = Availability(physical_asset_id=physical_asset_id, start=window.start, end=window.end, availability=[])
     body = to_json(head).replace(b'"availability":[]', b'"availability":' + _points_json(series), 1)
     return Content(body, JSON)
 
 
-def _times(series: AvailabilitySeries) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:
+def _list_times(series: AvailabilitySeries) -> np.ndarray[tuple[int], np.dtype[np.datetime64]]:
     return series.periods_ms.astype("datetime64[ms]")  # type: ignore[no-any-return, unused-ignore]
 
 
@@ -88,11 +90,12 @@ def _points_json(series: AvailabilitySeries) -> bytes:
     template = '{"time":"%s",' + row + "}"
     values = np.column_stack([getattr(series, kind)[:, column] for kind, column in COLUMNS.values()]).tolist()
     rows = [
-        template % (time, *numbers) for time, numbers in zip(time_texts(_times(series)).tolist(), values, strict=True)
+        template % (time, *numbers)
+        for time, numbers in zip(time_texts(_list_times(series)).tolist(), values, strict=True)
     ]
     return f"[{','.join(rows)}]".encode()
 
 
-async def _batches(series: AvailabilitySeries) -> AsyncIterator[pa.RecordBatch]:
+async def _stream_batches(series: AvailabilitySeries) -> AsyncIterator[pa.RecordBatch]:
     columns = [pa.array(np.ascontiguousarray(getattr(series, kind)[:, column])) for kind, column in COLUMNS.values()]
-    yield pa.record_batch([pa.array(_times(series)).cast(TIME), *columns], schema=SCHEMA)
+    yield pa.record_batch([pa.array(_list_times(series)).cast(TIME), *columns], schema=SCHEMA)

@@ -66,13 +66,13 @@ def _fcr_conflicts(standing: Standing, book: Book) -> Iterator[Conflict]:
         if one.discharge_kw > limit_kw + TOLERANCE:
             missing_kw = one.discharge_kw - limit_kw
             missing = Missing(charge=missing_kw, discharge=missing_kw, energy=0.0)
-            yield _conflict(one, one.first, one.end, one.discharge_kw, limit_kw, missing)
+            yield _make_conflict(one, one.first, one.end, one.discharge_kw, limit_kw, missing)
 
 
 def _own_conflicts(book: Book, missing: Floats) -> list[Conflict]:
     left, own = left_for_own(book), book.own
     found = []
-    for steps in _stretches(missing):
+    for steps in _find_stretches(missing):
         worst = steps.start + int(np.argmax(missing[steps].max(axis=1)))
         column = CHARGE if own[worst, CHARGE] else DISCHARGE
         power_kw = float(own[worst, column])
@@ -102,7 +102,7 @@ def _holder_conflicts(book: Book, holding: Holding, kept: Floats) -> list[Confli
     missing = np.zeros_like(kept)
     missing[span] = asked * (1 - kept[span])
     found = []
-    for steps in _stretches(missing):
+    for steps in _find_stretches(missing):
         worst = steps.start + int(np.argmax(missing[steps].max(axis=1)))
         column = CHARGE if missing[worst, CHARGE] > missing[worst, DISCHARGE] or not asked[DISCHARGE] else DISCHARGE
         sign = 1 if column == DISCHARGE else -1
@@ -111,11 +111,13 @@ def _holder_conflicts(book: Book, holding: Holding, kept: Floats) -> list[Confli
         if holding.kind not in (HoldingKind.VIRTUAL_ASSET, HoldingKind.AUCTION):
             first, end = holding.first, holding.end  # a product is delivered throughout or not at all
         left_kw = float(asked[column] - missing[worst, column])
-        found.append(_conflict(holding, first, end, sign * float(asked[column]), left_kw, _missing_of(missing[worst])))
+        found.append(
+            _make_conflict(holding, first, end, sign * float(asked[column]), left_kw, _missing_of(missing[worst]))
+        )
     return found[:1] if holding.product else found
 
 
-def _conflict(
+def _make_conflict(
     holding: Holding, first: int, end: int, power_kw: float, available_kw: float, missing: Missing
 ) -> Conflict:
     kind = _KIND_OF[holding.kind]
@@ -146,7 +148,7 @@ def _missing_of(amounts: Floats) -> Missing:
     return Missing(charge=charge_kw, discharge=discharge_kw, energy=energy_kwh)
 
 
-def _stretches(missing: Floats) -> list[slice]:
+def _find_stretches(missing: Floats) -> list[slice]:
     """Steps that follow each other in which something is missing, together."""
     places = np.flatnonzero((missing > TOLERANCE).any(axis=1))
     runs = [run for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(run)]

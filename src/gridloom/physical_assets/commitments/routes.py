@@ -63,40 +63,40 @@ def _points_json(standing: Standing, first: int, end: int, sees_holders: bool) -
     points = []
     for step, (low, high) in enumerate(zip(book.edges[:-1].tolist(), book.edges[1:].tolist(), strict=True)):
         parts = {
-            name: _amount(book, step, column, free, missing)
+            name: _show_amount(book, step, column, free, missing)
             for name, column in (("charge", CHARGE), ("discharge", DISCHARGE), ("energy", ENERGY))
         }
         rest = b",".join(b'"%s":%s' % (name.encode(), to_json(amount)) for name, amount in parts.items())
         if sees_holders:
-            rest += b',"holders":' + to_json(_holders(standing, low))
+            rest += b',"holders":' + to_json(_list_holders(standing, low))
         points += [b'{"time":"%s",%s}' % (time.encode(), rest) for time in times[low - first : high - first]]
     return b"[" + b",".join(points) + b"]"
 
 
-def _amount(book: Book, step: int, column: int, free: Floats, missing: Floats) -> CommittedAmount:
+def _show_amount(book: Book, step: int, column: int, free: Floats, missing: Floats) -> CommittedAmount:
     line = book.lines[:, step, column]
     return CommittedAmount(
         rated=float(book.rated[step, column]),
         available=float(book.available[step, column]),
-        promised=_rounded(line[Line.PROMISED]),
-        offered=_rounded(line[Line.AUCTIONED]),
+        promised=_round_amount(line[Line.PROMISED]),
+        offered=_round_amount(line[Line.AUCTIONED]),
         ancillary=AncillaryHeld(
-            fcr=_rounded(line[Line.FCR] + line[Line.FCR_BID]),
-            afrr_capacity=_rounded(line[Line.AFRR_CAPACITY] + line[Line.AFRR_CAPACITY_BID]),
-            afrr_energy=_rounded(line[Line.AFRR_ENERGY] + line[Line.AFRR_ENERGY_BID]),
+            fcr=_round_amount(line[Line.FCR] + line[Line.FCR_BID]),
+            afrr_capacity=_round_amount(line[Line.AFRR_CAPACITY] + line[Line.AFRR_CAPACITY_BID]),
+            afrr_energy=_round_amount(line[Line.AFRR_ENERGY] + line[Line.AFRR_ENERGY_BID]),
         ),
-        own_schedule=_rounded(line[Line.OWN]),
-        free=_rounded(free[step, column]),
-        missing=_rounded(missing[step, column]),
+        own_schedule=_round_amount(line[Line.OWN]),
+        free=_round_amount(free[step, column]),
+        missing=_round_amount(missing[step, column]),
     )
 
 
-def _rounded(amount: float) -> float:
+def _round_amount(amount: float) -> float:
     """To the milliwatt: what sums of doubles leave behind is nobody's."""
     return round(float(amount), 6)
 
 
-def _holders(standing: Standing, period: int) -> list[Holder]:
+def _list_holders(standing: Standing, period: int) -> list[Holder]:
     found = [
         holder
         for holding in standing.holdings

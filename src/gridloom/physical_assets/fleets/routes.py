@@ -57,13 +57,13 @@ async def create_fleet(call: Call, body: NewFleet) -> Answer[Fleet]:
     keys = await _member_keys(call, owner_id, body.physical_asset_ids)
     fleet_id = await store.insert_fleet(call.db, owner_id, body.name)
     await store.set_members(call.db, fleet_id, keys)
-    return await _answer(call, fleet_id, {"Location": f"/fleets/{fleet_id}"})
+    return await _answer_fleet(call, fleet_id, {"Location": f"/fleets/{fleet_id}"})
 
 
 @operation("GET", "/fleets/{fleetID}", summary="Read a fleet", tag=TAG, access=READ)
 async def read_fleet(call: Call, fleet_id: UUID) -> Answer[Fleet]:
     stored = await fleet_reach(call.db, call.caller, fleet_id)
-    return Answer(stored.fleet, etag=_etag(stored))
+    return Answer(stored.fleet, etag=_make_etag(stored))
 
 
 @operation(
@@ -76,21 +76,21 @@ async def read_fleet(call: Call, fleet_id: UUID) -> Answer[Fleet]:
 )
 async def update_fleet(call: Call, fleet_id: UUID, body: FleetChange) -> Answer[Fleet]:
     stored = await fleet_reach(call.db, call.caller, fleet_id, for_change=True)
-    call.check_if_match(_etag(stored))
+    call.check_if_match(_make_etag(stored))
     if body.name is not UNSET:
         await store.rename_fleet(call.db, fleet_id, body.name)
     if body.physical_asset_ids is not UNSET:
         keys = await _member_keys(call, stored.fleet.organisation_id, body.physical_asset_ids)
         await store.set_members(call.db, fleet_id, keys)
     await store.touch_fleet(call.db, fleet_id)
-    return await _answer(call, fleet_id)
+    return await _answer_fleet(call, fleet_id)
 
 
 @operation("DELETE", "/fleets/{fleetID}", summary="Dissolve a fleet", tag=TAG, access=UPDATE)
 async def delete_fleet(call: Call, fleet_id: UUID) -> None:
     """Its assets stay, in no fleet."""
     stored = await fleet_reach(call.db, call.caller, fleet_id, for_change=True)
-    call.check_if_match(_etag(stored))
+    call.check_if_match(_make_etag(stored))
     await store.delete_fleet(call.db, fleet_id)
 
 
@@ -108,13 +108,13 @@ async def _member_keys(call: Call, organisation_id: UUID, asset_ids: list[UUID])
     return list(owned.values())
 
 
-def _etag(stored: store.StoredFleet) -> str:
+def _make_etag(stored: store.StoredFleet) -> str:
     """Assets may leave by themselves, so the members count as well."""
     members = crc32(b"".join(asset_id.bytes for asset_id in stored.fleet.physical_asset_ids))
     return f"{stored.version}-{members:08x}"
 
 
-async def _answer(call: Call, fleet_id: UUID, headers: dict[str, str] | None = None) -> Answer[Fleet]:
+async def _answer_fleet(call: Call, fleet_id: UUID, headers: dict[str, str] | None = None) -> Answer[Fleet]:
     stored = await store.read_fleet(call.db, fleet_id)
     assert stored is not None, "held by this transaction"
-    return Answer(stored.fleet, headers=headers or {}, etag=_etag(stored))
+    return Answer(stored.fleet, headers=headers or {}, etag=_make_etag(stored))

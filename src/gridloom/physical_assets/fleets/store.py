@@ -38,7 +38,7 @@ async def read_fleet(db: Database, fleet_id: UUID, *, for_change: bool = False) 
     if for_change:
         await db.execute("select from fleet where id = $1 for update", fleet_id)
     row = await db.fetchrow(_FLEET + "where f.id = $1", fleet_id)
-    return None if row is None else _stored(row)
+    return None if row is None else _read_fleet_row(row)
 
 
 async def list_fleets(db: Database, organisation_id: UUID | None, *, after: UUID | None, limit: int) -> list[Fleet]:
@@ -53,7 +53,7 @@ async def list_fleets(db: Database, organisation_id: UUID | None, *, after: UUID
         after,
         limit,
     )
-    return [_stored(row).fleet for row in rows]
+    return [_read_fleet_row(row).fleet for row in rows]
 
 
 async def rename_fleet(db: Database, fleet_id: UUID, name: str) -> None:
@@ -105,7 +105,7 @@ async def fleet_asset_keys(db: Database, fleet_id: UUID) -> list[int]:
     return [row["asset_key"] for row in rows]
 
 
-def _stored(row: asyncpg.Record) -> StoredFleet:
+def _read_fleet_row(row: asyncpg.Record) -> StoredFleet:
     return StoredFleet(
         version=row["version"],
         fleet=Fleet(

@@ -54,9 +54,9 @@ WAS_INVITED: Need[Callable[[Database, UUID, UUID], Awaitable[bool]]] = Need(
 )
 async def list_grants(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Grant]:
     """For its owner, by organisation."""
-    rights = await _owned(call, physical_asset_id)
+    rights = await _read_owned_rights(call, physical_asset_id)
     rows = await store.list_grants(call.db, rights.key, after=query.after(UUID), limit=query.limit + 1)
-    return query.page([_view(physical_asset_id, row) for row in rows], lambda grant: grant.organisation_id)
+    return query.page([_show_grant(physical_asset_id, row) for row in rows], lambda grant: grant.organisation_id)
 
 
 @operation(
@@ -68,13 +68,13 @@ async def list_grants(call: Call, physical_asset_id: UUID, query: Paging) -> Pag
 )
 async def read_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID) -> Answer[Grant]:
     """For the asset's owner and for that organisation itself."""
-    rights = await _rights(call, physical_asset_id)
+    rights = await _read_rights(call, physical_asset_id)
     if call.caller.organisation_id not in (rights.organisation_id, organisation_id):
         raise Forbidden("Grants are shown to the asset's owner and to the organisation that holds them.")
     grant = await store.read_grant(call.db, rights.key, organisation_id)
     if grant is None:
         raise NotFound(f"The organisation {organisation_id} has no grant on this asset.")
-    return Answer(_view(physical_asset_id, grant), etag=str(grant.version))
+    return Answer(_show_grant(physical_asset_id, grant), etag=str(grant.version))
 
 
 @operation(
@@ -87,7 +87,7 @@ async def read_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID)
 )
 async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, body: NewGrant) -> Answer[Grant]:
     """Only the owner's administrators may. A user of that organisation needs the permission in its role as well."""
-    rights = await _owned(call, physical_asset_id)
+    rights = await _read_owned_rights(call, physical_asset_id)
     if organisation_id == rights.organisation_id:
         raise OwnerNeedsNoGrant(f"The organisation {organisation_id} owns the asset.")
     if not await organisation_exists(call.db, organisation_id):
@@ -110,7 +110,7 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
     elif call.header("if-match") is not None:
         raise PreconditionFailed("There is no grant yet, so no condition on one can hold.")
     grant = await store.put_grant(call.db, rights.key, organisation_id, in_order(body.permissions), call.caller.id)
-    return Answer(_view(physical_asset_id, grant), etag=str(grant.version))
+    return Answer(_show_grant(physical_asset_id, grant), etag=str(grant.version))
 
 
 @operation(
@@ -122,7 +122,7 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
 )
 async def delete_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID) -> None:
     """At once, on every replica."""
-    rights = await _owned(call, physical_asset_id)
+    rights = await _read_owned_rights(call, physical_asset_id)
     await lock_batteries(call.db, [rights.key])
     before = await store.read_grant(call.db, rights.key, organisation_id)
     if before is None:
@@ -131,21 +131,21 @@ async def delete_grant(call: Call, physical_asset_id: UUID, organisation_id: UUI
     await store.delete_grant(call.db, rights.key, organisation_id)
 
 
-async def _rights(call: Call, asset_id: UUID) -> store.AssetRights:
+async def _read_rights(call: Call, asset_id: UUID) -> store.AssetRights:
     rights = await store.read_rights(call.db, asset_id, call.caller.organisation_id)
     if rights is None or rights.kind != "PHYSICAL":
         raise NotFound(f"There is no physical asset {asset_id}.")
     return rights
 
 
-async def _owned(call: Call, asset_id: UUID) -> store.AssetRights:
-    rights = await _rights(call, asset_id)
+async def _read_owned_rights(call: Call, asset_id: UUID) -> store.AssetRights:
+    rights = await _read_rights(call, asset_id)
     if rights.organisation_id != call.caller.organisation_id:
         raise Forbidden("Only the asset's owner manages its grants.")
     return rights
 
 
-def _view(asset_id: UUID, grant: identity.Grant) -> Grant:
+def _show_grant(asset_id: UUID, grant: identity.Grant) -> Grant:
     return Grant(
         physical_asset_id=asset_id,
         organisation_id=grant.organisation_id,

@@ -23,7 +23,7 @@ class StoredMetadata:
 async def read_all(db: Database, asset_key: int) -> dict[Category, StoredMetadata]:
     rows = await db.fetch("select category, version, body from physical_asset_metadata where asset_key = $1", asset_key)
     found = {Category(row["category"]): row for row in rows}
-    return {category: _stored(category, found.get(category)) for category in Category}
+    return {category: _read_metadata_row(category, found.get(category)) for category in Category}
 
 
 async def read_one(db: Database, asset_key: int, category: Category) -> StoredMetadata:
@@ -32,7 +32,7 @@ async def read_one(db: Database, asset_key: int, category: Category) -> StoredMe
         asset_key,
         category,
     )
-    return _stored(category, row)
+    return _read_metadata_row(category, row)
 
 
 async def put(db: Database, asset_key: int, category: Category, body: MetadataBody, updated_by: UUID) -> StoredMetadata:
@@ -52,10 +52,10 @@ async def put(db: Database, asset_key: int, category: Category, body: MetadataBo
         body,
         updated_by,
     )
-    return _stored(category, row)
+    return _read_metadata_row(category, row)
 
 
-def _stored(category: Category, row: asyncpg.Record | None) -> StoredMetadata:
+def _read_metadata_row(category: Category, row: asyncpg.Record | None) -> StoredMetadata:
     if row is None:
         return StoredMetadata(0, BODIES[category]())
     return StoredMetadata(row["version"], msgspec.convert(row["body"], BODIES[category]))

@@ -73,11 +73,11 @@ async def read_physical_asset_schedule(
         points = points_json(columns.times, columns.powers_kw, name="power")
         body = to_json(head).replace(b'"schedule":[]', b'"schedule":' + points, 1)
         return Answer(Content(body, JSON), etag=str(columns.version))
-    table = stream_table(call.accepts, COLUMNS, _batches(columns), file_name=f"schedule-{physical_asset_id}")
+    table = stream_table(call.accepts, COLUMNS, _stream_batches(columns), file_name=f"schedule-{physical_asset_id}")
     return Answer(table, etag=str(columns.version))
 
 
-async def _batches(columns: store.ScheduleColumns) -> AsyncIterator[pa.RecordBatch]:
+async def _stream_batches(columns: store.ScheduleColumns) -> AsyncIterator[pa.RecordBatch]:
     times = pa.array(columns.times).cast(TIME)
     yield pa.record_batch([times, pa.array(columns.powers_kw)], schema=COLUMNS)
 
@@ -100,7 +100,7 @@ async def put_physical_asset_schedule(
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
     points = body.schedule
-    window = await _judged(points, scheduled_window, points, _guard(query))
+    window = await _judge_points(points, scheduled_window, points, _guard_window(query))
     locked = await lock_batteries(call.db, [reach.key])
     situation = await store.read_situation(call.db, reach.key)
     call.check_if_match(str(situation.version))
@@ -109,8 +109,8 @@ async def put_physical_asset_schedule(
     standing = await load_standing(call.db, [reach.key], period_number(window.start), period_number(window.end))
     circumstances = standing[reach.key].circumstances
     series = availability(circumstances.ratings, circumstances.outages, window)
-    await _judged(points, check_available, points, series)
-    own = await _judged(points, own_change, points, situation.now)
+    await _judge_points(points, check_available, points, series)
+    own = await _judge_points(points, own_change, points, situation.now)
     await take(call.db, locked, [Request(reach.key, physical_asset_id, own=own)], standing)
     version = await store.replace_periods(call.db, reach.key, points, call.caller.id)
     await record_event(
@@ -122,12 +122,14 @@ async def put_physical_asset_schedule(
         asset_key=reach.key,
         data={"start": window.start, "end": window.end, "periods": len(points)},
     )
-    shown = await _judged(points, _in_order, points)
+    shown = await _judge_points(points, _in_order, points)
     written = Schedule(physical_asset_id=physical_asset_id, start=window.start, end=window.end, schedule=shown)
     return Answer(written, etag=str(version))
 
 
-async def _judged(points: Sequence[NewSchedulePoint], judge: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+async def _judge_points(
+    points: Sequence[NewSchedulePoint], judge: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+) -> R:
     """Here and now or, where there are many points to look at, in a thread, so that others get their turn meanwhile."""
     if len(points) <= JUDGED_AT_ONCE:
         return judge(*args, **kwargs)
@@ -141,7 +143,7 @@ def _in_order(points: Sequence[NewSchedulePoint]) -> list[PhysicalSchedulePoint]
     ]
 
 
-def _guard(query: WindowQuery) -> Window | None:
+def _guard_window(query: WindowQuery) -> Window | None:
     """The window that the query confines the request to; None where it names none."""
     if query.start is None and query.end is None:
         return None

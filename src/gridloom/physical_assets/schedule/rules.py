@@ -47,19 +47,19 @@ def scheduled_window(points: Sequence[NewSchedulePoint], asked: Window | None) -
     for position, point in enumerate(points):
         pointer = f"/schedule/{position}/time"
         if not is_period_start(point.time):
-            _refuse(pointer, f"{written(point.time)} is not the start of a 15-minute period.")
+            _refuse_points(pointer, f"{written(point.time)} is not the start of a 15-minute period.")
         if point.time in seen:
-            _refuse(pointer, f"{written(point.time)} is given twice.")
+            _refuse_points(pointer, f"{written(point.time)} is given twice.")
         if asked is not None and point.time not in asked:
-            _refuse(pointer, f"{written(point.time)} is outside the window of the query.")
+            _refuse_points(pointer, f"{written(point.time)} is outside the window of the query.")
         seen.add(point.time)
     first, last = min(seen), max(seen)
     if last - first > LONGEST:
-        _refuse("/schedule", f"The periods are more than {LONGEST.days} days apart.")
+        _refuse_points("/schedule", f"The periods are more than {LONGEST.days} days apart.")
     return Window(first, last + PERIOD)
 
 
-def _refuse(pointer: str, detail: str) -> None:
+def _refuse_points(pointer: str, detail: str) -> None:
     raise BadRequest(detail, errors=[FieldError(pointer, detail)])
 
 
