@@ -128,6 +128,7 @@ export function ScheduleSheet(props: Props) {
           asset={asset}
           plan={plan}
           powersKw={powersKw}
+          isClosed={isClosed}
           isEditable={isEditable}
           onChange={change}
           onFault={setSaid}
@@ -223,6 +224,7 @@ interface DecisionsProps {
   asset: VirtualAsset
   plan: DayPlan
   powersKw: number[]
+  isClosed: (index: number) => boolean
   isEditable: boolean
   onChange: (changes: Map<number, number>) => void
   onFault: (sentence: string) => void
@@ -235,7 +237,7 @@ interface Decided {
 }
 
 /** Optimise and balance: the answer becomes changes that can be looked at, undone and saved like one's own. */
-function Decisions({ asset, plan, powersKw, isEditable, onChange, onFault }: DecisionsProps) {
+function Decisions({ asset, plan, powersKw, isClosed, isEditable, onChange, onFault }: DecisionsProps) {
   const may = useMay('Create:optimisations')
   const base = '/organisations/{organisationID}/virtual-assets/{virtualAssetID}'
   const hasOptimiser = offers(`POST ${base}/optimisations`)
@@ -248,7 +250,9 @@ function Decisions({ asset, plan, powersKw, isEditable, onChange, onFault }: Dec
           method: 'POST',
           body: { start: instant(first), end: instant(last), prices: { series: PRICES } },
         })
-      const schedule = plan.quarters.map((at, index) => ({ time: instant(at), power: powersKw[index] ?? 0 }))
+      const schedule = plan.quarters.flatMap((at, index) =>
+        isClosed(index) ? [] : [{ time: instant(at), power: powersKw[index] ?? 0 }],
+      )
       return askJson<Decided>(`${pathOf(asset)}/repairs`, { method: 'POST', body: { schedule, objective: 'NEAREST' } })
     },
     onSuccess: (answer) => onChange(changesOf(plan, answer)),
