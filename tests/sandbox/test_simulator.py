@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -15,6 +16,7 @@ from tests.conftest import migrated_database, running
 from tests.people import People
 
 from gridloom.edge.dispatch import Edge
+from gridloom.identity.permissions import Role
 from gridloom.sandbox.simulation import start_of_history
 from gridloom.sandbox.walking import prepare_world
 from gridloom.settings import Settings
@@ -120,6 +122,20 @@ class TestTheClockOfASimulatedWorld:
             back = await trader.viewer.put("/sandbox/clock", json={"now": before.isoformat()})
             assert back.status_code == 409
             stepping.cancel()
+
+
+class TestTwoSimulators:
+    async def test_take_turns_only_when_one_falls_silent(self, settings: Settings):
+        async with simulated_world(settings) as (edge, people, simulator):
+            said = await simulator.ask()
+            operator_id = UUID((await simulator.client.get("/auth/me")).json()["organisationID"])
+            second = Stepper((await people.add_member(operator_id, Role.ADMIN)).client)
+            standing_by = asyncio.create_task(second.ask())
+            await simulator.step()
+            assert (await standing_by)["step"] is None
+            await edge.pool.execute("update sandbox_simulator set taken_at = taken_at - interval '2 minutes'")
+            assert (await second.ask())["step"] != said["step"]
+            assert second.awaited == simulator.awaited
 
 
 class TestSteering:

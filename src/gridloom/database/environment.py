@@ -43,6 +43,8 @@ create table if not exists sandbox_simulator (
   anchor_platform timestamptz(3) not null,
   memory jsonb                                      -- what the simulator gave to keep with its last quarter-hour
 );
+alter table sandbox_simulator add column if not exists taken_by uuid;         -- one simulator at a time: which one
+alter table sandbox_simulator add column if not exists taken_at timestamptz;  -- and when it was last heard of
 """
 
 

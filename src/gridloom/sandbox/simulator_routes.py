@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
@@ -17,6 +17,8 @@ from gridloom.settings import Settings
 
 TAG = "Sandbox"
 PATIENCE_S = 20.0
+STAND_BY_S = 5.0
+SILENCE = timedelta(minutes=1)
 
 Speed = Annotated[float, Meta(ge=0.1, le=100_000, description="1 is real time, 96 a day in a quarter of an hour")]
 Seed = Annotated[int, Meta(ge=0, le=2**31 - 1, description="What chance makes of the market days to come")]
@@ -142,12 +144,20 @@ class StepView(View):
 async def take_simulator_step(call: Call, body: StepDone) -> StepView:
     """For the simulator, as a member of the operator's organisation. The clock goes on to the next quarter-hour once
     the last one is done, and this answers when it stands there, or after 20 seconds without. What is said to be done
-    twice, or of another world, changes nothing."""
+    twice, or of another world, changes nothing. One member at a time takes part; others stand by until it has been
+    silent for a minute."""
     if not call.caller.is_operator:
         raise Forbidden("Only the operator's simulator takes part in the clock.")
-    if not isinstance(body.world, UnsetType) and not isinstance(body.done, UnsetType):
-        await simulator_store.keep_done(call.pool, body.world, body.done, body.memory)
-    state = await await_step(call.pool, call.resources[WorldChanges], PATIENCE_S, call.stopping)
+    changes = call.resources[WorldChanges]
+    takes_part = await simulator_store.take_part(call.pool, call.caller.id, SILENCE)
+    if not takes_part:
+        state = await simulator_store.read_simulation(call.pool)
+        if state is not None:
+            await changes.wait(STAND_BY_S)
+    else:
+        if not isinstance(body.world, UnsetType) and not isinstance(body.done, UnsetType):
+            await simulator_store.keep_done(call.pool, body.world, body.done, body.memory)
+        state = await await_step(call.pool, changes, PATIENCE_S, call.stopping)
     if state is None:
         raise NoSimulator("Start the service with GRIDLOOM_SIMULATOR=on.")
     answer = StepView(
@@ -155,11 +165,11 @@ async def take_simulator_step(call: Call, body: StepDone) -> StepView:
         seed=state.seed,
         start=state.start,
         now=_to_the_millisecond(state.now),
-        step=state.step if state.awaits_simulator else None,
+        step=state.step if takes_part and state.awaits_simulator else None,
         speed=state.speed,
         history_complete=state.history_complete,
         hurrying=state.is_hurrying,
     )
-    if isinstance(body.done, UnsetType):
+    if takes_part and isinstance(body.done, UnsetType):
         answer.memory = await simulator_store.read_memory(call.pool) or {}
     return answer

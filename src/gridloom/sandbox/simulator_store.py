@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.sandbox.simulation import Simulation
@@ -89,6 +90,19 @@ async def release_clock(db: Database) -> None:
         where hold_until is not null
         """
     )
+
+
+async def take_part(db: Database, member_id: UUID, silence: timedelta) -> bool:
+    """Be the simulator of this world: whoever is, until it has not been heard of for a while. False: another one is."""
+    taken = await db.fetchval(
+        """
+        update sandbox_simulator set taken_by = $1, taken_at = clock_timestamp()
+        where taken_by is null or taken_by = $1 or taken_at < clock_timestamp() - $2::interval
+        returning true
+        """,
+        member_id, silence,
+    )  # fmt: skip
+    return taken is not None
 
 
 async def hand_out(db: Database, step: datetime) -> None:

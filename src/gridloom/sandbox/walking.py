@@ -45,6 +45,13 @@ class WorldChanges:
         finally:
             self._waiting.discard(event)
 
+    async def wait(self, patience_s: float) -> None:
+        """Until something changes, or the patience is at its end."""
+        async with self.listening() as changed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    await changed.wait()
+
 
 @asynccontextmanager
 async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:

@@ -78,17 +78,22 @@ async def _live_on(connect: Connect, kept: Kept, operator_voice: Voice) -> None:
     asked = await operator_voice.client.sandbox.step()
     try:
         while True:
+            if asked.step is None:
+                asked = await operator_voice.client.sandbox.step()
+                continue
             if world is None or asked.world != world.memory.world:
+                if world is not None:
+                    await world.close()
+                    world = None
                 if asked.memory is None:  # a reset came between: ask what there is to remember
                     asked = await operator_voice.client.sandbox.step()
+                    continue
                 world = await _enter(connect, kept, operator_voice, asked)
-            if asked.step is None:
-                asked = await operator_voice.client.sandbox.step(world=world.memory.world)
-                continue
-            await take_step(world, asked, asked.step)
+            step = asked.step
+            await take_step(world, asked, step)
             watched = _watch(world, asked, watched)
             asked = await operator_voice.client.sandbox.step(
-                world=world.memory.world, done=asked.step, memory=written_memory(world.memory)
+                world=world.memory.world, done=step, memory=written_memory(world.memory)
             )
     finally:
         if watched is not None:
