@@ -16,6 +16,8 @@ class Organisation:
     """Traders bid and schedule; owners have batteries."""
     is_newcomers: bool = False
     """Whether whoever starts the sandbox signs in here, and decides here once the past has been lived through."""
+    asks_for_values: bool = False
+    """Whether it bids by the platform's valuation of an auction, or by its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ OPERATOR: Final = "operator"
 ORGANISATIONS: Final = (
     Organisation("alpenstrom", "Alpenstrom Speicher", trades=False),
     Organisation("kuestenspeicher", "Küstenspeicher", trades=False, is_newcomers=True),
-    Organisation("rheintal", "Rheintal Trading", trades=True),
+    Organisation("rheintal", "Rheintal Trading", trades=True, asks_for_values=True),
     Organisation("hanse", "Hanse Energiehandel", trades=True, is_newcomers=True),
 )
 TRADERS: Final = tuple(one for one in ORGANISATIONS if one.trades)

@@ -78,7 +78,8 @@ async def _live_on(connect: Connect, kept: Kept, operator_voice: Voice) -> None:
     asked = await operator_voice.client.sandbox.step()
     try:
         while True:
-            if asked.step is None:
+            step = asked.step
+            if step is None:
                 asked = await operator_voice.client.sandbox.step()
                 continue
             if world is None or asked.world != world.memory.world:
@@ -89,7 +90,6 @@ async def _live_on(connect: Connect, kept: Kept, operator_voice: Voice) -> None:
                     asked = await operator_voice.client.sandbox.step()
                     continue
                 world = await _enter(connect, kept, operator_voice, asked)
-            step = asked.step
             await take_step(world, asked, step)
             watched = _watch(world, asked, watched)
             asked = await operator_voice.client.sandbox.step(
