@@ -130,7 +130,14 @@ async def take_step(world: World, asked: SimulatorStep, step: datetime) -> None:
 async def _do(world: World, asked: SimulatorStep, step: datetime, *, is_late: bool) -> None:
     memory = world.memory
     scene = Scene(
-        memory, world.board, world.operator, world.voices, step, is_late=is_late, is_past=not asked.history_complete
+        memory,
+        world.board,
+        world.operator,
+        world.voices,
+        step,
+        is_late=is_late,
+        is_past=not asked.history_complete,
+        is_hurrying=asked.hurrying,
     )
     if memory.last_step is None:
         await operator.renew_tolls(scene, scene.today)

@@ -25,6 +25,7 @@ class Scene:
     """Whether the clock has passed this quarter-hour already: only what can be made up for is done."""
     is_past: bool
     """Whether the world's past is still being played: then the newcomer's organisations are acted for, too."""
+    is_hurrying: bool = False
 
     @property
     def today(self) -> date:

@@ -54,18 +54,18 @@ async def _bid(scene: Scene, trader: Organisation, auction: OpenAuction, is_last
         if price < 1:
             return
         await voice.post(
-            f"/auctions/{auction.id}/bids", {"price": euros(price)}, scene.key(f"bid/{trader.slug}/{auction.zone}")
+            f"/auctions/{auction.id}/bids", {"price": euros(price)}, scene.key(f"bid/{trader.slug}/{auction.id}")
         )
     except Refused as problem:
         note_refusal(f"bid of {trader.slug} in {auction.zone}", problem)
 
 
 async def _value(scene: Scene, trader: Organisation, auction: OpenAuction) -> float:
-    """One trader asks the platform what an auction is worth, the other trusts its own reckoning, as both do while the
-    past is played in a hurry."""
-    if scene.is_past or not trader.asks_for_values:
+    """One trader asks the platform what an auction is worth; the other trusts its own reckoning, as both do when time is
+    hurrying."""
+    if scene.is_hurrying or not trader.asks_for_values:
         return auction.worth_eur
-    key = scene.key(f"value/{trader.slug}/{auction.zone}")
+    key = scene.key(f"value/{trader.slug}/{auction.id}")
     found = await scene.voices[trader.slug].post(f"/auctions/{auction.id}/valuations", {"basis": "FORESIGHT"}, key)
     return FORECAST_SHARE * float(found["p50"])
 
