@@ -61,8 +61,8 @@ async def _bid(scene: Scene, trader: Organisation, auction: OpenAuction, is_last
 
 
 async def _value(scene: Scene, trader: Organisation, auction: OpenAuction) -> float:
-    """One trader asks the platform what an auction is worth; the other trusts its own reckoning, as both do when time is
-    hurrying."""
+    """One trader asks the platform what an auction is worth; the other trusts its own reckoning, as both do when time
+    is hurrying."""
     if scene.is_hurrying or not trader.asks_for_values:
         return auction.worth_eur
     key = scene.key(f"value/{trader.slug}/{auction.id}")
