@@ -1,0 +1,89 @@
+"""The same seed makes the same world, however often its simulator is killed on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.simulator.worlds import SimulatedWorld, simulated_world
+
+from gridloom.settings import Settings
+
+pytestmark = pytest.mark.slow
+
+DEATHS = 6
+UNTIL = timedelta(hours=38, minutes=30)
+"""From midnight: two mornings with auctions, schedules, balancing power and trades."""
+
+
+async def facts_of(world: SimulatedWorld, start: datetime, end: datetime) -> dict[str, Any]:
+    """Everything that happened, without ids and real times."""
+    window = {"start": start.isoformat(), "end": end.isoformat()}
+    names = {one["id"]: one["name"] for one in await world.get("/organisations")}
+    batteries = {one["id"]: one["name"] for one in await world.get("/physical-assets")}
+    virtual: dict[str, str] = {}
+    found: dict[str, Any] = {"batteries": sorted(batteries.values())}
+    for listed in await world.pages("/auctions"):
+        auction = await world.get(f"/auctions/{listed['id']}")
+        item = auction["item"]
+        name = f"{item['deliveryZone']} {item['start']}"
+        found[f"auction {name}"] = (auction["start"], auction["end"], auction["hurdlePrice"], item["ratedChargePower"])
+        if datetime.fromisoformat(auction["end"]) <= end:
+            results = await world.get(f"/auctions/{auction['id']}/results")
+            bids = [(names[bid["organisationID"]], bid["price"], bid["fate"]) for bid in results["bids"]]
+            found[f"results {name}"] = bids
+            virtual[results["virtualAssetID"]] = name
+    for organisation_id in names:
+        for asset in await world.pages(f"/organisations/{organisation_id}/virtual-assets"):
+            name = virtual.setdefault(asset["id"], asset["name"])
+            blocks = await world.get(f"/organisations/{organisation_id}/virtual-assets/{asset['id']}/blocks", **window)
+            schedules = [[point["power"] for point in block["schedule"]] for block in blocks]
+            found[f"virtual battery {name}"] = (names[organisation_id], asset["start"], asset["end"], schedules)
+    known = {**batteries, **virtual}
+    for kind in ("wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "tolling-contracts"):
+        rows = await world.pages(f"/settlements/{kind}")
+        found[kind] = sorted(str((known[row["assetID"]], *_plain(row))) for row in rows)
+    for series in ("DAY_AHEAD_DE_LU", "INTRADAY_DE_LU", "FCR_DE"):
+        rows = await world.pages("/reference-prices", series=series, **window)
+        found[series] = [(row["start"], row["price"]) for row in rows]
+    for asset_id, name in batteries.items():
+        telemetry = await world.get(f"/monitoring/{asset_id}/datapoints", resolution="15-minute", **window)
+        found[f"telemetry {name}"] = telemetry["data"]
+        outages = await world.pages(f"/physical-assets/{asset_id}/unavailability", **window)
+        found[f"outages {name}"] = [(one["type"], one["start"], one["end"]) for one in outages]
+    return found
+
+
+def _plain(row: dict[str, Any]) -> list[str]:
+    """A settled row without what differs between worlds."""
+    return [
+        f"{name}={row[name]}"
+        for name in sorted(row)
+        if name not in ("assetID", "tradeID", "recordedAt", "version") and not name.endswith(("At", "By", "ID"))
+    ]
+
+
+async def live_through(world: SimulatedWorld, *, is_killed: bool) -> dict[str, Any]:
+    start = await world.now()
+    end = start + UNTIL
+    if is_killed:
+        await world.live_until(start + timedelta(minutes=15))
+        for number in range(1, DEATHS + 1):
+            await world.live_until(start + number * (end - start) / (DEATHS + 1))
+            async with world.alive():
+                await asyncio.sleep(0.1 * number)
+    await world.live_until(end)
+    return await facts_of(world, start, end - timedelta(hours=4))
+
+
+async def test_a_world_is_the_same_though_its_simulator_was_killed_again_and_again(settings: Settings, tmp_path: Path):
+    async with simulated_world(settings, tmp_path / "first", days=2, seed=5) as world:
+        undisturbed = await live_through(world, is_killed=False)
+    async with simulated_world(settings, tmp_path / "second", days=2, seed=5) as world:
+        disturbed = await live_through(world, is_killed=True)
+    assert disturbed.keys() == undisturbed.keys()
+    for name, fact in undisturbed.items():
+        assert disturbed[name] == fact, name
