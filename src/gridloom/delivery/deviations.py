@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
+from gridloom.database.pool import Database
 from gridloom.delivery import situation_store, store
 from gridloom.delivery.performance import load_performance
 from gridloom.events.outbox import record_event
@@ -20,13 +21,20 @@ ARRIVAL: Final = timedelta(minutes=5)
 READ: Final = Permission.READ_MONITORING
 
 
+async def is_measured(db: Database, zone: str, now: datetime) -> bool:
+    """Whether there is anything to look at: telemetry that comes much later is no news."""
+    since = period_start(period_number(now - ARRIVAL) - 1)
+    return bool(await situation_store.read_measured_keys(db, zone, since))
+
+
 @job(CHECK, clock="platform")
 async def check_zone(run: JobRun) -> None:
     plan = await store.read_zone_plan(run.db, run.key)
     if plan is None:
         return
     end = period_number(run.due - ARRIVAL)
-    keys = await situation_store.read_measured_keys(run.db, plan.battery_keys.tolist())
+    measured = await situation_store.read_measured_keys(run.db, run.key, period_start(end - 1))
+    keys = [key for key in plan.battery_keys.tolist() if key in measured]
     for battery in await situation_store.read_batteries(run.db, keys):
         performance = await load_performance(run.db, battery.key, end - 3, end)
         earlier, first, second = performance.deviates.tolist()

@@ -15,7 +15,7 @@ import numpy as np
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery import situation_store, store
-from gridloom.delivery.deviations import CHECK
+from gridloom.delivery.deviations import CHECK, is_measured
 from gridloom.delivery.loading import Zone, load_zone
 from gridloom.delivery.model import Floats
 from gridloom.delivery.notifications import tell_dispatched
@@ -64,7 +64,8 @@ async def dispatch_zone(run: JobRun) -> None:
         next_gate = first_open_period(now, clock.gate_closure_s)
         due = period_start(next_gate) - timedelta(seconds=clock.gate_closure_s)
     await enqueue(run.db, DISPATCH, key=zone, due=due, clock="platform")
-    await enqueue(run.db, CHECK, key=zone, due=now, clock="platform")
+    if await is_measured(run.db, zone, now):
+        await enqueue(run.db, CHECK, key=zone, due=now, clock="platform")
 
 
 async def plan_zone(db: Database, zone: str, now: datetime, gate_closure_s: int) -> Run | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.delivery.model import Floats
+from gridloom.monitoring.reading.latest import unpack
 from gridloom.virtual_assets.grid import PERIODS_PER_DAY, days_of, first_period
 
 Stamps = dict[str, str]
@@ -250,14 +251,21 @@ async def read_own_kw(db: Database, keys: Sequence[int], first: int, end: int) -
     return own_kw
 
 
-async def read_measured_keys(db: Database, keys: Sequence[int]) -> list[int]:
-    """Those of the batteries whose power was ever measured."""
+async def read_measured_keys(db: Database, zone: str, since: datetime) -> list[int]:
+    """Those of the zone's batteries whose power was measured at some moment from then on."""
     rows = await db.fetch(
-        """select asset_key from telemetry_signal where asset_key = any($1::int[]) and name = 'active_power'
+        """select asset_key, s.signal_id, h.latest
+           from physical_asset p join telemetry_head h using (asset_key) join telemetry_signal s using (asset_key)
+           where p.delivery_zone = $1 and s.name = 'active_power'
            order by asset_key""",
-        list(keys),
+        zone,
     )
-    return [row["asset_key"] for row in rows]
+    since_us = int(since.timestamp() * 1_000_000)
+    return [
+        row["asset_key"]
+        for row in rows
+        if len(known := unpack(row["latest"])) > row["signal_id"] and known["time"][row["signal_id"]] >= since_us
+    ]
 
 
 async def read_backed_shares(db: Database, physical_asset_key: int, first: int, end: int) -> list[Backing]:

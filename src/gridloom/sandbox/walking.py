@@ -85,6 +85,7 @@ async def _move_on(pool: Pool) -> float:
     async with transaction(pool) as turn:
         if not await store.has_turn(turn):
             return TURN_TAKEN_S
+        await simulator_store.commit_without_the_disk(turn)
         state = await simulator_store.read_simulation(turn)
         if state is None or not state.running or not state.is_done:
             return 0.0
