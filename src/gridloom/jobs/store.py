@@ -142,7 +142,7 @@ async def note_begun(pool: Pool, job: Claimed) -> bool:
     cancelled meanwhile.
 
     Whoever claims it and finds this note knows that the run it speaks of is over and that nobody lived to end it. A
-    note that a crash of the database takes along is not missed: the run is undone with it. So nobody waits for the disk.
+    note that a crash of the database takes along is not missed: the run is undone with it. Nobody waits for the disk.
     """
     noted = await pool.fetchval(
         """

@@ -24,22 +24,19 @@ async def settle_yesterday(scene: Scene) -> None:
     await operator.settle_day(scene, scene.today - _DAY)
 
 
-async def offer_fcr(scene: Scene) -> None:
+async def offer_balancing(scene: Scene) -> None:
+    """Before the gates of FCR (8:00) and of aFRR capacity (9:00)."""
     await owners.offer_fcr(scene, scene.today + _DAY)
-
-
-async def clear_fcr(scene: Scene) -> None:
-    await operator.publish_fcr(scene, scene.today + _DAY)
-    await owners.report_results(scene, scene.today + _DAY, is_fcr=True)
-
-
-async def offer_afrr(scene: Scene) -> None:
     await owners.offer_afrr(scene, scene.today + _DAY)
 
 
-async def clear_afrr(scene: Scene) -> None:
+async def publish_fcr(scene: Scene) -> None:
+    await operator.publish_fcr(scene, scene.today + _DAY)
+
+
+async def clear_balancing(scene: Scene) -> None:
     await operator.publish_afrr(scene, scene.today + _DAY)
-    await owners.report_results(scene, scene.today + _DAY, is_fcr=False)
+    await owners.report_results(scene, scene.today + _DAY)
 
 
 async def offer_auctions(scene: Scene) -> None:
@@ -81,12 +78,10 @@ async def publish_intraday(scene: Scene) -> None:
 AGENDA: Final[dict[tuple[int, int], tuple[Item, ...]]] = {
     (0, 0): (begin_day, publish_intraday),
     (4, 0): (publish_intraday,),
-    (7, 30): (offer_fcr,),
+    (7, 30): (offer_balancing,),
     (8, 0): (settle_yesterday, publish_intraday),
-    (8, 15): (clear_fcr,),
-    (8, 30): (offer_afrr,),
-    (9, 30): (clear_afrr,),
-    (9, 45): (offer_auctions,),
+    (8, 15): (publish_fcr,),
+    (9, 45): (clear_balancing, offer_auctions),
     (10, 15): (bid_first,),
     (11, 30): (plan_tomorrow,),
     (12, 0): (publish_intraday,),
@@ -99,5 +94,5 @@ AGENDA: Final[dict[tuple[int, int], tuple[Item, ...]]] = {
 }
 """By the hour and minute on the wall; nothing between two and three, which some days have twice and some not at all."""
 
-MADE_UP: Final = frozenset({begin_day, settle_yesterday, publish_intraday, publish_day_ahead})
+MADE_UP: Final = frozenset({begin_day, settle_yesterday, publish_intraday, publish_fcr, publish_day_ahead})
 """What can still be done when the clock has passed its time."""

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import msgspec
 import structlog
 
 from gridloom.kernel.market_time import PERIOD, market_day_of
@@ -17,13 +18,13 @@ from gridloom.simulator.market.board import Board
 from gridloom.simulator.memory import Memory, read_memory, written_memory
 from gridloom.simulator.scene import Scene
 from gridloom.simulator.seeding import accept_invitation, join_again, seed_world
-from gridloom.simulator.voices import Connect, Voice
+from gridloom.simulator.voices import Connect, Voice, written
 from gridloom_client import AsyncClient, GridloomError, UnauthenticatedError
 from gridloom_client.answers.sandbox import SimulatorStep
 
 log = structlog.get_logger()
 
-METER_EVERY = timedelta(hours=4)
+METER_EVERY = timedelta(hours=6)
 """While time is hurrying; otherwise every quarter-hour, and every minute where somebody could watch."""
 WATCHABLE_SPEED = 10.0
 PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
@@ -92,14 +93,18 @@ async def _live_on(connect: Connect, kept: Kept, operator_voice: Voice) -> None:
                 world = await _enter(connect, kept, operator_voice, asked)
             await take_step(world, asked, step)
             watched = _watch(world, asked, watched)
-            asked = await operator_voice.client.sandbox.step(
-                world=world.memory.world, done=step, memory=written_memory(world.memory)
-            )
+            asked = await _finish(operator_voice, world.memory, step)
     finally:
         if watched is not None:
             watched.cancel()
         if world is not None:
             await world.close()
+
+
+async def _finish(operator_voice: Voice, memory: Memory, step: datetime) -> SimulatorStep:
+    """What `sandbox.step` does, with a memory that is written as it is."""
+    body = {"world": memory.world, "done": written(step), "memory": written_memory(memory)}
+    return msgspec.convert(await operator_voice.put("/sandbox/simulator/step", body), SimulatorStep)
 
 
 async def _enter(connect: Connect, kept: Kept, operator_voice: Voice, asked: SimulatorStep) -> World:

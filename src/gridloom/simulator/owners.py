@@ -82,10 +82,9 @@ async def _offer(scene: Scene, battery: Battery, entries: list[dict[str, Any]], 
     ]
 
 
-async def report_results(scene: Scene, day: date, *, is_fcr: bool) -> None:
-    """The tender's results reach each battery's bids: accepted where the bid was not above what cleared."""
-    ours = [one for one in scene.memory.waiting if one.product.startswith("NEGPOS") == is_fcr]
-    scene.memory.waiting = [one for one in scene.memory.waiting if one not in ours]
+async def report_results(scene: Scene, day: date) -> None:
+    """The tenders' results reach each battery's bids: accepted where the bid was not above what cleared."""
+    ours, scene.memory.waiting = scene.memory.waiting, []
     batteries = [battery for battery in BATTERIES if any(one.battery == battery.slug for one in ours)]
     awards = await asyncio.gather(
         *(_report(scene, battery, [one for one in ours if one.battery == battery.slug], day) for battery in batteries)

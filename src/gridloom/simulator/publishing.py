@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from gridloom.kernel.market_time import PERIOD
 from gridloom.simulator.market.balancing import Direction, afrr_capacity_prices, blocks_of, fcr_prices_eur_mw
 from gridloom.simulator.voices import Voice, written
+from gridloom_client import JSON
 
 Row = dict[str, Any]
 
@@ -18,7 +20,7 @@ Row = dict[str, Any]
 async def publish(operator: Voice, rows: Sequence[Row]) -> None:
     """The same rows again change nothing."""
     if rows:
-        await operator.client.reference_prices.add(rows)
+        await operator.send("/reference-prices", msgspec.json.encode(rows), JSON)
 
 
 def price_rows(series: str, periods: Sequence[datetime], prices: np.ndarray) -> list[Row]:

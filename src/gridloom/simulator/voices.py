@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from gridloom_client import (
+    JSON,
     AsyncClient,
     ConflictError,
     ForbiddenError,
@@ -37,15 +38,13 @@ class Voice:
 
     async def post(self, target: str, body: Any, key: str) -> Any:
         """Under a key made of the seed, the step and what is done: sent again after a crash it changes nothing."""
-        reply = await self.client.call("POST", target, body, headers={"Idempotency-Key": key})
+        headers = {"Idempotency-Key": key, "Content-Type": JSON}
+        reply = await self.client.call("POST", target, msgspec.json.encode(body), headers=headers)
         return msgspec.json.decode(reply.content) if reply.content else None
 
     async def put(self, target: str, body: Any) -> Any:
-        reply = await self.client.call("PUT", target, body)
+        reply = await self.client.call("PUT", target, msgspec.json.encode(body), headers={"Content-Type": JSON})
         return msgspec.json.decode(reply.content) if reply.content else None
-
-    async def patch(self, target: str, body: Any) -> Any:
-        return msgspec.json.decode((await self.client.call("PATCH", target, body)).content)
 
     async def send(self, target: str, body: bytes, content_type: str) -> Any:
         reply = await self.client.call("POST", target, body, headers={"Content-Type": content_type})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 
@@ -69,18 +70,21 @@ def blocks_of(day: date) -> list[Block]:
     return [Block(day, number) for number in range(len(BLOCKS))]
 
 
+@lru_cache(maxsize=64)
 def fcr_prices_eur_mw(seed: int, day: date) -> Floats:
     """The settlement price of each block in EUR/MW for the whole block, to the cent, as it is published."""
     per_hour = np.array(FCR_EUR_MW_H) * _level(seed, "fcr", day, spread=0.35)
     return in_cents(per_hour * [block.length_h for block in blocks_of(day)])
 
 
+@lru_cache(maxsize=64)
 def afrr_capacity_prices(seed: int, day: date, direction: Direction) -> tuple[Floats, Floats]:
     """Average and marginal price of each block in EUR/MW per hour, to the cent."""
     average = np.array(AFRR_EUR_MW_H[direction]) * _level(seed, f"afrr-{direction}", day, spread=0.5)
     return in_cents(average), in_cents(MARGINAL * average)
 
 
+@lru_cache(maxsize=64)
 def afrr_activation(seed: int, day: date, direction: Direction) -> Floats:
     """Which share of the reserved power is called in each quarter-hour."""
     short = system_imbalance(seed, day)
