@@ -24,7 +24,7 @@ from gridloom_client.answers.sandbox import SimulatorStep
 
 log = structlog.get_logger()
 
-METER_EVERY = timedelta(hours=6)
+METER_EVERY = timedelta(hours=12)
 """While time is hurrying; otherwise every quarter-hour, and every minute where somebody could watch."""
 WATCHABLE_SPEED = 10.0
 PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0

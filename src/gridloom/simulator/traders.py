@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from gridloom.simulator.memory import Holding, OpenAuction
 from gridloom.simulator.operator import euros, is_whole_day
 from gridloom.simulator.planning import Store, plan_day
 from gridloom.simulator.scene import Scene
-from gridloom.simulator.voices import Refused, note_refusal, read_moment, written
+from gridloom.simulator.voices import Refused, Voice, note_refusal, read_moment, written
 
 VIEW_SPREAD = 0.12
 """How far traders' views of a day's worth lie apart."""
@@ -35,8 +35,8 @@ def _number(text: str) -> int:
 
 
 async def bid(scene: Scene, *, is_last: bool) -> None:
-    """Offer something for each auction that is open, or raise the offer."""
-    open_now = [one for one in scene.memory.auctions if scene.step < one.end]
+    """Offer something for each auction that was opened today, or raise the offer."""
+    open_now = [one for one in scene.memory.auctions if one.delivery_day > scene.today + timedelta(days=1)]
     bidders = [one for one in TRADERS if scene.is_past or not one.is_newcomers]
     await asyncio.gather(*(_bid(scene, trader, auction, is_last) for trader in bidders for auction in open_now))
 
@@ -117,14 +117,11 @@ async def _plan(scene: Scene, holding: Holding, day: date) -> list[float] | None
     asset = f"/organisations/{voice.organisation_id}/virtual-assets/{holding.id}"
     span = f"start={written(window.start)}&end={written(window.end)}"
     try:
-        blocks, charge = await asyncio.gather(
-            voice.get(f"{asset}/blocks?{span}"),
-            voice.get(f"{asset}/state-of-charge?start={written(window.start)}&end={written(window.start + PERIOD)}"),
-        )
+        blocks = await voice.get(f"{asset}/blocks?{span}")
         block = _whole_block(blocks, window.start, window.end)
         if block is None or (holding.holder in NEWCOMERS and not scene.is_past and _is_planned(block)):
             return None
-        start = charge[0]["stateOfChargePercentage"] / 100 if charge else 0.5
+        start = 0.5 if holding.start >= window.start else await _read_charge(voice, asset, window.start)
         power = await asyncio.to_thread(_powers, scene, holding, day, block, start)
         schedule = [{"time": written(t), "power": p} for t, p in zip(periods_of(day), power, strict=True)]
         answer = f"start={written(window.start)}&end={written(window.start + PERIOD)}"
@@ -133,6 +130,12 @@ async def _plan(scene: Scene, holding: Holding, day: date) -> list[float] | None
         note_refusal(f"schedule in {holding.zone}", problem)
         return None
     return power
+
+
+async def _read_charge(voice: Voice, asset: str, moment: datetime) -> float:
+    """What is projected to be stored at a moment, as a ratio."""
+    found = await voice.get(f"{asset}/state-of-charge?start={written(moment)}&end={written(moment + PERIOD)}")
+    return float(found[0]["stateOfChargePercentage"]) / 100 if found else 0.5
 
 
 def _whole_block(blocks: list[Any], start: object, end: object) -> Any:
