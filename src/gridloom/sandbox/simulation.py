@@ -44,8 +44,10 @@ class Simulation:
 
     @property
     def is_hurrying(self) -> bool:
-        """Whether time is passed as fast as it goes: in history, and on the way to a moment somebody asked for."""
-        return not self.history_complete or (self.target is not None and self.target > self.now)
+        """Whether time is passed as fast as it goes until the next quarter-hour: in history, and on the way to a moment
+        somebody asked for."""
+        after = self.step + PERIOD
+        return (not self.history_complete and after <= self.real) or (self.target is not None and after <= self.target)
 
     @property
     def progress(self) -> float:

@@ -76,7 +76,7 @@ class Memory(msgspec.Struct):
     cycles: list[float] = []
     health_percent: list[float] = []
     owed_kwh: list[float] = []
-    """What rest and frequency response took out of each store and upkeep has still to bring back"""
+    """What rest and balancing took out of each store and upkeep has still to bring back"""
     metered_until: datetime | None = None
     last_step: datetime | None = None
     holdings: list[Holding] = []

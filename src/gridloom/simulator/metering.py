@@ -22,7 +22,7 @@ from gridloom_client import ARROW
 
 MINUTE = timedelta(minutes=1)
 MINUTES_A_PERIOD = 15
-UPKEEP_FROM, UPKEEP_SHARE = 0.002, 0.02
+UPKEEP_FROM, UPKEEP_SHARE = 0.002, 0.05
 """Upkeep starts when this share of the store is owed, with at most this share of the power, in idle quarter-hours."""
 
 CELLS = Cells(
@@ -122,12 +122,8 @@ def run_orders(scene: Scene, orders: Orders) -> Metered:
     signals["frequency"] = np.broadcast_to(frequency, (len(BATTERIES), minutes))
     signals["reserve_power"] = np.round(reserve_kw, 1) + 0.0
     signals["upkeep_power"] = np.round(upkeep_kw, 1) + 0.0
-    owed = np.array(memory.owed_kwh) + course.lost_kwh - _stored_kwh(_fcr_kw(orders, frequency) + upkeep_kw)
-    return Metered(orders.start, signals, state, owed, course)
-
-
-def _fcr_kw(orders: Orders, frequency: np.ndarray) -> np.ndarray:
-    return np.asarray(np.repeat(orders.fcr_kw, MINUTES_A_PERIOD, axis=1) * frequency_response(frequency))
+    taken = _stored_kwh(course.power_kw) - _stored_kwh(asked_kw)
+    return Metered(orders.start, signals, state, np.array(memory.owed_kwh) + course.lost_kwh - taken, course)
 
 
 def _stored_kwh(power_kw: np.ndarray) -> np.ndarray:

@@ -1,0 +1,167 @@
+"""The world agrees with itself: power, energy, state of charge, dispatch, schedules, trades, settlements and books."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.simulator.worlds import SimulatedWorld, simulated_world
+
+from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
+from gridloom.settings import Settings
+from gridloom.simulator.cast import BATTERIES
+from gridloom.simulator.market.balancing import Direction
+from gridloom.simulator.market.board import Board
+from gridloom.simulator.physics import REST_LOSS_A_DAY
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+async def world(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SimulatedWorld]:
+    async with simulated_world(settings, tmp_path_factory.mktemp("home"), days=3) as made:
+        await made.live_until()
+        yield made
+
+
+@pytest.fixture(scope="module")
+async def window(world: SimulatedWorld) -> tuple[datetime, datetime]:
+    """The world's second day: planned by traders, delivered, and settled on the third."""
+    day = market_day_of(await world.now()) - timedelta(days=2)
+    lived = market_day_window(day)
+    return lived.start, lived.end
+
+
+def minutes_of(telemetry: Any, signal: str, start: datetime, end: datetime) -> np.ndarray:
+    values = np.full((end - start) // timedelta(minutes=1), np.nan)
+    for point in telemetry["data"][signal]:
+        values[(datetime.fromisoformat(point["time"]) - start) // timedelta(minutes=1)] = point["value"]
+    assert not np.isnan(values).any()
+    return values
+
+
+async def read_battery(world: SimulatedWorld, asset_id: str, start: datetime, end: datetime) -> dict[str, np.ndarray]:
+    span = {"start": start.isoformat(), "end": end.isoformat()}
+    telemetry = await world.get(f"/monitoring/{asset_id}/datapoints", resolution="raw", **span)
+    dispatch = (await world.get(f"/physical-assets/{asset_id}/dispatch", **span))["dispatch"]
+    found = {name: minutes_of(telemetry, name, start, end) for name in telemetry["data"]}
+    found["dispatch"] = np.array([point["power"] for point in dispatch])
+    found["planned_soc"] = np.array([point["stateOfChargePercentage"] for point in dispatch])
+    assert len(found["dispatch"]) == (end - start) // PERIOD
+    return found
+
+
+async def broken_batteries(world: SimulatedWorld, start: datetime, end: datetime) -> set[str]:
+    broken = set()
+    for battery in await world.get("/physical-assets"):
+        found = await world.get(
+            f"/physical-assets/{battery['id']}/unavailability", start=start.isoformat(), end=end.isoformat()
+        )
+        if found:
+            broken.add(battery["id"])
+    return broken
+
+
+class TestABattery:
+    async def test_does_what_it_was_dispatched_for(self, world: SimulatedWorld, window: tuple[datetime, datetime]):
+        start, end = window
+        moved = 0.0
+        broken = await broken_batteries(world, start, end)
+        for battery in await world.get("/physical-assets"):
+            if battery["id"] in broken:
+                continue
+            found = await read_battery(world, battery["id"], start, end)
+            followed = found["active_power"] - found["reserve_power"] - found["upkeep_power"]
+            asked = np.repeat(found["dispatch"], 15)
+            for side in (1, -1):
+                measured, wanted = (np.maximum(side * power, 0).sum() / 60 for power in (followed, asked))
+                assert measured == pytest.approx(wanted, rel=0.001, abs=2.0), battery["name"]
+                moved += wanted
+        assert moved > 100_000, "batteries charge and discharge"
+
+    async def test_keeps_the_books_of_its_energy(self, world: SimulatedWorld, window: tuple[datetime, datetime]):
+        start, end = window
+        known = {battery.name: battery for battery in BATTERIES}
+        for battery in await world.get("/physical-assets"):
+            plate = known[battery["name"]]
+            found = await read_battery(world, battery["id"], start, end)
+            power = found["active_power"][1:]
+            stored = np.maximum(-power, 0) * plate.efficiency - np.maximum(power, 0) / plate.efficiency
+            lost = REST_LOSS_A_DAY / 1440 * plate.energy_kwh * len(power)
+            change = (found["state_of_charge"][-1] - found["state_of_charge"][0]) / 100 * plate.energy_kwh
+            throughput = np.abs(power).sum() / 60
+            assert change == pytest.approx(stored.sum() / 60 - lost, abs=0.001 * throughput + 0.0006 * plate.energy_kwh)
+
+    async def test_is_charged_as_its_dispatch_says(self, world: SimulatedWorld, window: tuple[datetime, datetime]):
+        start, end = window
+        broken = await broken_batteries(world, start - timedelta(days=1), end)
+        for battery in await world.get("/physical-assets"):
+            if battery["id"] in broken:
+                continue
+            found = await read_battery(world, battery["id"], start, end)
+            measured_at_ends = found["state_of_charge"][14::15]
+            apart = measured_at_ends[:-1] - found["planned_soc"][1:]
+            is_calm = np.abs(found["reserve_power"]).max() == 0
+            assert np.abs(apart).max() < (2.5 if is_calm else 12.0), battery["name"]
+
+
+class TestATrader:
+    async def test_trades_what_it_scheduled(self, world: SimulatedWorld, window: tuple[datetime, datetime]):
+        start, end = window
+        span = {"start": start.isoformat(), "end": end.isoformat()}
+        traded: dict[tuple[str, str], float] = defaultdict(float)
+        for row in await world.pages("/settlements/wholesale-trades", **span):
+            sign = 1 if row["side"] == "SELL" else -1
+            traded[row["assetID"], row["time"]] += sign * float(row["volume"])
+        assert traded
+        for organisation in await world.get("/organisations"):
+            for asset in await world.pages(f"/organisations/{organisation['id']}/virtual-assets", **span):
+                target = f"/organisations/{organisation['id']}/virtual-assets/{asset['id']}/blocks"
+                for block in await world.get(target, **span):
+                    for point in block["schedule"]:
+                        expected = traded.pop((asset["id"], point["time"]), 0.0)
+                        assert point["power"] / 4000 == pytest.approx(expected, abs=1e-6)
+        assert not traded
+
+    async def test_ends_every_virtual_battery_balanced(self, world: SimulatedWorld, window: tuple[datetime, datetime]):
+        start, end = window
+        for organisation in await world.get("/organisations"):
+            target = f"/organisations/{organisation['id']}/virtual-assets"
+            for asset in await world.pages(target, start=start.isoformat(), end=end.isoformat()):
+                if datetime.fromisoformat(asset["end"]) <= end:
+                    assert asset["endStateOfChargePercentage"] == pytest.approx(50, abs=1.0)
+
+
+class TestSettlement:
+    async def test_is_what_was_called(self, world: SimulatedWorld, window: tuple[datetime, datetime]):
+        start, end = window
+        day = market_day_of(start)
+        span = {"start": start.isoformat(), "end": end.isoformat()}
+        board = Board(lambda _: 1)
+        energy: dict[str, float] = defaultdict(float)
+        for row in await world.pages("/settlements/afrr-energy", **span):
+            energy[row["assetID"]] += float(row["volume"]) * (1 if row["direction"] == "POS" else -1)
+        awards = await world.pages("/settlements/afrr-capacity", **span)
+        assert awards
+        for asset_id in {row["assetID"] for row in awards}:
+            if asset_id in await broken_batteries(world, start, end):
+                continue
+            found = await read_battery(world, asset_id, start, end)
+            metered = found["reserve_power"].sum() / 60 / 1000
+            assert metered == pytest.approx(energy[asset_id], rel=0.001, abs=1e-3)
+        assert board.activation(day, Direction.POS).any()
+
+
+class TestTheBooks:
+    async def test_hold_no_conflict_outside_announced_outages(self, world: SimulatedWorld):
+        now = await world.now()
+        broken = await broken_batteries(world, now - timedelta(days=1), now + timedelta(days=7))
+        for battery in await world.get("/physical-assets"):
+            if battery["id"] in broken:
+                continue
+            health = await world.get(f"/physical-assets/{battery['id']}/health")
+            assert health["status"] == "OK", health
