@@ -22,7 +22,7 @@ from gridloom_client import BadRequestError, ConflictError, NotFoundError, Unpro
 
 PAST_DAYS = 730
 ROWS_A_REQUEST = 20_000
-INITIAL_CHARGE = 0.5
+INITIAL_CHARGE, LOWEST_CHARGE, HIGHEST_CHARGE = 0.5, 0.05, 0.95
 OPERATOR_MAY = [
     Permission.READ_PHYSICAL_ASSETS,
     Permission.READ_SCHEDULES,
@@ -119,6 +119,8 @@ async def _register(owner: Voice, battery: Battery, operator_id: str, key: str) 
             "energyCapacity": battery.energy_kwh,
             "chargeEfficiency": battery.efficiency,
             "dischargeEfficiency": battery.efficiency,
+            "minStateOfCharge": LOWEST_CHARGE,
+            "maxStateOfCharge": HIGHEST_CHARGE,
             "rampRate": battery.power_kw,
         },
     }
