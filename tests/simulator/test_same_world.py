@@ -31,11 +31,12 @@ async def facts_of(world: SimulatedWorld, start: datetime, end: datetime) -> dic
         item = auction["item"]
         name = f"{item['deliveryZone']} {item['start']}"
         found[f"auction {name}"] = (auction["start"], auction["end"], auction["hurdlePrice"], item["ratedChargePower"])
+        if "virtualAssetID" in auction:
+            virtual[auction["virtualAssetID"]] = name
         if datetime.fromisoformat(auction["end"]) <= end:
             results = await world.get(f"/auctions/{auction['id']}/results")
             bids = [(names[bid["organisationID"]], bid["price"], bid["fate"]) for bid in results["bids"]]
             found[f"results {name}"] = bids
-            virtual[results["virtualAssetID"]] = name
     for organisation_id in names:
         for asset in await world.pages(f"/organisations/{organisation_id}/virtual-assets"):
             name = virtual.setdefault(asset["id"], asset["name"])
@@ -51,7 +52,8 @@ async def facts_of(world: SimulatedWorld, start: datetime, end: datetime) -> dic
         found[series] = [(row["start"], row["price"]) for row in rows]
     for asset_id, name in batteries.items():
         telemetry = await world.get(f"/monitoring/{asset_id}/datapoints", resolution="15-minute", **window)
-        found[f"telemetry {name}"] = telemetry["data"]
+        # When a dispatch is planned may shift by a quarter-hour where its run was killed; what is reported may not.
+        found[f"telemetry {name}"] = {s: [point["time"] for point in points] for s, points in telemetry["data"].items()}
         outages = await world.pages(f"/physical-assets/{asset_id}/unavailability", **window)
         found[f"outages {name}"] = [(one["type"], one["start"], one["end"]) for one in outages]
     return found
