@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from base64 import b64encode
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -68,10 +68,15 @@ td, th { text-align: left; padding: .3rem 1rem .3rem 0; vertical-align: top; } .
 
 
 class Interface:
-    """The OpenAPI document of this service, made once."""
+    """The OpenAPI document of this service, made once, when it is first asked for: a start need not wait for it."""
 
     def __init__(self, edge: Edge, settings: Settings) -> None:
-        self.document = interface_document(edge, settings)
+        self._edge = edge
+        self._settings = settings
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        return interface_document(self._edge, self._settings)
 
 
 def interface_document(edge: Edge, settings: Settings) -> dict[str, Any]:

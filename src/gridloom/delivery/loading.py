@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from gridloom.capacity.losses import kept_of_firm
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.capacity.store import load_standing as load_standing_books
 from gridloom.database.pool import Database
@@ -92,7 +93,9 @@ async def load_zone(db: Database, zone: str, first: int, end: int) -> Zone:
         *_block_stand_bys(blocks, backing, battery_places, first, end),
         *(_stand_by(battery_places[one.asset_key], one, 0, 1.0, first, end) for one in awards),
     ]
-    limits, capacity_kwh = await _load_limits(db, battery_keys, stand_bys, first, end)
+    free_kw, kept = await _load_books(db, battery_keys, first, end)
+    stand_bys = [_shrink(one, kept) for one in stand_bys]
+    limits, capacity_kwh = await _load_limits(db, battery_keys, stand_bys, free_kw, first, end)
     stored_kwh = _virtual_changes_kwh(assets, power_kw)
     due_kwh = changes_kwh(limits.own_kw, limits.charge_efficiency, limits.discharge_efficiency)
     due_kwh += sum_rows(shares[:, None] * stored_kwh[share_of[:, 0]], share_of[:, 1], len(battery_keys))
@@ -156,7 +159,7 @@ def _stand_by(battery: int, reserve: Reserve, asset_key: int, share: float, firs
 
 
 async def _load_limits(
-    db: Database, keys: Sequence[int], stand_bys: Sequence[StandBy], first: int, end: int
+    db: Database, keys: Sequence[int], stand_bys: Sequence[StandBy], free_kw: Floats, first: int, end: int
 ) -> tuple[Batteries, Floats]:
     """What each battery can do, and what it can hold."""
     count, periods = len(keys), end - first
@@ -176,7 +179,6 @@ async def _load_limits(
     below_kwh = RESERVE_H[PartKind.FCR] * fcr_kw + RESERVE_H[PartKind.AFRR_NEG] * down_kw
     low_kwh = means.lowest * there[:, :, ENERGY] + above_kwh / means.discharge
     high_kwh = means.highest * there[:, :, ENERGY] - below_kwh * means.charge
-    free_kw = await _load_free_kw(db, keys, first, end)
     limits = Batteries(
         charge_kw,
         discharge_kw,
@@ -217,13 +219,23 @@ async def _load_means(db: Database, keys: Sequence[int], first: int, end: int) -
     return means
 
 
-async def _load_free_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
-    """What nobody holds of each battery by its book: rows for charging and discharging."""
+async def _load_books(db: Database, keys: Sequence[int], first: int, end: int) -> tuple[Floats, Floats]:
+    """By each battery's book, with rows for charging and discharging: what nobody holds, and which part of what is firm
+    a loss of capacity leaves."""
     free_kw = np.zeros((2, len(keys), end - first))
+    kept = np.ones_like(free_kw)
     standing = await load_standing_books(db, keys, first, end)
     for place, key in enumerate(keys):
         book = standing[key].book(first, end)
-        lengths = np.diff(book.edges)
+        lengths, kept_parts = np.diff(book.edges), kept_of_firm(book)
         for row, column in enumerate((CHARGE, DISCHARGE)):
             free_kw[row, place] = np.repeat(book.free[:, column], lengths)
-    return free_kw
+            kept[row, place] = np.repeat(kept_parts[:, column], lengths)
+    return free_kw, kept
+
+
+def _shrink(one: StandBy, kept: Floats) -> StandBy:
+    """What stands by is lost like all that is firm: FCR as the direction that loses more, aFRR as its own."""
+    down, up = kept[0, one.battery], kept[1, one.battery]
+    part = {PartKind.FCR: np.minimum(down, up), PartKind.AFRR_POS: up, PartKind.AFRR_NEG: down}[one.kind]
+    return replace(one, power_kw=one.power_kw * part)
