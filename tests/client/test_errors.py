@@ -44,8 +44,7 @@ class TestProblemError:
         assert (error.status, error.title, error.request_id) == (502, "Status 502", "r-2")
 
     def test_is_a_gridloom_error_like_all_others(self):
-        kinds = [
-            kind for name, kind in vars(gridloom_client).items() if name.endswith("Error") and name != "FieldError"
-        ]
+        names = [name for name in gridloom_client.__all__ if name.endswith("Error") and name != "FieldError"]
+        kinds = [getattr(gridloom_client, name) for name in names]
         assert len(kinds) == 17
         assert all(issubclass(kind, gridloom_client.GridloomError) for kind in kinds)

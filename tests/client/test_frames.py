@@ -65,7 +65,7 @@ def arrow_answer() -> bytes:
 
 BLOCK = {
     **{"id": str(UUID(int=1)), "start": "2026-10-24T22:00:00Z", "end": "2026-10-25T22:00:00Z", "market": "WHOLESALE"},
-    **{"ratedChargePower": 1, "ratedDischargePower": 1, "schedule": [], "powerCapacity": []},
+    **{"ratedChargePower": 1, "ratedDischargePower": 1, "schedule": [], "powerCapacity": [], "expectedCuts": []},
     "imbalance": {
         **{"balanced": True, "endStateOfChargePercentage": 50, "imbalanceCharge": 0, "imbalanceDischarge": 0},
         "feedback": "",

@@ -25,7 +25,7 @@ ACCESS_LIFETIME: Final = timedelta(minutes=15)
 REFRESH_LIFETIME: Final = timedelta(days=30)
 INVITATION_LIFETIME: Final = timedelta(days=7)
 LONGEST_TOKEN: Final = 2048
-CLOCK_SKEW_S: Final = 60.0
+CLOCK_SKEW_S: Final = 600.0
 """Between the database, which says when a token is issued, and whoever reads it."""
 
 API_KEY_PREFIX: Final = "glk_"
@@ -112,7 +112,7 @@ def read_access_token(token: str, key: Ed25519PublicKey) -> Claims:
 
 
 def _is_far_off(expires_at: float) -> bool:
-    """Whether a token issued this moment would end earlier, clocks that differ by a minute allowed for."""
+    """Whether a token issued this moment would end earlier, clocks that differ by ten minutes allowed for."""
     return expires_at > time.time() + ACCESS_LIFETIME.total_seconds() + CLOCK_SKEW_S
 
 
