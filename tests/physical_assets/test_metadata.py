@@ -61,7 +61,7 @@ class TestMetadata:
             ("contract", {"startsOn": "2026-02-01", "endsOn": "2026-01-01"}, 422, "/endsOn"),
             ("market", {"biddingZone": EIC}, 422, "/biddingZone"),
             ("market", {"prequalifiedFor": ["MFRR"]}, 400, "/prequalifiedFor/0"),
-            ("market", {"extra": {"note": 5}}, 400, "/extra/..."),
+            ("market", {"extra": {"note": 5}}, 400, "/extra/note"),
             ("market", {"extra": {"n" * 101: "x"}}, 400, "/extra"),
             ("market", {"extra": {"": "x"}}, 400, "/extra"),
             ("grid", {"mastrNumber": "SEE900000000001\n"}, 400, "/mastrNumber"),

@@ -279,5 +279,7 @@ class TestOpenAPI:
             ("physical-assets", "physicalAssetID"),
         ):
             read = described["paths"][f"/revenue-reporting/{kind}/{{{name}}}/data-points"]["get"]
-            (names,) = [p["schema"] for p in read["parameters"] if p["name"] == "datapoints"]
+            shared = described["components"]["parameters"]
+            parameters = [shared[p["$ref"].rsplit("/", 1)[-1]] if "$ref" in p else p for p in read["parameters"]]
+            (names,) = [p["schema"] for p in parameters if p["name"] == "datapoints"]
             assert names["items"]["enum"] == list(CATEGORIES)

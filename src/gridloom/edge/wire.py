@@ -102,7 +102,8 @@ class Decoder:
             found = find_faults(msgspec.json.decode(body), self._type)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return first
-        if not any(fault.pointer == first.errors[0].pointer for fault in found):
+        met = first.errors[0].pointer.removesuffix("/...")  # how the decoder names a key that it does not know
+        if not any(fault.pointer == met or fault.pointer.startswith(f"{met}/") for fault in found):
             found = [first.errors[0], *found][:MOST_FAULTS]
         more = f"; and {len(found) - 1} more at fault, see errors" if len(found) > 1 else ""
         return BadRequest(f"{found[0].pointer or 'The body'}: {found[0].detail}{more}", errors=found)
