@@ -22,6 +22,8 @@ from tests.people import OrganisationUnderTest, People, client_of
 from tests.samples import Sampler
 
 from gridloom.app import ROOMS
+from gridloom.delivery.model import Method
+from gridloom.delivery.store import Run, add_run
 from gridloom.edge import EVENT_STREAM, PUBLIC, Operation, operations_of
 from gridloom.edge.dispatch import Edge
 from gridloom.identity.keyring import Keyring
@@ -119,6 +121,7 @@ SAMPLES: dict[str, Callable[[World], Awaitable[UUID]]] = {
     ),
     "auctionID": _auction,
     "backtestID": lambda world: _backtest(world),
+    "runID": lambda world: _delivery_run(world),
 }
 """A real resource of the owner's for each parameter that can stand first in a path."""
 
@@ -161,6 +164,14 @@ async def _backtest(world: World) -> UUID:
     )
     await insert_backtest(world.edge.pool, made, world.owner.people[Role.ADMIN].id)
     return made.id
+
+
+async def _delivery_run(world: World) -> UUID:
+    run = Run(
+        uuid7(), "TenneT", datetime.now(UTC), 1, 2, 1, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, Method.CLOSED_FORM, 0.0
+    )
+    await add_run(world.edge.pool, run)
+    return run.id
 
 
 async def _nothing(world: World) -> UUID:

@@ -58,7 +58,20 @@ async def signed_in(settings: Settings) -> AsyncIterator[tuple[str, str, dict[st
                 credentials = {"username": "operator", "password": PASSWORD}
                 token = (await client.post("/auth/public/authenticate", json=credentials)).json()["access_token"]
                 samples = await make_samples(client, token)
+                samples["bidder"] = await sign_in_as_bidder(client, samples["auctionID"])
             yield address, token, samples
+
+
+async def sign_in_as_bidder(client: httpx2.AsyncClient, auction_id: str) -> str:
+    """The token of a trader whose organisation is invited."""
+    [organisation] = (await client.get(f"/auctions/{auction_id}")).json()["participants"]
+    invitation = {"email": "bidder@example.org", "role": "TRADER"}
+    invited = (await client.post(f"/organisations/{organisation}/invitations", json=invitation)).json()
+    credentials = {"username": "bidder", "password": PASSWORD}
+    accepted = {"token": invited["token"], "displayName": "Bidder", **credentials}
+    assert (await client.post("/auth/public/invitations/accept", json=accepted)).status_code == 201
+    token: str = (await client.post("/auth/public/authenticate", json=credentials)).json()["access_token"]
+    return token
 
 
 class TestAGeneratedClient:
@@ -88,10 +101,11 @@ class TestAGeneratedClient:
             bid = await asyncio.to_thread(
                 part("api.auctions.place_bid").sync_detailed,
                 UUID(samples["auctionID"]),
-                client=client,
+                client=part("client").AuthenticatedClient(base_url=address, token=samples["bidder"]),
                 body=part("models.new_bid").NewBid(price="1250.50"),
             )
-            assert (bid.status_code, bid.parsed.price) == (201, 1250.5)
+            assert bid.status_code == 201, bid.content
+            assert bid.parsed.price == 1250.5
 
             models = part("models")
             tomorrow = (datetime.now(UTC) + timedelta(days=2)).replace(hour=12, minute=0, second=0, microsecond=0)

@@ -119,10 +119,11 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
     four-hour products, a schedule in the way is 409.
     """
     check_window(body.start, body.end)
-    check_market_product(body.market, Window(body.start, body.end), body.rated_charge_power, body.rated_discharge_power)
     span = period_number(body.start), period_number(body.end)
     async with queue_for(virtual_asset_id):
         asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
+        window = Window(body.start, body.end)
+        check_market_product(body.market, window, body.rated_charge_power, body.rated_discharge_power)
         check_new_block(asset, span, body.rated_charge_power, body.rated_discharge_power)
         block, version = await carve_block(
             call.db,
