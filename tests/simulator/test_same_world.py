@@ -52,7 +52,7 @@ async def facts_of(world: SimulatedWorld, start: datetime, end: datetime) -> dic
         found[series] = [(row["start"], row["price"]) for row in rows]
     for asset_id, name in batteries.items():
         telemetry = await world.get(f"/monitoring/{asset_id}/datapoints", resolution="15-minute", **window)
-        # A dispatch whose run was cut off may differ, and what is measured with it: only the points' times are compared.
+        # A dispatch whose run was cut off may differ, and the measurements with it: only their times are compared.
         found[f"telemetry {name}"] = {s: [point["time"] for point in points] for s, points in telemetry["data"].items()}
         outages = await world.pages(f"/physical-assets/{asset_id}/unavailability", **window)
         found[f"outages {name}"] = [(one["type"], one["start"], one["end"]) for one in outages]
