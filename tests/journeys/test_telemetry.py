@@ -51,7 +51,9 @@ class TestTelemetry:
 
             writer = threading.Thread(target=keep_writing)
             writer.start()
-            time.sleep(2)
+            deadline = time.monotonic() + 60  # the first points of each worker wait for what it has to import
+            while len(answered) < 40 and time.monotonic() < deadline:
+                time.sleep(0.1)
             service.kill_everything()
             is_over.set()
             writer.join()

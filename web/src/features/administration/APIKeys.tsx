@@ -9,6 +9,7 @@ import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { Checkbox, Field } from '../../shared/ui/Field'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { useAPIKeys } from './data'
 import { Shown } from './Shown'
@@ -32,7 +33,7 @@ export function APIKeys() {
             list.length === 0 ? (
               <Empty title="No key yet">A key signs a program in as you, with as much as you give it.</Empty>
             ) : (
-              <div className="table-scroll">
+              <TableScroll>
                 <table className="table">
                   <thead>
                     <tr>
@@ -69,7 +70,7 @@ export function APIKeys() {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </TableScroll>
             )
           }
         </Loaded>

@@ -5,6 +5,7 @@ import { timeMs, weekday } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Empty, ProblemNote, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import type { AuditEntry } from './data'
 
@@ -49,7 +50,7 @@ export function AuditLog() {
       {log.isLoading && <SkeletonRows rows={8} height={36} />}
       {log.data && entries.length === 0 && <Empty title="Nothing happened there" />}
       {entries.length > 0 && (
-        <div className="table-scroll">
+        <TableScroll>
           <table className="table">
             <thead>
               <tr>
@@ -80,7 +81,7 @@ export function AuditLog() {
               ))}
             </tbody>
           </table>
-        </div>
+        </TableScroll>
       )}
       {log.hasNextPage && (
         <div className="card-body more">

@@ -7,6 +7,7 @@ import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Field, SelectField } from '../../shared/ui/Field'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { ROLES, useInvitations, useOrganisationID } from './data'
 import { Shown } from './Shown'
@@ -68,7 +69,7 @@ export function Invitations() {
             list.length === 0 ? (
               <Empty title="Nobody was invited yet" />
             ) : (
-              <div className="table-scroll">
+              <TableScroll>
                 <table className="table">
                   <thead>
                     <tr>
@@ -115,7 +116,7 @@ export function Invitations() {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </TableScroll>
             )
           }
         </Loaded>

@@ -6,6 +6,7 @@ import { weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { type Member, ROLES, type Role, useMembers, useOrganisationID } from './data'
 
@@ -30,7 +31,7 @@ export function Members() {
       )}
       <Loaded query={members} skeleton={<SkeletonRows rows={4} />}>
         {(list) => (
-          <div className="table-scroll">
+          <TableScroll>
             <table className="table">
               <thead>
                 <tr>
@@ -75,7 +76,7 @@ export function Members() {
                 ))}
               </tbody>
             </table>
-          </div>
+          </TableScroll>
         )}
       </Loaded>
     </Card>

@@ -8,6 +8,7 @@ import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { Field } from '../../shared/ui/Field'
 import { FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { Shown } from './Shown'
 
@@ -50,7 +51,7 @@ export function Organisations() {
       <Card title="Organisations">
         <Loaded query={organisations} skeleton={<SkeletonRows rows={4} />}>
           {(list) => (
-            <div className="table-scroll">
+            <TableScroll>
               <table className="table">
                 <thead>
                   <tr>
@@ -79,7 +80,7 @@ export function Organisations() {
                   ))}
                 </tbody>
               </table>
-            </div>
+            </TableScroll>
           )}
         </Loaded>
       </Card>

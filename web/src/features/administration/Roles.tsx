@@ -1,5 +1,6 @@
 import { useSession } from '../../shared/api/session'
 import { Card } from '../../shared/ui/Card'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { Link } from '../../shell/router'
 import { ROLES } from './data'
 
@@ -24,7 +25,7 @@ export function Roles() {
         </dl>
       </Card>
       <Card title="You may" note={`${user.permissions.length} permissions`}>
-        <div className="table-scroll">
+        <TableScroll>
           <table className="table">
             <thead>
               <tr>
@@ -45,7 +46,7 @@ export function Roles() {
                 ))}
             </tbody>
           </table>
-        </div>
+        </TableScroll>
         <p className="card-body note">
           On a battery of another organisation its owner’s grant is needed too: see Grants on each{' '}
           <Link to="/physical-assets">battery</Link>.

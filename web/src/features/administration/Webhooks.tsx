@@ -10,6 +10,7 @@ import { Badge, Card } from '../../shared/ui/Card'
 import { Checkbox, Field } from '../../shared/ui/Field'
 import { Sheet } from '../../shared/ui/Sheet'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { type Delivery, useDeliveries, useWebhooks, type Webhook } from './data'
 import { Shown } from './Shown'
@@ -37,7 +38,7 @@ export function Webhooks() {
                 An address of yours is called for each event, signed, and again for three days until it answers.
               </Empty>
             ) : (
-              <div className="table-scroll">
+              <TableScroll>
                 <table className="table">
                   <thead>
                     <tr>
@@ -60,7 +61,7 @@ export function Webhooks() {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </TableScroll>
             )
           }
         </Loaded>
@@ -134,7 +135,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
           list.length === 0 ? (
             <Empty title="Nothing delivered yet">The next event of these types is sent at once.</Empty>
           ) : (
-            <div className="table-scroll">
+            <TableScroll>
               <table className="table">
                 <thead>
                   <tr>
@@ -178,7 +179,7 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
                   ))}
                 </tbody>
               </table>
-            </div>
+            </TableScroll>
           )
         }
       </Loaded>

@@ -8,6 +8,7 @@ import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Icon } from '../../shared/ui/Icon'
 import { FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { type Auction, type Bid, groupOf, perMwDay } from './data'
 
@@ -38,7 +39,7 @@ export function YourBids({ auction, bids, now }: Props) {
               {isOpen ? 'None yet: name a price at the right.' : 'Your organisation placed none.'}
             </p>
           ) : (
-            <div className="table-scroll">
+            <TableScroll>
               <table className="table">
                 <thead>
                   <tr>
@@ -73,7 +74,7 @@ export function YourBids({ auction, bids, now }: Props) {
                     ))}
                 </tbody>
               </table>
-            </div>
+            </TableScroll>
           )
         }
       </Loaded>

@@ -4,6 +4,7 @@ import { QUARTER_MS, quarterAt } from '../../shared/time/marketDay'
 import { time } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
 import { useLatest } from '../overview/data'
@@ -48,7 +49,7 @@ export function BatteriesCard({ batteries, dispatches, now }: Props) {
         </Button>
       }
     >
-      <div className="table-scroll">
+      <TableScroll>
         <table className="table delivery-table">
           <thead>
             <tr>
@@ -81,7 +82,7 @@ export function BatteriesCard({ batteries, dispatches, now }: Props) {
             <Sum name="All zones" lines={lines} />
           </tfoot>
         </table>
-      </div>
+      </TableScroll>
     </Card>
   )
 }

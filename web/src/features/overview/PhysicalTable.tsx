@@ -3,6 +3,7 @@ import { useNow } from '../../shared/clock'
 import { decimal, megawatts, size, words } from '../../shared/format'
 import { age } from '../../shared/time/words'
 import { Card } from '../../shared/ui/Card'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { Link } from '../../shell/router'
 import { useLatest } from './data'
 import { ChargeBar, Power, PowerBar } from './VirtualTable'
@@ -16,7 +17,7 @@ export function PhysicalTable({ assets, health }: { assets: PhysicalAsset[]; hea
   const latest = useLatest(shown)
   return (
     <Card title="Physical batteries" note={`${assets.length}`}>
-      <div className="table-scroll">
+      <TableScroll>
         <table className="table batteries">
           <thead>
             <tr>
@@ -39,7 +40,7 @@ export function PhysicalTable({ assets, health }: { assets: PhysicalAsset[]; hea
             ))}
           </tbody>
         </table>
-      </div>
+      </TableScroll>
     </Card>
   )
 }

@@ -5,6 +5,7 @@ import { dayOf, spanOf } from '../../shared/time/marketDay'
 import { weekday } from '../../shared/time/words'
 import { Card, Legend } from '../../shared/ui/Card'
 import { Skeleton } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
 import { useToday } from './data'
@@ -37,7 +38,7 @@ export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: num
         />
       }
     >
-      <div className="table-scroll">
+      <TableScroll>
         <table className="table batteries">
           <thead>
             <tr>
@@ -67,7 +68,7 @@ export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: num
             ))}
           </tbody>
         </table>
-      </div>
+      </TableScroll>
     </Card>
   )
 }

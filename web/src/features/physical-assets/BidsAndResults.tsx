@@ -5,6 +5,7 @@ import { decimal, megawatts } from '../../shared/format'
 import { dayInWords } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 
 type Entry = Schemas['ProductBids']
 const TONES: Record<string, 'good' | 'quiet' | 'danger'> = { ACCEPTED: 'good', REJECTED: 'danger' }
@@ -25,7 +26,7 @@ export function BidsAndResults({ asset }: { asset: PhysicalAsset }) {
               Bids are placed with the interface or the SDK; each appears here with its result.
             </Empty>
           ) : (
-            <div className="table-scroll">
+            <TableScroll>
               <table className="table">
                 <thead>
                   <tr>
@@ -54,7 +55,7 @@ export function BidsAndResults({ asset }: { asset: PhysicalAsset }) {
                   )}
                 </tbody>
               </table>
-            </div>
+            </TableScroll>
           )
         }
       </Loaded>

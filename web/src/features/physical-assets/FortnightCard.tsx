@@ -12,6 +12,7 @@ import { weekday, weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card, Legend, type LegendItem } from '../../shared/ui/Card'
 import { FormProblem, Loaded, Skeleton } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import {
   type Commitment,
@@ -338,7 +339,7 @@ function Announced({
     .sort((a, b) => Date.parse(a.start) - Date.parse(b.start))
   if (coming.length === 0) return null
   return (
-    <div className="table-scroll">
+    <TableScroll>
       <table className="table">
         <thead>
           <tr>
@@ -373,7 +374,7 @@ function Announced({
           ))}
         </tbody>
       </table>
-    </div>
+    </TableScroll>
   )
 }
 

@@ -8,6 +8,7 @@ import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { Checkbox, Field } from '../../shared/ui/Field'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 
 export const GRANTABLE = [
@@ -50,7 +51,7 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
                 Give an organisation, such as the operator, what it needs below.
               </Empty>
             ) : (
-              <div className="table-scroll">
+              <TableScroll>
                 <table className="table">
                   <thead>
                     <tr>
@@ -84,7 +85,7 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </TableScroll>
             )
           }
         </Loaded>

@@ -5,6 +5,7 @@ import { megawatts, words } from '../../shared/format'
 import { weekdayTime } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 
 /** What the market was told: urgent market messages, with their versions. */
@@ -24,7 +25,7 @@ export function Notifications({ asset }: { asset: PhysicalAsset }) {
               Reporting an unavailability can publish one; it needs the battery’s EIC.
             </Empty>
           ) : (
-            <div className="table-scroll">
+            <TableScroll>
               <table className="table">
                 <thead>
                   <tr>
@@ -68,7 +69,7 @@ export function Notifications({ asset }: { asset: PhysicalAsset }) {
                   ))}
                 </tbody>
               </table>
-            </div>
+            </TableScroll>
           )
         }
       </Loaded>

@@ -5,6 +5,7 @@ import { decimal, efficiencies, megawatts, percent } from '../../shared/format'
 import { weekdayTime } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import type { Parameters } from './data'
 
@@ -19,7 +20,7 @@ export function ParametersHistory({ asset }: { asset: PhysicalAsset }) {
     <Card title="Parameters" note="every version, the one in force marked">
       <Loaded query={history} skeleton={<SkeletonRows rows={3} />}>
         {(versions) => (
-          <div className="table-scroll">
+          <TableScroll>
             <table className="table">
               <thead>
                 <tr>
@@ -70,7 +71,7 @@ export function ParametersHistory({ asset }: { asset: PhysicalAsset }) {
                   ))}
               </tbody>
             </table>
-          </div>
+          </TableScroll>
         )}
       </Loaded>
     </Card>

@@ -3,6 +3,7 @@ import { efficiencies, megawatts, plural, size, words } from '../../shared/forma
 import { Badge, Card } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { Link } from '../../shell/router'
 
 /** Every battery that the reader may see. */
@@ -24,7 +25,7 @@ export default function PhysicalAssets() {
                 may do with them.
               </Empty>
             ) : (
-              <div className="table-scroll">
+              <TableScroll>
                 <table className="table">
                   <thead>
                     <tr>
@@ -55,7 +56,7 @@ export default function PhysicalAssets() {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </TableScroll>
             )
           }
         </Loaded>

@@ -29,6 +29,7 @@ import {
 } from './data'
 import { HeatMap } from './HeatMap'
 import './revenue.css'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { Stacks } from './Stacks'
 import { StatementCard } from './StatementCard'
 
@@ -305,7 +306,7 @@ function Days({ buckets, subject, span, chosen, onChoose }: DaysProps) {
         </>
       }
     >
-      <div className="table-scroll">
+      <TableScroll>
         <table className="table">
           <thead>
             <tr>
@@ -372,7 +373,7 @@ function Days({ buckets, subject, span, chosen, onChoose }: DaysProps) {
             </tr>
           </tfoot>
         </table>
-      </div>
+      </TableScroll>
     </Card>
   )
 }

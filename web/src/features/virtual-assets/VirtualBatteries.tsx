@@ -5,6 +5,7 @@ import { weekday } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
 
@@ -34,7 +35,7 @@ export default function VirtualBatteries() {
                 Win an auction, or have the operator allocate one, and it appears here with its first block.
               </Empty>
             ) : (
-              <div className="table-scroll">
+              <TableScroll>
                 <table className="table">
                   <thead>
                     <tr>
@@ -52,7 +53,7 @@ export default function VirtualBatteries() {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </TableScroll>
             )
           }
         </Loaded>

@@ -7,6 +7,7 @@ import { Button } from '../../../shared/ui/Button'
 import { Badge, Card } from '../../../shared/ui/Card'
 import { Checkbox } from '../../../shared/ui/Field'
 import { FormProblem, Loaded, SkeletonRows } from '../../../shared/ui/states'
+import { TableScroll } from '../../../shared/ui/TableScroll'
 import { useZone } from '../../../shared/zone'
 import { Link } from '../../../shell/router'
 import { AuctionHead } from '../AuctionHead'
@@ -181,7 +182,7 @@ function Ranking({ results, names }: { results: Results; names: Map<string, stri
       {results.bids.length === 0 ? (
         <p className="card-body note">Nobody bid.</p>
       ) : (
-        <div className="table-scroll">
+        <TableScroll>
           <table className="table">
             <thead>
               <tr>
@@ -214,7 +215,7 @@ function Ranking({ results, names }: { results: Results; names: Map<string, stri
               ))}
             </tbody>
           </table>
-        </div>
+        </TableScroll>
       )}
     </Card>
   )
