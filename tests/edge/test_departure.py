@@ -31,7 +31,8 @@ class TestACallerWhoLeaves:
         messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
         asking = asyncio.create_task(call(toys, "/naps/30", messages))
         await asyncio.sleep(0.5)
-        sleeping = "select count(*) from pg_stat_activity where query like 'select pg_sleep(%' and state = 'active'"
+        sleeping = """select count(*) from pg_stat_activity
+          where query like 'select pg_sleep(%' and state = 'active' and datname = current_database()"""
         assert await toys.pool.fetchval(sleeping) == 1
         await messages.put({"type": "http.disconnect"})
         async with asyncio.timeout(5):
