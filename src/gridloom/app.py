@@ -147,7 +147,7 @@ SANDBOX_RESIDENTS: tuple[Resident, ...] = (sandbox_walking.reside,)
 """What a sandbox keeps running besides."""
 
 
-def _gates(settings: Settings) -> Gates:
+def _make_gates(settings: Settings) -> Gates:
     return Gates(
         fcr_day_before=settings.gate_closure_fcr,
         afrr_capacity_day_before=settings.gate_closure_afrr_capacity,
@@ -168,7 +168,7 @@ def _health_checks(settings: Settings) -> HealthChecks:
     return HealthChecks(RoomOnDisk(settings.home).check_disk) if settings.is_embedded else HealthChecks()
 
 
-def _connections(settings: Settings) -> Connections:
+def _make_connections(settings: Settings) -> Connections:
     """Behind a proxy all callers have its address, and how many connections each may hold is for it to say."""
     return Connections(
         settings.port, most_per_address=None if settings.trusts_proxy else MOST_PER_ADDRESS, most=most_waiting()
@@ -184,7 +184,7 @@ def create_edge(settings: Settings) -> Edge:
         assert settings.database_url is not None
         edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
         listener = Listener(settings.database_url)
-        edge.resources.add(_gates(settings))
+        edge.resources.add(_make_gates(settings))
         edge.resources.add(_reserve_minutes(settings))
         for resource in (
             settings,
@@ -212,7 +212,7 @@ def create_edge(settings: Settings) -> Edge:
             {"standard": settings.rate_limit_per_minute, "public": settings.public_rate_limit_per_minute}
         ),
         trusts_proxy=settings.trusts_proxy,
-        connections=_connections(settings),
+        connections=_make_connections(settings),
     )
 
 

@@ -35,11 +35,11 @@ def serve() -> None:
     """Serve the platform; the environment and .env say how (docs/operations.md)."""
     from gridloom.shared_metrics import share_figures
 
-    settings = _settings()
+    settings = _read_settings()
     share_figures(settings)
     from gridloom.serve import serve as run
 
-    run(settings, _announce)
+    run(settings, _announce_start)
 
 
 @app.command(group="Running the platform")
@@ -47,7 +47,7 @@ def migrate() -> None:
     """Bring the database up to this release."""
     from gridloom.operate import migrate_database
 
-    for name in migrate_database(_settings()):
+    for name in migrate_database(_read_settings()):
         print(f"applied {name}")
     print("The database is up to date.")
 
@@ -64,7 +64,7 @@ def jobs(*, revive: Annotated[tuple[str, str] | None, Parameter(negative="")] = 
     from gridloom.operate import troubled_jobs
 
     table = Table("kind", "key", "attempts", "failed at", "next attempt", "last error")
-    for one in troubled_jobs(_settings(), revive):
+    for one in troubled_jobs(_read_settings(), revive):
         failed_at = f"{one['failed_at']:%Y-%m-%d %H:%M:%S}"
         again_at = "none: laid aside"
         if one["state"] == "WAITING":
@@ -101,7 +101,7 @@ def invite(
     """
     from gridloom.operate import invite_member
 
-    invitation, token, name = invite_member(_settings(), email, role, organisation)
+    invitation, token, name = invite_member(_read_settings(), email, role, organisation)
     until = f"{invitation.expires_at:%Y-%m-%d %H:%M} UTC"
     print(f"{email} may join {name} as {role} until {until}. gridloom join asks for this token:\n")
     print(token)
@@ -118,7 +118,7 @@ def rotate_signing_key(*, distrust: bool = False) -> None:
     """
     from gridloom.operate import rotate_key
 
-    print(f"The new key is {rotate_key(_settings(), distrust=distrust)}.")
+    print(f"The new key is {rotate_key(_read_settings(), distrust=distrust)}.")
 
 
 rebuild = App(name="rebuild", help="Make anew what is computed from recorded facts.", group="Running the platform")
@@ -146,7 +146,7 @@ def revenue(*, asset: Annotated[list[UUID] | None, Parameter(negative="")] = Non
         def watch(outcome: Outcome) -> None:
             bar.update(task, total=outcome.total_days, completed=outcome.compared_days)
 
-        outcome = rebuild_revenue(_settings(), asset or (), only_check=check, watch=watch)
+        outcome = rebuild_revenue(_read_settings(), asset or (), only_check=check, watch=watch)
     _print_differences(outcome)
     done = "differ" if check else "differed and were made anew"
     print(f"{outcome.compared_days} asset-days compared with their facts; {outcome.differing_days} {done}.")
@@ -187,7 +187,7 @@ def backup(file: Path, *, continuous: Annotated[bool, Parameter(negative="")] = 
         from gridloom.continuous_backup import back_up_continuously
 
         began = datetime.now(UTC)  # noqa: TID251  # the real time names a copy
-        receiving = back_up_continuously(_settings().home, file, began=began)
+        receiving = back_up_continuously(_read_settings().home, file, began=began)
         print(f"{file}: copied. Every change is written down as long as this runs; Ctrl-C ends it.", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             receiving.wait()
@@ -195,7 +195,7 @@ def backup(file: Path, *, continuous: Annotated[bool, Parameter(negative="")] = 
         sys.exit(receiving.wait())
     from gridloom.operate import back_up
 
-    size = back_up(_settings(), file)
+    size = back_up(_read_settings(), file)
     print(f"{file}: {size / 1e6:.1f} MB")
 
 
@@ -214,12 +214,12 @@ def restore(file: Path, *, at: datetime | None = None) -> None:
         from gridloom.continuous_backup import restore_to
 
         moment = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-        restore_to(_settings().home, file, moment)
+        restore_to(_read_settings().home, file, moment)
         print(f"The database is as it was at {moment.isoformat()}.")
         return
     from gridloom.operate import restore as run
 
-    run(_settings(), file)
+    run(_read_settings(), file)
     print("The database is restored.")
 
 
@@ -267,7 +267,7 @@ def _server_packages() -> frozenset[str]:
     return frozenset({"asyncpg", "granian", "starlette", "structlog", "argon2", "jwt", "numpy", "orjson", "pyarrow"})
 
 
-def _settings() -> Settings:
+def _read_settings() -> Settings:
     from gridloom.settings import read_settings
 
     return read_settings()
@@ -285,7 +285,7 @@ def _fail(sentence: str) -> None:
     raise SystemExit(1)
 
 
-def _announce(started: Started) -> None:
+def _announce_start(started: Started) -> None:
     settings = started.settings
     facts = Table.grid(padding=(0, 2))
     facts.add_row("Address", f"[bold]{started.address}[/]")

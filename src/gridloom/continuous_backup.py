@@ -37,13 +37,13 @@ def back_up_continuously(home: Path, directory: Path, *, began: datetime) -> sub
         (directory / "wal").mkdir(parents=True, exist_ok=True)
         binaries = find_binaries()
         receive = [binaries / "pg_receivewal", "-D", str(directory / "wal"), "--slot", SLOT, "--no-password"]
-        _run([*receive, "--create-slot", "--if-not-exists"], environment)
+        _run_command([*receive, "--create-slot", "--if-not-exists"], environment)
         receiving = subprocess.Popen([*receive, "--synchronous"], env=environment)  # noqa: S603
         try:
             base = directory / began.strftime(_STAMP)
             partial = base.with_name(f".{base.name}.partial")
             copy = [binaries / "pg_basebackup", "-D", str(partial), "--checkpoint=fast", "--wal-method=stream"]
-            _run([*copy, "--no-password"], environment)
+            _run_command([*copy, "--no-password"], environment)
             partial.rename(base)
         except BaseException:
             receiving.send_signal(signal.SIGINT)
@@ -80,7 +80,7 @@ def restore_to(home: Path, directory: Path, moment: datetime) -> None:
     new.chmod(0o700)
     new.rename(server.data)
     try:
-        _recover(server)
+        _recover_server(server)
     except EmbeddedPostgresError as error:
         shutil.rmtree(server.data)
         raise OperationRefused(
@@ -88,7 +88,7 @@ def restore_to(home: Path, directory: Path, moment: datetime) -> None:
         ) from None
 
 
-def _recover(server: EmbeddedPostgres) -> None:
+def _recover_server(server: EmbeddedPostgres) -> None:
     """Start the server, which replays the log up to the moment, and take the recovery's settings away."""
     dsn = server.start()
     try:
@@ -125,7 +125,7 @@ def _base_before(directory: Path, moment: datetime) -> Path:
     return max(earlier)[1]
 
 
-def _run(command: list[str], environment: dict[str, str]) -> None:
+def _run_command(command: list[str], environment: dict[str, str]) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode != 0:
         raise OperationRefused(f"{Path(command[0]).name} failed: {done.stderr.strip()}")

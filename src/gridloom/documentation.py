@@ -102,7 +102,7 @@ async def read_interface(call: Call) -> dict[str, Any]:
 )
 async def show_documentation(call: Call) -> Content:
     head = '<link rel="stylesheet" href="/docs/assets/swagger-ui.css">'
-    return _page("Gridloom: the interface", _READER, head)
+    return _make_page("Gridloom: the interface", _READER, head)
 
 
 class Front(View):
@@ -144,7 +144,7 @@ async def read_documentation_asset(call: Call, asset_name: str) -> Content:
     if asset_name not in _ASSETS:
         raise NotFound(f"The documentation has no file {asset_name}.")
     headers = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
-    return Content(_asset(asset_name), _ASSETS[asset_name], headers)
+    return Content(_read_asset(asset_name), _ASSETS[asset_name], headers)
 
 
 @operation(
@@ -155,7 +155,7 @@ async def list_problem_types(call: Call) -> Content:
         f'<tr><td class="status">{kind.status}</td><td><a href="{kind.type}">{html.escape(kind.title)}</a></td></tr>'
         for kind in known_problems()
     )
-    return _page("Problem types", f"<h1>What can go wrong</h1><table>{rows}</table>", _PLAIN_STYLE)
+    return _make_page("Problem types", f"<h1>What can go wrong</h1><table>{rows}</table>", _PLAIN_STYLE)
 
 
 @operation(
@@ -170,22 +170,22 @@ async def list_problem_types(call: Call) -> Content:
 async def explain_problem_type(call: Call, problem_name: str) -> Content:
     for kind in known_problems():
         if kind.type.rsplit("/", 1)[-1] == problem_name:
-            paragraphs = "".join(f"<p>{_prose(text)}</p>" for text in kind.documentation().split("\n\n"))
+            paragraphs = "".join(f"<p>{_render_prose(text)}</p>" for text in kind.documentation().split("\n\n"))
             body = f'<p class="status">{kind.status}</p><h1>{html.escape(kind.title)}</h1>{paragraphs}'
-            return _page(kind.title, body + '<p><a href="/docs/problems">All problem types</a></p>', _PLAIN_STYLE)
+            return _make_page(kind.title, body + '<p><a href="/docs/problems">All problem types</a></p>', _PLAIN_STYLE)
     raise NotFound(f"There is no problem type {problem_name}.")
 
 
-def _page(title: str, body: str, head: str) -> Content:
+def _make_page(title: str, body: str, head: str) -> Content:
     text = _PAGE.format(title=html.escape(title), head=head, body=body)
     return Content(text.encode(), "text/html; charset=utf-8", _PAGE_HEADERS)
 
 
-def _prose(text: str) -> str:
+def _render_prose(text: str) -> str:
     pieces = html.escape(text, quote=False).split("`")
     return "".join(f"<code>{piece}</code>" if position % 2 else piece for position, piece in enumerate(pieces))
 
 
 @cache
-def _asset(name: str) -> bytes:
+def _read_asset(name: str) -> bytes:
     return files("swagger_ui").joinpath("static", name).read_bytes()

@@ -61,13 +61,13 @@ class HealthChecks:
 
         Whoever asks meanwhile shares the answer, so however often readiness is asked, each check runs once at a time.
         """
-        tasks = [self._begin(check, pool) for check in self.checks]
+        tasks = [self._begin_check(check, pool) for check in self.checks]
         await asyncio.wait(tasks, timeout=CHECK_TIMEOUT_S)
         checks = [_outcome_of(check, task) for check, task in zip(self.checks, tasks, strict=True)]
         status = max((check.status for check in checks), key=("OK", "DEGRADED", "DOWN").index)
         return Readiness(status=status, checks=checks)
 
-    def _begin(self, check: HealthCheck, pool: asyncpg.Pool) -> asyncio.Task[Check]:
+    def _begin_check(self, check: HealthCheck, pool: asyncpg.Pool) -> asyncio.Task[Check]:
         name = _name_of(check)
         running = self._asked.get(name)
         if running is None or running.done():

@@ -65,7 +65,7 @@ def filled_database_of(settings: Settings, *, of_any_release: bool = False) -> I
         yield dsn
 
 
-async def _connect(dsn: str) -> asyncpg.Connection[asyncpg.Record]:
+async def _connect_database(dsn: str) -> asyncpg.Connection[asyncpg.Record]:
     try:
         return await asyncpg.connect(dsn, timeout=10)
     except (OSError, asyncpg.PostgresError, TimeoutError) as error:
@@ -75,7 +75,7 @@ async def _connect(dsn: str) -> asyncpg.Connection[asyncpg.Record]:
 
 async def _missing_migrations(dsn: str) -> list[str] | None:
     """What this release would add to the schema; None where there is no schema yet."""
-    connection = await _connect(dsn)
+    connection = await _connect_database(dsn)
     try:
         if await connection.fetchval("select to_regclass('schema_migration')") is None:
             return None
@@ -86,7 +86,7 @@ async def _missing_migrations(dsn: str) -> list[str] | None:
 
 def migrate_database(settings: Settings) -> list[str]:
     async def run(dsn: str) -> list[str]:
-        connection = await _connect(dsn)
+        connection = await _connect_database(dsn)
         try:
             applied = await migrate(connection)
             await establish_environment(connection, settings.environment)
@@ -103,7 +103,7 @@ def troubled_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[M
     from gridloom.jobs import store as job_store
 
     async def run(dsn: str) -> list[Mapping[str, Any]]:
-        connection = await _connect(dsn)
+        connection = await _connect_database(dsn)
         try:
             if revived is not None and not await job_store.revive(connection, *revived):
                 raise OperationRefused(f"No job {revived[0]} {revived[1]} has failed.")
@@ -150,13 +150,13 @@ def invite_member(
 
     async def run(dsn: str) -> tuple[Invitation, str, str]:
         async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
-            return await _invite(connection, email, role, organisation_id)
+            return await _invite_person(connection, email, role, organisation_id)
 
     with filled_database_of(settings) as dsn:
         return asyncio.run(run(dsn))
 
 
-async def _invite(
+async def _invite_person(
     connection: Connection, email: str, role: str, organisation_id: UUID | None
 ) -> tuple[Invitation, str, str]:
     from gridloom.audit.model import NOBODY, Actor, NewEntry
@@ -209,7 +209,7 @@ async def let_simulator_in(connection: Connection, home: Path) -> list[SignIn]:
     kept = read_kept(home) or Kept(new_secret())
     if await find_account(connection, member_name(kept, "operator")) is None:
         async with connection.transaction():
-            _, token, _ = await _invite(connection, "simulator@example.org", "ADMIN", None)
+            _, token, _ = await _invite_person(connection, "simulator@example.org", "ADMIN", None)
         kept = Kept(kept.secret, token)
         write_kept(home, kept)
     return newcomer_sign_ins(kept)
@@ -275,7 +275,7 @@ def restore(settings: Settings, file: Path) -> None:
 
 
 async def _count_tables(dsn: str) -> int:
-    connection = await _connect(dsn)
+    connection = await _connect_database(dsn)
     try:
         return int(
             await connection.fetchval(
@@ -302,12 +302,12 @@ def libpq_environment(dsn: str) -> Mapping[str, str]:
     known = {
         "PGHOST": query.get("host") or parts.hostname,
         "PGPORT": query.get("port") or (str(parts.port) if parts.port else None),
-        "PGUSER": query.get("user") or _plain(parts.username),
-        "PGPASSWORD": query.get("password") or _plain(parts.password),
+        "PGUSER": query.get("user") or _read_plain(parts.username),
+        "PGPASSWORD": query.get("password") or _read_plain(parts.password),
         "PGSSLMODE": query.get("sslmode"),
     }
     return {name: value for name, value in known.items() if value}
 
 
-def _plain(text: str | None) -> str | None:
+def _read_plain(text: str | None) -> str | None:
     return None if text is None else unquote(text)

@@ -75,7 +75,7 @@ class Started:
 def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
     """Run the service until SIGTERM or Ctrl-C; what is in flight is finished, and no process stays behind."""
     began = time.monotonic()
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, _leave_process)
     _check_port(settings)
     _configure_logs(settings)
     _raise_descriptor_limit()
@@ -87,7 +87,7 @@ def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
             settings = replace(settings, database_url=postgres.start(), is_embedded=True)
         migrations, bootstrap = asyncio.run(prepare(settings))
         sign_ins = asyncio.run(prepare_simulator(settings)) if settings.environment == "sandbox" else []
-        settings = replace(settings, workers=min(settings.workers, _cores()))
+        settings = replace(settings, workers=min(settings.workers, _count_cores()))
 
         def on_ready() -> None:
             seconds = time.monotonic() - began
@@ -220,7 +220,7 @@ class Supervisor(MPServer):
             self._rotate_log()
             if self.reload_signal:
                 self._renew_workers(spawn_target, target_loader)
-            if not self.is_ready and _answers(self.settings):
+            if not self.is_ready and _is_answering(self.settings):
                 self.is_ready = True
                 self._expose_metrics()
                 self.on_ready()
@@ -348,7 +348,7 @@ def _cause_of(process: Any) -> str:
         return f"signal {-code}"
 
 
-def _leave(*_: object) -> None:
+def _leave_process(*_: object) -> None:
     raise SystemExit(0)
 
 
@@ -358,7 +358,7 @@ def _configure_logs(settings: Settings) -> None:
     configure_logs(settings.log_format, settings.log_level.upper())
 
 
-def _cores() -> int:
+def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -382,7 +382,7 @@ def _listening_address(settings: Settings) -> Any:
     return socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
 
 
-def _answers(settings: Settings) -> bool:
+def _is_answering(settings: Settings) -> bool:
     where = urlsplit(address_of(settings))
     connection = http.client.HTTPConnection(where.hostname or "", settings.port, timeout=2)
     try:

@@ -97,7 +97,7 @@ def address_of(settings: Settings) -> str:
     return f"http://{host}:{settings.port}"
 
 
-def _text(text: str) -> str:
+def _read_text(text: str) -> str:
     return text
 
 
@@ -110,7 +110,7 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return parse
 
 
-def _whole(low: int, high: int) -> Callable[[str], int]:
+def _whole_between(low: int, high: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
             raise ValueError(f"must be a whole number from {low} to {high}, not {text!r}")
@@ -132,7 +132,7 @@ def _party_eic(text: str) -> str:
         raise ValueError(f"must be the EIC of a party. {str(fault).rstrip('.')}") from None
 
 
-def _switch(text: str) -> bool:
+def _read_switch(text: str) -> bool:
     if text.lower() in ("on", "true", "yes", "1"):
         return True
     if text.lower() in ("off", "false", "no", "0"):
@@ -140,7 +140,7 @@ def _switch(text: str) -> bool:
     raise ValueError(f"must be on or off, not {text!r}")
 
 
-def _address(*schemes: str) -> Callable[[str], str]:
+def _read_address(*schemes: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         parts = urlsplit(text)
         if parts.scheme not in schemes or not (parts.netloc or parts.query or parts.path):
@@ -150,7 +150,7 @@ def _address(*schemes: str) -> Callable[[str], str]:
     return parse
 
 
-def _origins(text: str) -> tuple[str, ...]:
+def _read_origins(text: str) -> tuple[str, ...]:
     origins = tuple(origin.strip().rstrip("/") for origin in text.split(",") if origin.strip())
     for origin in origins:
         if origin != "*" and (urlsplit(origin).scheme not in ("http", "https") or urlsplit(origin).path):
@@ -160,43 +160,43 @@ def _origins(text: str) -> tuple[str, ...]:
 
 VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_ENVIRONMENT": ("environment", _one_of("sandbox", "production")),
-    "GRIDLOOM_DATABASE_URL": ("database_url", _address("postgresql", "postgres")),
+    "GRIDLOOM_DATABASE_URL": ("database_url", _read_address("postgresql", "postgres")),
     "GRIDLOOM_HOME": ("home", lambda text: Path(text).expanduser()),
-    "GRIDLOOM_HOST": ("host", _text),
-    "GRIDLOOM_PORT": ("port", _whole(1, 65535)),
-    "GRIDLOOM_WORKERS": ("workers", _whole(1, 1024)),
-    "GRIDLOOM_BASE_URL": ("base_url", _address("http", "https")),
-    "GRIDLOOM_SANDBOX_BASE_URL": ("sandbox_base_url", _address("http", "https")),
-    "GRIDLOOM_BOOTSTRAP_USERNAME": ("bootstrap_username", _text),
-    "GRIDLOOM_BOOTSTRAP_PASSWORD": ("bootstrap_password", _text),
-    "GRIDLOOM_SIMULATOR": ("simulator", _switch),
-    "GRIDLOOM_SIMULATOR_SEED": ("simulator_seed", _whole(0, 2**31 - 1)),
-    "GRIDLOOM_SIMULATOR_DAYS": ("simulator_days", _whole(0, 365)),
+    "GRIDLOOM_HOST": ("host", _read_text),
+    "GRIDLOOM_PORT": ("port", _whole_between(1, 65535)),
+    "GRIDLOOM_WORKERS": ("workers", _whole_between(1, 1024)),
+    "GRIDLOOM_BASE_URL": ("base_url", _read_address("http", "https")),
+    "GRIDLOOM_SANDBOX_BASE_URL": ("sandbox_base_url", _read_address("http", "https")),
+    "GRIDLOOM_BOOTSTRAP_USERNAME": ("bootstrap_username", _read_text),
+    "GRIDLOOM_BOOTSTRAP_PASSWORD": ("bootstrap_password", _read_text),
+    "GRIDLOOM_SIMULATOR": ("simulator", _read_switch),
+    "GRIDLOOM_SIMULATOR_SEED": ("simulator_seed", _whole_between(0, 2**31 - 1)),
+    "GRIDLOOM_SIMULATOR_DAYS": ("simulator_days", _whole_between(0, 365)),
     "GRIDLOOM_SANDBOX_CLOCK": ("clock_movers", _one_of("everyone", "operator")),
     "GRIDLOOM_GATE_CLOSURE_FCR": ("gate_closure_fcr", _time_of_day),
     "GRIDLOOM_GATE_CLOSURE_AFRR_CAPACITY": ("gate_closure_afrr_capacity", _time_of_day),
-    "GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES": ("gate_closure_afrr_energy_minutes", _whole(0, 10_000)),
+    "GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES": ("gate_closure_afrr_energy_minutes", _whole_between(0, 10_000)),
     "GRIDLOOM_GATE_OPENING": ("gate_opening", _time_of_day),
-    "GRIDLOOM_GATE_OPENING_FCR_DAYS": ("gate_opening_fcr_days", _whole(1, 100_000)),
-    "GRIDLOOM_GATE_OPENING_AFRR_DAYS": ("gate_opening_afrr_days", _whole(1, 100_000)),
-    "GRIDLOOM_RESERVE_MINUTES_FCR": ("reserve_minutes_fcr", _whole(0, 1440)),
-    "GRIDLOOM_RESERVE_MINUTES_AFRR": ("reserve_minutes_afrr", _whole(0, 1440)),
-    "GRIDLOOM_RESERVE_MINUTES_AFRR_ENERGY": ("reserve_minutes_afrr_energy", _whole(0, 1440)),
+    "GRIDLOOM_GATE_OPENING_FCR_DAYS": ("gate_opening_fcr_days", _whole_between(1, 100_000)),
+    "GRIDLOOM_GATE_OPENING_AFRR_DAYS": ("gate_opening_afrr_days", _whole_between(1, 100_000)),
+    "GRIDLOOM_RESERVE_MINUTES_FCR": ("reserve_minutes_fcr", _whole_between(0, 1440)),
+    "GRIDLOOM_RESERVE_MINUTES_AFRR": ("reserve_minutes_afrr", _whole_between(0, 1440)),
+    "GRIDLOOM_RESERVE_MINUTES_AFRR_ENERGY": ("reserve_minutes_afrr_energy", _whole_between(0, 1440)),
     "GRIDLOOM_DOCUMENT_RECEIVER_EIC": ("document_receiver_eic", _party_eic),
-    "GRIDLOOM_POOL_SIZE": ("pool_size", _whole(4, 1000)),
-    "GRIDLOOM_RATE_LIMIT": ("rate_limit_per_minute", _whole(1, 1_000_000_000)),
-    "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole(1, 1_000_000_000)),
-    "GRIDLOOM_MONITORING_RETENTION_DAYS": ("monitoring_retention_days", _whole(1, 36_500)),
-    "GRIDLOOM_METRICS_TOKEN": ("metrics_token", _text),
-    "GRIDLOOM_METRICS_PORT": ("metrics_port", _whole(1, 65535)),
-    "GRIDLOOM_SECRETS_KEY": ("secrets_key", _text),
-    "GRIDLOOM_CORS_ORIGINS": ("cors_origins", _origins),
-    "GRIDLOOM_TRUST_PROXY": ("trusts_proxy", _switch),
-    "GRIDLOOM_SMTP_URL": ("smtp_url", _address("smtp", "smtps")),
-    "GRIDLOOM_MAIL_FROM": ("mail_from", _text),
+    "GRIDLOOM_POOL_SIZE": ("pool_size", _whole_between(4, 1000)),
+    "GRIDLOOM_RATE_LIMIT": ("rate_limit_per_minute", _whole_between(1, 1_000_000_000)),
+    "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole_between(1, 1_000_000_000)),
+    "GRIDLOOM_MONITORING_RETENTION_DAYS": ("monitoring_retention_days", _whole_between(1, 36_500)),
+    "GRIDLOOM_METRICS_TOKEN": ("metrics_token", _read_text),
+    "GRIDLOOM_METRICS_PORT": ("metrics_port", _whole_between(1, 65535)),
+    "GRIDLOOM_SECRETS_KEY": ("secrets_key", _read_text),
+    "GRIDLOOM_CORS_ORIGINS": ("cors_origins", _read_origins),
+    "GRIDLOOM_TRUST_PROXY": ("trusts_proxy", _read_switch),
+    "GRIDLOOM_SMTP_URL": ("smtp_url", _read_address("smtp", "smtps")),
+    "GRIDLOOM_MAIL_FROM": ("mail_from", _read_text),
     "GRIDLOOM_LOG_FORMAT": ("log_format", _one_of("console", "json")),
     "GRIDLOOM_LOG_LEVEL": ("log_level", _one_of("debug", "info", "warning", "error")),
-    "GRIDLOOM_SHUTDOWN_GRACE": ("shutdown_grace_s", _whole(1, 600)),
+    "GRIDLOOM_SHUTDOWN_GRACE": ("shutdown_grace_s", _whole_between(1, 600)),
 }
 """Each variable, the setting that it fills and how it is read."""
 

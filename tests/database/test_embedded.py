@@ -193,7 +193,7 @@ class TestHome:
         home.mkdir(parents=True)
         home.parent.chmod(0o700)
         home.chmod(0o700)
-        monkeypatch.setattr(binaries, "_reachable", lambda path: False)
+        monkeypatch.setattr(binaries, "_is_reachable", lambda path: False)
         assert await fetchval(server.start(), "select 1") == 1
         assert home.parent.stat().st_mode & 0o777 == 0o700
 

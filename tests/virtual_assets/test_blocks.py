@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from gridloom.kernel.ids import BlockID
 from gridloom.virtual_assets.backing.availability import Availability
-from gridloom.virtual_assets.blocks.carving import _squeezed
+from gridloom.virtual_assets.blocks.carving import _squeeze_lanes
 from gridloom.virtual_assets.blocks.slicing import (
     NothingToJoin,
     NoWholesalePower,
@@ -127,7 +127,7 @@ class TestSplitting:
                 carving = carve(blocks, first, min(100, first + length), Market.WHOLESALE, charge, discharge)
             except NoWholesalePower:
                 continue
-            for lane, change in _squeezed(carving, days_of_lanes(lanes_kw), available).items():
+            for lane, change in _squeeze_lanes(carving, days_of_lanes(lanes_kw), available).items():
                 lanes_kw[lane] = lanes_kw.get(lane, np.zeros(100)).copy()
                 lanes_kw[lane][change.periods] = change.power_kw
             blocks = carving.blocks

@@ -57,7 +57,7 @@ async def place_bids(
     The bids for a product are its price steps: together they take the place of what stood for it. `db` is in a
     transaction, which ends the battery's lock.
     """
-    by_entry = [_asked(position, entry) for position, entry in enumerate(entries)]
+    by_entry = [_list_asked(position, entry) for position, entry in enumerate(entries)]
     asked = [one for entry in by_entry for one in entry]
     _check_ids(asked)
     locked = await lock_batteries(db, [asset_key])
@@ -74,7 +74,7 @@ async def place_bids(
         replaced = [bid_id for bid_id in standing_steps if bid_id not in given]
         kept = [one for one in asked if one.bid.id in standing_steps]
         pairs = [*((one, one.bid.id) for one in kept if one.bid.id), *zip(new, (row.id for row in rows), strict=True)]
-        takings = _takings(pairs, desk.minutes)
+        takings = _list_takings(pairs, desk.minutes)
         await take(db, locked, [Request(asset_key, asset_id, takings, standing_steps)])
         await store.set_status(db, asset_key, [(bid_id, BidStatus.REPLACED) for bid_id in replaced])
         await store.insert_bids(db, asset_key, rows, now, placed_by)
@@ -82,7 +82,7 @@ async def place_bids(
             bid_id: replace(bid, status=BidStatus.REPLACED) if bid_id in replaced else bid
             for bid_id, bid in known.items()
         }
-    standing = known | {row.id: _stored(row) for row in rows}
+    standing = known | {row.id: _read_bid(row) for row in rows}
     ids = {id(one): row.id for one, row in zip(new, rows, strict=True)}
     return [
         [PlacedBid(one.key, standing[ids.get(id(one)) or one.bid.id]) for one in entry]  # type: ignore[index]
@@ -90,7 +90,7 @@ async def place_bids(
     ]
 
 
-def _stored(row: BidRow) -> StoredBid:
+def _read_bid(row: BidRow) -> StoredBid:
     return StoredBid(
         row.id,
         row.key.delivery_day,
@@ -102,7 +102,7 @@ def _stored(row: BidRow) -> StoredBid:
     )
 
 
-def _takings(asked: Sequence[tuple[_Asked, UUID]], minutes: ReserveMinutes) -> list[Taking]:
+def _list_takings(asked: Sequence[tuple[_Asked, UUID]], minutes: ReserveMinutes) -> list[Taking]:
     """The steps of a product are taken together; `asked` has each bid's id."""
     products: dict[str, list[tuple[_Asked, UUID]]] = {}
     for pair in asked:
@@ -116,7 +116,7 @@ def _takings(asked: Sequence[tuple[_Asked, UUID]], minutes: ReserveMinutes) -> l
     ]
 
 
-def _asked(position: int, entry: NewProductBids) -> list[_Asked]:
+def _list_asked(position: int, entry: NewProductBids) -> list[_Asked]:
     key = rules.given_key(entry.delivery_day, entry.product, f"/{position}")
     asked = [_Asked(f"/{position}/bids/{number}", key, bid) for number, bid in enumerate(entry.bids)]
     for one in asked:

@@ -79,7 +79,7 @@ class Product:
         return Window(start, start + PERIOD)
 
 
-def _blocks(market: Market, direction: Direction) -> list[Product]:
+def _list_blocks(market: Market, direction: Direction) -> list[Product]:
     return [
         Product(f"{direction}_{hour:02}_{hour + BLOCK_HOURS:02}", market, direction, hour)
         for hour in range(0, 24, BLOCK_HOURS)
@@ -97,9 +97,9 @@ PRODUCTS: Final[Mapping[str, Product]] = MappingProxyType(
     {
         product.code: product
         for product in (
-            *_blocks(Market.FCR, Direction.NEGPOS),
-            *_blocks(Market.AFRR_CAPACITY, Direction.POS),
-            *_blocks(Market.AFRR_CAPACITY, Direction.NEG),
+            *_list_blocks(Market.FCR, Direction.NEGPOS),
+            *_list_blocks(Market.AFRR_CAPACITY, Direction.POS),
+            *_list_blocks(Market.AFRR_CAPACITY, Direction.NEG),
             *_quarter_hours(Direction.POS),
             *_quarter_hours(Direction.NEG),
         )
@@ -129,8 +129,8 @@ def product_key(delivery_day: date, code: str) -> ProductKey:
     product = PRODUCTS.get(code)
     if product is None:
         raise ValueError(
-            f"There is no product {_shown(code)}: FCR is NEGPOS_00_04 to NEGPOS_20_24, aFRR capacity POS_00_04 to "
-            "NEG_20_24, aFRR energy POS_001 to NEG_096 (to 092 and 100 on the days of the clock changes)."
+            f"There is no product {_shorten_text(code)}: FCR is NEGPOS_00_04 to NEGPOS_20_24, aFRR capacity POS_00_04 "
+            "to NEG_20_24, aFRR energy POS_001 to NEG_096 (to 092 and 100 on the days of the clock changes)."
         )
     if not product.is_traded_on(delivery_day):
         raise ValueError(
@@ -144,7 +144,7 @@ def parse_product_key(text: str) -> ProductKey:
     """`2026-03-29_POS_00_04` taken apart: the day ends at the first underscore, the product keeps its own."""
     day_text, separator, code = text.partition("_")
     if not separator:
-        raise ValueError(f"Expected <delivery_day>_<product>, such as 2026-03-29_POS_00_04, not {_shown(text)}.")
+        raise ValueError(f"Expected <delivery_day>_<product>, such as 2026-03-29_POS_00_04, not {_shorten_text(text)}.")
     return product_key(_parse_day(day_text), code)
 
 
@@ -164,7 +164,7 @@ def capacity_block_around(quarter_hour: ProductKey) -> ProductKey:
     """The aFRR capacity block in which an energy product lies."""
     assert quarter_hour.product.market is Market.AFRR_ENERGY, "only energy products lie in a capacity block"
     start = quarter_hour.window.start
-    for block in _blocks(Market.AFRR_CAPACITY, quarter_hour.product.direction):
+    for block in _list_blocks(Market.AFRR_CAPACITY, quarter_hour.product.direction):
         if start in block.window(quarter_hour.delivery_day):
             return ProductKey(quarter_hour.delivery_day, PRODUCTS[block.code])
     raise AssertionError("the blocks cover the whole day")
@@ -172,13 +172,13 @@ def capacity_block_around(quarter_hour: ProductKey) -> ProductKey:
 
 def _parse_day(text: str) -> date:
     if not _DAY.fullmatch(text):
-        raise ValueError(f"Expected a delivery day as YYYY-MM-DD, not {_shown(text)}.")
+        raise ValueError(f"Expected a delivery day as YYYY-MM-DD, not {_shorten_text(text)}.")
     try:
         return date.fromisoformat(text)
     except ValueError:
         raise ValueError(f"There is no day {text}.") from None
 
 
-def _shown(text: str) -> str:
+def _shorten_text(text: str) -> str:
     """Enough of what was sent to recognise it, never all of it."""
     return repr(text if len(text) <= 40 else text[:40] + "…")

@@ -75,7 +75,7 @@ async def record_results(
 
     What was accepted stays taken, the rest is free again; a correction that takes more is judged by the book.
     """
-    by_entry = [_given(position, entry) for position, entry in enumerate(entries)]
+    by_entry = [_list_given(position, entry) for position, entry in enumerate(entries)]
     given = [one for _, entry in by_entry for one in entry]
     _check_places(given)
     locked = await lock_batteries(db, [asset.key])
@@ -99,7 +99,7 @@ async def record_results(
             recorded_at=now,
         )
         if before is not None:
-            recorded.corrections.append(_correction(one, before))
+            recorded.corrections.append(_describe_correction(one, before))
         known[one.place] = after
         added.append((one, after))
     await result_store.insert_results(db, asset.key, [result for _, result in added], recorded_by)
@@ -112,8 +112,8 @@ async def record_results(
     )
     await award(db, asset.key, asset.id, (one.key for one in own), recorded_by)
     if added:
-        await write_system_entries(db, asset.key, [_entry(one, result) for one, result in added], recorded_by)
-        await record_events(db, [_event(asset, one, result) for one, result in added])
+        await write_system_entries(db, asset.key, [_write_entry(one, result) for one, result in added], recorded_by)
+        await record_events(db, [_make_event(asset, one, result) for one, result in added])
     recorded.by_entry.extend((key, [known[one.place] for one in entry]) for key, entry in by_entry)
     return recorded
 
@@ -150,7 +150,7 @@ def _held_kw(bid: StoredBid) -> float:
     return bid.offered_capacity_kw if bid.status is BidStatus.OFFERED else bid.accepted_capacity_kw or 0.0
 
 
-def _given(position: int, entry: NewProductResults) -> tuple[ProductKey, list[_Given]]:
+def _list_given(position: int, entry: NewProductResults) -> tuple[ProductKey, list[_Given]]:
     key = rules.given_key(entry.delivery_day, entry.product, f"/{position}")
     return key, [
         _Given(f"/{position}/results/{number}", key, result, entry.correction or result.correction)
@@ -211,7 +211,7 @@ def _check_standing(one: _Given, bid: StoredBid, before: StoredResult | None) ->
         raise ContradictsResult(detail, errors=[FieldError(one.pointer, detail)])
 
 
-def _correction(one: _Given, before: StoredResult) -> dict[str, Any]:
+def _describe_correction(one: _Given, before: StoredResult) -> dict[str, Any]:
     """What the audit log keeps of the result that was wrong."""
     return {
         "bidID": str(before.bid_id),
@@ -223,7 +223,7 @@ def _correction(one: _Given, before: StoredResult) -> dict[str, Any]:
     }
 
 
-def _entry(one: _Given, result: StoredResult) -> NewEntry:
+def _write_entry(one: _Given, result: StoredResult) -> NewEntry:
     """What the logbook says about it."""
     price = "" if result.settlement_price_eur is None else f" at {result.settlement_price_eur} EUR"
     return NewEntry(
@@ -237,7 +237,7 @@ def _entry(one: _Given, result: StoredResult) -> NewEntry:
     )
 
 
-def _event(asset: ResultsAsset, one: _Given, result: StoredResult) -> NewEvent:
+def _make_event(asset: ResultsAsset, one: _Given, result: StoredResult) -> NewEvent:
     return NewEvent(
         type="ancillary.result",
         organisation_id=asset.organisation_id,

@@ -48,7 +48,7 @@ async def latest_results(
         asset_key,
         list(bid_ids),
     )
-    return {(row["bid_id"], row["delivery_day"], row["product"]): _result(row) for row in rows}
+    return {(row["bid_id"], row["delivery_day"], row["product"]): _read_result(row) for row in rows}
 
 
 async def insert_results(db: Database, asset_key: int, results: Sequence[StoredResult], recorded_by: UUID) -> None:
@@ -126,10 +126,10 @@ async def list_results(
         None if after is None else after.product,
         limit,
     )
-    return [_result(row) for row in rows]
+    return [_read_result(row) for row in rows]
 
 
-def _result(row: asyncpg.Record) -> StoredResult:
+def _read_result(row: asyncpg.Record) -> StoredResult:
     return StoredResult(
         bid_id=row["bid_id"],
         delivery_day=row["delivery_day"],

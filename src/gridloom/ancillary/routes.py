@@ -97,7 +97,7 @@ async def list_bids_by_product_keys(call: Call, physical_asset_id: UUID, query: 
     found: dict[tuple[date, str], list[StoredBid]] = {}
     for bid in await store.list_of_products(call.db, reach.key, [*keys.values(), *blocks]):
         found.setdefault((bid.delivery_day, bid.product), []).append(bid)
-    return [_entry(key.delivery_day, key.product.code, _bids_for(key, found)) for key in keys.values()]
+    return [_view_entry(key.delivery_day, key.product.code, _bids_for(key, found)) for key in keys.values()]
 
 
 @operation(
@@ -126,7 +126,7 @@ async def place_ancillary_bids(call: Call, physical_asset_id: UUID, body: NewBid
     desk = Desk(call.resources[Gates], call.resources[ReserveMinutes])
     placed = await place_bids(call.db, reach.key, physical_asset_id, body, call.caller.id, desk)
     return [
-        _entry(entry.delivery_day, entry.product, [one.bid for one in bids])
+        _view_entry(entry.delivery_day, entry.product, [one.bid for one in bids])
         for entry, bids in zip(body, placed, strict=True)
     ]
 
@@ -142,7 +142,7 @@ async def list_ancillary_bids(call: Call, physical_asset_id: UUID, query: BidsQu
     """Product by product, the latest delivery day first; `limit` counts products."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
     rows = await store.list_bids(call.db, reach.key, query, query.after(ProductPlace), query.limit + 1)
-    entries = [_entry(day, product, list(bids)) for (day, product), bids in groupby(rows, _product_of_bid)]
+    entries = [_view_entry(day, product, list(bids)) for (day, product), bids in groupby(rows, _product_of_bid)]
     return query.page(entries, lambda entry: ProductPlace(entry.delivery_day, entry.product))
 
 
@@ -206,7 +206,7 @@ async def list_ancillary_results(call: Call, physical_asset_id: UUID, query: Res
     return query.page(entries, lambda entry: ProductPlace(entry.delivery_day, entry.product))
 
 
-def _place(key: ProductKey) -> tuple[date, str]:
+def _find_place(key: ProductKey) -> tuple[date, str]:
     return key.delivery_day, key.product.code
 
 
@@ -219,14 +219,14 @@ def _product_of_result(result: StoredResult) -> tuple[date, str]:
 
 
 def _bids_for(key: ProductKey, found: dict[tuple[date, str], list[StoredBid]]) -> Sequence[StoredBid]:
-    own = found.get(_place(key), [])
+    own = found.get(_find_place(key), [])
     if key.product.market is not Market.AFRR_ENERGY or any(bid.status in LIVE for bid in own):
         return own
-    block = found.get(_place(capacity_block_around(key)), [])
+    block = found.get(_find_place(capacity_block_around(key)), [])
     return [*own, *(bid for bid in block if bid.status is BidStatus.ACCEPTED)]
 
 
-def _entry(delivery_day: date, product: str, bids: Iterable[StoredBid]) -> ProductBids:
+def _view_entry(delivery_day: date, product: str, bids: Iterable[StoredBid]) -> ProductBids:
     return ProductBids(
         delivery_day=delivery_day,
         product=product,

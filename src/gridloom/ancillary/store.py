@@ -69,7 +69,7 @@ class BidRow:
 async def read_waiting(db: Database, asset_key: int, keys: Collection[ProductKey]) -> dict[tuple[date, str], list[Bid]]:
     """The bids that wait for their result by day and product, as they are answered; this read is asked for often."""
     waiting: dict[tuple[date, str], list[Bid]] = {}
-    for row in await db.fetch(WAITING, asset_key, *_columns(keys)):
+    for row in await db.fetch(WAITING, asset_key, *_split_columns(keys)):
         bid = Bid(
             id=row["id"],
             capacity_price=row["capacity_price_eur"],
@@ -94,10 +94,10 @@ async def list_of_products(
         order by b.sequence
         """,  # noqa: S608 — a constant
         asset_key,
-        *_columns(keys),
+        *_split_columns(keys),
         list(statuses),
     )
-    return [_bid(row) for row in rows]
+    return [_read_bid(row) for row in rows]
 
 
 async def list_bids(
@@ -127,7 +127,7 @@ async def list_bids(
         None if after is None else after.product,
         limit,
     )
-    return [_bid(row) for row in rows]
+    return [_read_bid(row) for row in rows]
 
 
 async def read_bids(db: Database, asset_key: int, bid_ids: Iterable[UUID]) -> dict[UUID, StoredBid]:
@@ -136,7 +136,7 @@ async def read_bids(db: Database, asset_key: int, bid_ids: Iterable[UUID]) -> di
         asset_key,
         list(bid_ids),
     )
-    return {row["id"]: _bid(row) for row in rows}
+    return {row["id"]: _read_bid(row) for row in rows}
 
 
 async def set_status(db: Database, asset_key: int, statuses: Sequence[tuple[UUID, BidStatus]]) -> None:
@@ -193,7 +193,7 @@ async def insert_bids(
         """,
         asset_key,
         [row.id for row in rows],
-        *_columns([row.key for row in rows]),
+        *_split_columns([row.key for row in rows]),
         [window.start for window in windows],
         [window.end for window in windows],
         [row.bid.capacity_price for row in rows],
@@ -205,11 +205,11 @@ async def insert_bids(
     )
 
 
-def _columns(keys: Collection[ProductKey]) -> tuple[list[date], list[str]]:
+def _split_columns(keys: Collection[ProductKey]) -> tuple[list[date], list[str]]:
     return [key.delivery_day for key in keys], [key.product.code for key in keys]
 
 
-def _bid(row: asyncpg.Record) -> StoredBid:
+def _read_bid(row: asyncpg.Record) -> StoredBid:
     return StoredBid(
         id=row["id"],
         delivery_day=row["delivery_day"],

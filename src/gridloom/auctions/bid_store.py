@@ -170,7 +170,7 @@ async def read_own_bids(
         before,
         limit,
     )
-    return [_bid(row) for row in rows]
+    return [_read_bid(row) for row in rows]
 
 
 async def read_own_bid(db: Database, auction_id: UUID, organisation_id: UUID, bid_id: UUID) -> Bid | None:
@@ -180,7 +180,7 @@ async def read_own_bid(db: Database, auction_id: UUID, organisation_id: UUID, bi
         organisation_id,
         bid_id,
     )
-    return None if row is None else _bid(row)
+    return None if row is None else _read_bid(row)
 
 
 async def withdraw(db: Database, auction_id: UUID, position: int) -> None:
@@ -204,7 +204,7 @@ _STANDING = """
 async def read_standing_bids(db: Database, auction_id: UUID) -> list[Bid]:
     """Each organisation's latest bid that was not withdrawn."""
     rows = await db.fetch(f"select {_BID} from {_STANDING} where p.auction_id = $1", auction_id)  # noqa: S608
-    return [_bid(row) for row in rows]
+    return [_read_bid(row) for row in rows]
 
 
 async def read_ranked_bids(
@@ -224,8 +224,8 @@ async def read_ranked_bids(
         after[1] if after else None,
         limit,
     )
-    return [(_bid(row), row["is_standing"]) for row in rows]
+    return [(_read_bid(row), row["is_standing"]) for row in rows]
 
 
-def _bid(row: asyncpg.Record) -> Bid:
+def _read_bid(row: asyncpg.Record) -> Bid:
     return Bid(**row) if len(row) == 7 else Bid(**{name: row[name] for name in Bid.__slots__})

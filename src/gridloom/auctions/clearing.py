@@ -50,7 +50,7 @@ async def open_auction(run: JobRun) -> None:
         return
     data = {"auctionID": auction_id, "start": auction.open.start, "end": auction.open.end}
     participants = await store.read_participants(run.db, auction_id)
-    await record_events(run.db, [_event("auction.opened", auction_id, one, data) for one in participants])
+    await record_events(run.db, [_make_event("auction.opened", auction_id, one, data) for one in participants])
 
 
 @job(CLEARING)
@@ -79,7 +79,7 @@ async def clear(db: Connection, auction_id: UUID) -> None:
         await give_back_offer(db, auction_id)
         conclusion = Conclusion(Outcome.NO_VALID_BID, _why_none(standing))
     else:
-        conclusion = await _allocate(db, auction, winner)
+        conclusion = await _allocate_offer(db, auction, winner)
     await store.conclude(db, auction_id, conclusion)
     await _tell_participants(db, auction_id, {bid.organisation_id for bid in standing})
 
@@ -94,7 +94,7 @@ def _why_none(standing: list[Bid]) -> str:
     return "No bid reached the hurdle price." if standing else "No bid stood when the auction closed."
 
 
-async def _allocate(db: Connection, auction: Auction, winner: Bid) -> Conclusion:
+async def _allocate_offer(db: Connection, auction: Auction, winner: Bid) -> Conclusion:
     """What the auction has offered since its creation becomes the winner's: there is nothing left to judge."""
     backing = await store.read_backing(db, auction.id)
     asset = await allocate(db, winner.organisation_id, terms_of(auction, backing), PLATFORM)
@@ -133,11 +133,11 @@ async def _tell_participants(db: Database, auction_id: UUID, bidders: set[UUID])
         data: dict[str, object] = {"auctionID": auction_id, "status": status}
         if status is AuctionStatus.WON:
             data["virtualAssetID"] = auction.virtual_asset_id
-        events.append(_event("auction.cleared", auction_id, organisation_id, data))
+        events.append(_make_event("auction.cleared", auction_id, organisation_id, data))
     await record_events(db, events)
 
 
-def _event(type: str, auction_id: UUID, organisation_id: UUID, data: Mapping[str, object]) -> NewEvent:
+def _make_event(type: str, auction_id: UUID, organisation_id: UUID, data: Mapping[str, object]) -> NewEvent:
     return NewEvent(
         type=type,
         organisation_id=organisation_id,

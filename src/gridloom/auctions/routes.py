@@ -84,7 +84,7 @@ async def list_auctions(call: Call, query: AuctionQuery) -> Page[AuctionView]:
 @operation("GET", "/auctions/{auctionID}", summary="Read an auction", tag=TAG, access=Permission.READ_AUCTIONS)
 async def read_auction(call: Call, auction_id: UUID) -> Answer[AuctionView]:
     seen = await reach_auction(call.db, call.caller, auction_id)
-    return await _shown(call, seen)
+    return await _show_auction(call, seen)
 
 
 @operation(
@@ -104,8 +104,8 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
     """
     auction = Auction(
         id=uuid7(),
-        open=_window(body.start, body.end, ""),
-        item=_item(body.item, uuid7()),
+        open=_read_window(body.start, body.end, ""),
+        item=_make_item(body.item, uuid7()),
         hurdle_price_eur=body.hurdle_price,
         state=AuctionState.SCHEDULED,
         outcome=None,
@@ -117,7 +117,7 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
         cleared_at=None,
         version=1,
     )
-    backing = _backing(body.backing)
+    backing = _list_backing(body.backing)
     check_terms(auction.open, auction.item, backing, await platform_now(call.db))
     await _check_known(call.db, backing, body.participants)
     await store.insert_auction(call.db, auction)
@@ -127,7 +127,7 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
     await store.replace_participants(call.db, auction.id, body.participants)
     await clearing.plan(call.db, auction)
     seen = await reach_auction(call.db, call.caller, auction.id)
-    return replace(await _shown(call, seen), headers={"Location": f"/auctions/{auction.id}"})
+    return replace(await _show_auction(call, seen), headers={"Location": f"/auctions/{auction.id}"})
 
 
 @operation(
@@ -139,18 +139,18 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
     problems=(AuctionFrozen, UnfitAuction, *OFFER_PROBLEMS),
 )
 async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> Answer[AuctionView]:
-    seen = await _locked(call, auction_id)
+    seen = await _lock_seen(call, auction_id)
     auction = seen.auction
     call.check_if_match(version_tag(auction))
     check_changeable(auction, seen.now)
     changed = replace(
         auction,
-        open=_window(_or(body.start, auction.open.start), _or(body.end, auction.open.end), ""),
-        item=auction.item if body.item is UNSET else _item(body.item, auction.item.id),
-        hurdle_price_eur=_or(body.hurdle_price, auction.hurdle_price_eur),
+        open=_read_window(_choose_value(body.start, auction.open.start), _choose_value(body.end, auction.open.end), ""),
+        item=auction.item if body.item is UNSET else _make_item(body.item, auction.item.id),
+        hurdle_price_eur=_choose_value(body.hurdle_price, auction.hurdle_price_eur),
     )
     before = await store.read_backing(call.db, auction_id)
-    backing = before if body.backing is UNSET else _backing(body.backing)
+    backing = before if body.backing is UNSET else _list_backing(body.backing)
     check_terms(changed.open, changed.item, backing, seen.now)
     await _check_known(call.db, backing, ())
     await store.update_terms(call.db, changed)
@@ -158,7 +158,7 @@ async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> A
     await offer_capacity(call.db, changed, backing, replaced=before)
     await check_invited(call.db, backing, await store.read_participants(call.db, auction_id))
     await clearing.plan(call.db, changed)
-    return await _shown(call, await reach_auction(call.db, call.caller, auction_id))
+    return await _show_auction(call, await reach_auction(call.db, call.caller, auction_id))
 
 
 @operation(
@@ -171,7 +171,7 @@ async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> A
 )
 async def cancel_auction(call: Call, auction_id: UUID) -> None:
     """Its participants do not see it any more, its bids come to nothing, and its capacity is free again."""
-    seen = await _locked(call, auction_id)
+    seen = await _lock_seen(call, auction_id)
     call.check_if_match(version_tag(seen.auction))
     check_cancellable(seen.auction, seen.now)
     await store.cancel_auction(call.db, auction_id)
@@ -191,7 +191,7 @@ async def replace_participants(
     call: Call, auction_id: UUID, body: ParticipantList | Participants
 ) -> Answer[AuctionView]:
     """Replaces the whole list, given by itself or as `participants`."""
-    seen = await _locked(call, auction_id)
+    seen = await _lock_seen(call, auction_id)
     call.check_if_match(version_tag(seen.auction))
     check_changeable(seen.auction, seen.now)
     participants = body.participants if isinstance(body, ParticipantList) else body
@@ -199,7 +199,7 @@ async def replace_participants(
     await check_invited(call.db, await store.read_backing(call.db, auction_id), participants)
     await store.replace_participants(call.db, auction_id, participants)
     await store.touch(call.db, auction_id)
-    return await _shown(call, await reach_auction(call.db, call.caller, auction_id))
+    return await _show_auction(call, await reach_auction(call.db, call.caller, auction_id))
 
 
 @operation(
@@ -237,13 +237,13 @@ async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
     if call.retry is not None:
         _raise_known_answer(call.retry, placed)
     if placed.verdict in ("UNKNOWN", "CANCELLED"):
-        raise _unknown(auction_id)
+        raise _refuse_unknown(auction_id)
     if placed.verdict == "NOT_INVITED":
         raise _not_invited(auction_id)
     if placed.verdict == "NOT_STARTED":
-        raise AuctionNotOpen(f"The auction opens at {_moment(placed.opens_at)}.")
+        raise AuctionNotOpen(f"The auction opens at {_show_moment(placed.opens_at)}.")
     if placed.verdict == "CLOSED":
-        raise AuctionNotOpen(f"The auction closed at {_moment(placed.closes_at)}.")
+        raise AuctionNotOpen(f"The auction closed at {_show_moment(placed.closes_at)}.")
     assert placed.placed_at is not None
     assert placed.sequence is not None
     return BidView(
@@ -303,23 +303,23 @@ async def reach_auction(db: Database, caller: Caller, auction_id: UUID) -> Seen:
     """The auction, if the caller manages auctions or its organisation is invited."""
     seen = await store.read_seen(db, auction_id, caller.organisation_id)
     if seen is None:
-        raise _unknown(auction_id)
+        raise _refuse_unknown(auction_id)
     if is_manager(caller):
         return seen
     if not seen.is_invited:
         raise _not_invited(auction_id)
     if seen.auction.state is AuctionState.CANCELLED:
-        raise _unknown(auction_id)
+        raise _refuse_unknown(auction_id)
     return seen
 
 
-async def _locked(call: Call, auction_id: UUID) -> Seen:
+async def _lock_seen(call: Call, auction_id: UUID) -> Seen:
     await store.lock(call.db, auction_id)
     await store.lock_terms(call.db, auction_id)
     return await reach_auction(call.db, call.caller, auction_id)
 
 
-async def _shown(call: Call, seen: Seen) -> Answer[AuctionView]:
+async def _show_auction(call: Call, seen: Seen) -> Answer[AuctionView]:
     auction, own = seen.auction, call.caller.organisation_id
     if not is_manager(call.caller):
         return Answer(auction_view(seen, own), etag=version_tag(auction))
@@ -337,7 +337,7 @@ async def _check_known(db: Database, backing: Sequence[BackingShare], participan
         raise unfit("/participants", f"there is no organisation {', '.join(map(str, strangers))}")
 
 
-def _window(start: datetime, end: datetime, pointer: str) -> Window:
+def _read_window(start: datetime, end: datetime, pointer: str) -> Window:
     if start >= end:
         raise BadRequest(
             f"{pointer}/end: comes at or before the start.", errors=[FieldError(f"{pointer}/end", "is not after start")]
@@ -345,10 +345,10 @@ def _window(start: datetime, end: datetime, pointer: str) -> Window:
     return Window(start, end)
 
 
-def _item(body: NewItem, item_id: UUID) -> Item:
+def _make_item(body: NewItem, item_id: UUID) -> Item:
     return Item(
         id=item_id,
-        delivery=_window(body.start, body.end, "/item"),
+        delivery=_read_window(body.start, body.end, "/item"),
         delivery_zone=body.delivery_zone,
         rated_charge_power_kw=body.rated_charge_power,
         rated_discharge_power_kw=body.rated_discharge_power,
@@ -362,15 +362,15 @@ def _item(body: NewItem, item_id: UUID) -> Item:
     )
 
 
-def _backing(parts: Sequence[NewBacking]) -> list[BackingShare]:
+def _list_backing(parts: Sequence[NewBacking]) -> list[BackingShare]:
     return [BackingShare(part.physical_asset_id, part.share) for part in parts]
 
 
-def _or(value: T | UnsetType, otherwise: T) -> T:
+def _choose_value(value: T | UnsetType, otherwise: T) -> T:
     return otherwise if isinstance(value, UnsetType) else value
 
 
-def _unknown(auction_id: UUID) -> NotFound:
+def _refuse_unknown(auction_id: UUID) -> NotFound:
     return NotFound(f"There is no auction {auction_id}.")
 
 
@@ -378,6 +378,6 @@ def _not_invited(auction_id: UUID) -> Forbidden:
     return Forbidden(f"Your organisation is not invited to the auction {auction_id}.")
 
 
-def _moment(moment: datetime | None) -> str:
+def _show_moment(moment: datetime | None) -> str:
     assert moment is not None
     return written(moment)

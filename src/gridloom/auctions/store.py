@@ -50,7 +50,7 @@ async def insert_auction(db: Database, auction: Auction) -> None:
           initial_soc, last_soc_target, final_soc_tolerance, hurdle_price_eur)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
         """,
-        *_terms(auction),
+        *_list_terms(auction),
     )
     await db.execute("insert into auction_order (auction_id) values ($1)", auction.id)
 
@@ -65,11 +65,11 @@ async def update_terms(db: Database, auction: Auction) -> None:
           final_soc_tolerance = $16, hurdle_price_eur = $17, version = version + 1
         where id = $1 and item_id = $2
         """,
-        *_terms(auction),
+        *_list_terms(auction),
     )
 
 
-def _terms(auction: Auction) -> tuple[object, ...]:
+def _list_terms(auction: Auction) -> tuple[object, ...]:
     """The auction's and the item's ids, then the terms, in the order of both statements above."""
     item = auction.item
     return (
@@ -191,12 +191,12 @@ async def lock_terms(db: Database, auction_id: UUID) -> None:
 async def read_settled(db: Database, auction_id: UUID) -> Auction | None:
     """The auction after any change of its terms that is under way, and before the next one. Bids do not wait for it."""
     row = await db.fetchrow(f"select {_AUCTION} from auction a where a.id = $1 for share", auction_id)  # noqa: S608
-    return None if row is None else _auction(row)
+    return None if row is None else _read_auction(row)
 
 
 async def read_auction(db: Database, auction_id: UUID) -> Auction | None:
     row = await db.fetchrow(f"select {_AUCTION} from auction a where a.id = $1", auction_id)  # noqa: S608
-    return None if row is None else _auction(row)
+    return None if row is None else _read_auction(row)
 
 
 async def read_seen(db: Database, auction_id: UUID, organisation_id: UUID) -> Seen | None:
@@ -212,7 +212,7 @@ async def read_seen(db: Database, auction_id: UUID, organisation_id: UUID) -> Se
         auction_id,
         organisation_id,
     )
-    return _seen(rows[0]) if rows else None
+    return _read_seen(rows[0]) if rows else None
 
 
 _OWN_BID = """
@@ -270,7 +270,7 @@ async def list_seen(
         [str(status) for status in statuses] if statuses else None,
         limit,
     )
-    return [_seen(row) for row in rows]
+    return [_read_seen(row) for row in rows]
 
 
 async def read_backing(db: Database, auction_id: UUID) -> list[BackingShare]:
@@ -310,7 +310,7 @@ async def conclude(db: Database, auction_id: UUID, conclusion: Conclusion) -> No
     )
 
 
-def _auction(row: asyncpg.Record) -> Auction:
+def _read_auction(row: asyncpg.Record) -> Auction:
     return Auction(
         id=row["id"],
         open=Window(row["opens_at"], row["closes_at"]),
@@ -341,7 +341,7 @@ def _auction(row: asyncpg.Record) -> Auction:
     )
 
 
-def _seen(row: asyncpg.Record) -> Seen:
+def _read_seen(row: asyncpg.Record) -> Seen:
     bid = None
     if row["bid_id"] is not None:
         bid = Bid(
@@ -353,4 +353,4 @@ def _seen(row: asyncpg.Record) -> Seen:
             placed_at=row["bid_placed_at"],
             is_withdrawn=False,
         )
-    return Seen(_auction(row), row["now"], row["is_invited"], bid)
+    return Seen(_read_auction(row), row["now"], row["is_invited"], bid)

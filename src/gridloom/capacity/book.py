@@ -134,7 +134,7 @@ def keep_book(
     `own` holds whole market days, since the energy of the own schedule is that of its day. `edges` beyond what the book
     needs itself make it comparable, step by step, with another.
     """
-    edges = _edges(circumstances, holdings, own, first, end) if edges is None else edges
+    edges = _find_edges(circumstances, holdings, own, first, end) if edges is None else edges
     grid_ms = edges[:-1] * PERIOD_MS
     series = available_between(circumstances, grid_ms, int(edges[-1]) * PERIOD_MS)
     lines = np.zeros((len(Line), len(edges) - 1, 3))
@@ -157,7 +157,9 @@ def with_edges(book: Book, edges: Ints) -> Book:
     )
 
 
-def _edges(circumstances: Circumstances, holdings: Sequence[Holding], own: OwnSchedule, first: int, end: int) -> Ints:
+def _find_edges(
+    circumstances: Circumstances, holdings: Sequence[Holding], own: OwnSchedule, first: int, end: int
+) -> Ints:
     found = [np.array([first, end], dtype=np.int64), edges_of(circumstances)]
     found.append(np.array([edge for one in holdings for edge in (one.first, one.end)], dtype=np.int64))
     busy = own.periods[own.power_kw != 0]
@@ -185,7 +187,7 @@ def _add_reserves(lines: Floats, reserves: Sequence[Holding], edges: Ints, usabl
     if not reserves:
         return
     sums = {
-        (kind, is_firm): _summed([one for one in reserves if (one.kind, one.is_firm) == (kind, is_firm)], edges)
+        (kind, is_firm): _sum_holdings([one for one in reserves if (one.kind, one.is_firm) == (kind, is_firm)], edges)
         for kind in (HoldingKind.FCR, HoldingKind.AFRR_CAPACITY)
         for is_firm in (True, False)
     }
@@ -195,8 +197,8 @@ def _add_reserves(lines: Floats, reserves: Sequence[Holding], edges: Ints, usabl
     energy = [one for one in reserves if one.kind is HoldingKind.AFRR_ENERGY]
     for column in (CHARGE, DISCHARGE):
         own_way = [one for one in energy if (one.charge_kw if column == CHARGE else one.discharge_kw)]
-        accepted = _summed([one for one in own_way if one.is_firm], edges)
-        every = accepted + _summed([one for one in own_way if not one.is_firm], edges)
+        accepted = _sum_holdings([one for one in own_way if one.is_firm], edges)
+        every = accepted + _sum_holdings([one for one in own_way if not one.is_firm], edges)
         drawn = capacity_kw[:, column]
         firm_kw = np.maximum(accepted[:, column] - drawn, 0.0)
         waiting_kw = np.maximum(every[:, column] - drawn, 0.0) - firm_kw
@@ -207,7 +209,7 @@ def _add_reserves(lines: Floats, reserves: Sequence[Holding], edges: Ints, usabl
     lines[Line.FCR : Line.OWN, :, ENERGY] /= usable
 
 
-def _summed(holdings: Sequence[Holding], edges: Ints) -> Floats:
+def _sum_holdings(holdings: Sequence[Holding], edges: Ints) -> Floats:
     changes = np.zeros((len(edges), 3), dtype=np.int64)
     if holdings:
         amounts = np.array([(one.charge_kw, one.discharge_kw, one.energy_kwh) for one in holdings])

@@ -147,7 +147,7 @@ def _beyond_battery(circumstances: Circumstances, taking: Taking, book: Book) ->
     if taking.holdings[0].kind is HoldingKind.FCR:
         limit[:, :ENERGY] = np.minimum(limit[:, :ENERGY], alone.rated[:, [FCR]])
     wrong = np.asarray((asked > limit + TOLERANCE).any(axis=1))
-    return _shortage(alone, wrong, asked, limit, (), is_taken=False, pointers=(taking.pointer,))
+    return _find_shortage(alone, wrong, asked, limit, (), is_taken=False, pointers=(taking.pointer,))
 
 
 def _beyond_free(before: Book, after: Book, available: Floats) -> Shortage | None:
@@ -160,10 +160,12 @@ def _beyond_free(before: Book, after: Book, available: Floats) -> Shortage | Non
     step = int(np.argmax(wrong))
     columns = np.flatnonzero(beyond[step])
     held = {KIND_OF[line] for line in Line if (before.lines[line, step, columns] > TOLERANCE).any()}
-    return _shortage(before, wrong, asked, free, tuple(kind for kind in HoldingKind if kind in held), is_taken=True)
+    return _find_shortage(
+        before, wrong, asked, free, tuple(kind for kind in HoldingKind if kind in held), is_taken=True
+    )
 
 
-def _shortage(
+def _find_shortage(
     book: Book,
     wrong: np.ndarray,
     asked: Floats,
@@ -206,12 +208,12 @@ def refusal(shortages: Sequence[tuple[UUID, Shortage]]) -> Problem:
     return CapacityTaken(
         detail,
         errors=[FieldError(pointer, "asks for more than is free") for pointer in first.pointers if pointer],
-        asked=_wire(first.asked),
-        free=_wire(first.there),
+        asked=_wire_amount(first.asked),
+        free=_wire_amount(first.there),
         holders=list(first.held_by),
         start=written(period_start(first.first)),
         end=written(period_start(first.end)),
-        shortages=[_told(asset_id, shortage) for asset_id, shortage in shortages],
+        shortages=[_tell_shortage(asset_id, shortage) for asset_id, shortage in shortages],
     )
 
 
@@ -225,20 +227,20 @@ def _not_available(lacking: Sequence[tuple[UUID, Shortage]]) -> Problem:
         detail,
         errors=[FieldError(pointer, detail) for _, one in lacking for pointer in one.pointers if pointer],
         physicalAssetID=str(asset_id),
-        asked=_wire(first.asked),
-        available=_wire(first.there),
+        asked=_wire_amount(first.asked),
+        available=_wire_amount(first.there),
         start=written(period_start(first.first)),
         end=written(period_start(first.end)),
     )
 
 
-def _told(asset_id: UUID, shortage: Shortage) -> dict[str, object]:
+def _tell_shortage(asset_id: UUID, shortage: Shortage) -> dict[str, object]:
     return {
         "physicalAssetID": str(asset_id),
         "start": written(period_start(shortage.first)),
         "end": written(period_start(shortage.end)),
-        "asked": _wire(shortage.asked),
-        "free": _wire(shortage.there),
+        "asked": _wire_amount(shortage.asked),
+        "free": _wire_amount(shortage.there),
         "holders": list(shortage.held_by),
     }
 
@@ -247,5 +249,5 @@ def _in_words(amount: tuple[float, float, float]) -> str:
     return f"{amount[0]:.6g} kW of charging, {amount[1]:.6g} kW of discharging and {amount[2]:.6g} kWh"
 
 
-def _wire(amount: tuple[float, float, float]) -> dict[str, float]:
+def _wire_amount(amount: tuple[float, float, float]) -> dict[str, float]:
     return dict(zip(("charge", "discharge", "energy"), (round(each, 6) for each in amount), strict=True))

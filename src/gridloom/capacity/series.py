@@ -182,7 +182,7 @@ def _worst_of_each(
     valid_from, rated_steps = _rated_steps(ratings)
     starts, ends, volumes = _missing_volumes(outages, int(grid[0]), end)
     inner = valid_from[(valid_from > grid[0]) & (valid_from < end)]
-    moments = _merged(grid, np.unique(np.concatenate((inner, starts, ends[ends < end]))))
+    moments = _merge_instants(grid, np.unique(np.concatenate((inner, starts, ends[ends < end]))))
 
     rated = rated_steps[np.searchsorted(valid_from, moments, "right")]
     changes = np.zeros((len(moments) + 1, 3), dtype=np.int64)
@@ -197,7 +197,7 @@ def _worst_of_each(
     )
 
 
-def _merged(grid: NDArray[np.int64], changes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _merge_instants(grid: NDArray[np.int64], changes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The instants of both, in order and once each. The grid is long and in order already: sorting it again with the
     few changes would cost more than all the rest."""
     places = np.searchsorted(grid, changes)

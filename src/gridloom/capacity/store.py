@@ -123,7 +123,7 @@ async def _load_holdings(
         if row["kind"] is None:
             _add_circumstance(circumstances[row["asset_key"]], row)
         else:
-            holdings[row["asset_key"]].append(_holding(row))
+            holdings[row["asset_key"]].append(_read_holding(row))
     return {key: Standing(circumstances[key], holdings[key], OwnSchedule.nothing()) for key in circumstances}
 
 
@@ -168,7 +168,7 @@ async def write_holdings(
         )
     if not added:
         return
-    rows = [_row(key, holding) for key, holding in added]
+    rows = [_write_row(key, holding) for key, holding in added]
     await db.execute(
         f"""
         insert into capacity_holding ({_HOLDING})
@@ -179,7 +179,7 @@ async def write_holdings(
     )
 
 
-def _row(key: int, holding: Holding) -> tuple[object, ...]:
+def _write_row(key: int, holding: Holding) -> tuple[object, ...]:
     losses = holding.losses
     return (
         key,
@@ -198,7 +198,7 @@ def _row(key: int, holding: Holding) -> tuple[object, ...]:
     )
 
 
-def _holding(row: asyncpg.Record) -> Holding:
+def _read_holding(row: asyncpg.Record) -> Holding:
     eta_charge, eta_discharge = row["charge_efficiency"], row["discharge_efficiency"]
     return Holding(
         HoldingKind(row["kind"]),

@@ -76,7 +76,7 @@ class Pages:
     async def read(self, path: str, accept_encoding: str | None) -> Reply:
         """What stands at a path below `/console/`: a file, or for every screen the one page."""
         if path.startswith("assets/"):
-            return await self._file(path, accept_encoding)
+            return await self._find_file(path, accept_encoding)
         if not self.is_built:
             headers = {**_SAFE, "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"}
             return Reply(503, headers, _NOT_BUILT.encode())
@@ -84,12 +84,12 @@ class Pages:
         headers = {**_SAFE, "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"}
         return Reply(200, headers, page)
 
-    async def _file(self, path: str, accept_encoding: str | None) -> Reply:
+    async def _find_file(self, path: str, accept_encoding: str | None) -> Reply:
         name = path.removeprefix("assets/")
         if not _HASHED.fullmatch(name) or not (self._built / "assets" / name).is_file():
             raise NotFound(f"The console has no file {path}.")
         encoding = None if name.endswith(_ALREADY_SMALL) else encoding_for(accept_encoding)
-        body, encoding = await self._encoded(name, encoding)
+        body, encoding = await self._encode_page(name, encoding)
         media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
         if media_type.startswith("text/") or media_type.endswith("javascript"):
             media_type += "; charset=utf-8"
@@ -98,7 +98,7 @@ class Pages:
             headers["Content-Encoding"] = encoding
         return Reply(200, headers, body)
 
-    async def _encoded(self, name: str, encoding: str | None) -> tuple[bytes, str | None]:
+    async def _encode_page(self, name: str, encoding: str | None) -> tuple[bytes, str | None]:
         kept = self._kept.get((name, encoding))
         if kept is None:
             body = (self._built / "assets" / name).read_bytes()

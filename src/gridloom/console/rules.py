@@ -41,7 +41,7 @@ class Home:
 
 def check_origin(method: str, headers: Mapping[bytes, bytes], home: Home) -> None:
     """Refuse what does not come from a page of this origin."""
-    site, origin, host = (_read(headers, name) for name in ("sec-fetch-site", "origin", "host"))
+    site, origin, host = (_read_header(headers, name) for name in ("sec-fetch-site", "origin", "host"))
     if site and site != "same-origin":
         raise ForeignRequest(f"The request comes from a page that is {site}.")
     is_ours = bool(origin) and home.is_origin(origin, host)
@@ -53,18 +53,18 @@ def check_origin(method: str, headers: Mapping[bytes, bytes], home: Home) -> Non
         return
     if not is_ours:
         raise ForeignRequest("A change needs the Origin header of a page of this address.")
-    if _read(headers, MARK) != "1":
+    if _read_header(headers, MARK) != "1":
         raise ForeignRequest("A change needs the header X-Gridloom-Console: 1.")
 
 
 def refuse_known_foreign(headers: Mapping[bytes, bytes], home: Home) -> None:
     """Signing in and out: nobody else's page does it, though a program may."""
-    site, origin, host = (_read(headers, name) for name in ("sec-fetch-site", "origin", "host"))
+    site, origin, host = (_read_header(headers, name) for name in ("sec-fetch-site", "origin", "host"))
     if site and site not in ("same-origin", "none"):
         raise ForeignRequest(f"The request comes from a page that is {site}.")
     if origin and not home.is_origin(origin, host):
         raise ForeignRequest(f"The request comes from {origin}.")
 
 
-def _read(headers: Mapping[bytes, bytes], name: str) -> str:
+def _read_header(headers: Mapping[bytes, bytes], name: str) -> str:
     return headers.get(name.encode(), b"").decode("latin-1").strip()

@@ -49,7 +49,7 @@ class ConsoleSessions:
 
     def cookie_of(self, header: str | None) -> str:
         """The session's cookie from a request's Cookie header."""
-        for text in _values(header, self.cookie_name):
+        for text in _read_values(header, self.cookie_name):
             if _COOKIE.fullmatch(text):
                 return text
         raise NoConsoleSession("Nobody is signed in to the console here.")
@@ -95,7 +95,7 @@ def new_cookie() -> str:
     return "gls_" + secrets.token_urlsafe(32)
 
 
-def _values(header: str | None, name: str) -> list[str]:
+def _read_values(header: str | None, name: str) -> list[str]:
     if not header or len(header) > 8192:
         return []
     try:

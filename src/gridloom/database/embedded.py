@@ -151,7 +151,7 @@ class EmbeddedPostgres:
     @property
     def dsn(self) -> str:
         assert self._socket_directory is not None, "not started"
-        return _dsn(self._socket_directory)
+        return _name_dsn(self._socket_directory)
 
     @property
     def pid(self) -> int | None:
@@ -212,9 +212,9 @@ class EmbeddedPostgres:
         if binaries.major >= 17:  # whole Unicode in upper() and lower(), byte order in sorting
             options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         with _PathFor(new, account) as path:
-            _run([binaries / "initdb", "-D", path.name, *options], account, path)
+            _run_command([binaries / "initdb", "-D", path.name, *options], account, path)
             single = [binaries / "postgres", "--single", "-D", path.name, "-c", "log_min_messages=fatal", "postgres"]
-            _run(single, account, path, f"create database {NAME}\n")
+            _run_command(single, account, path, f"create database {NAME}\n")
         new.rename(self.data)
 
     def _check_version(self, binaries: Binaries) -> None:
@@ -234,7 +234,7 @@ class EmbeddedPostgres:
     def _await_predecessor(self) -> None:
         """Wait for the processes of a server whose owner was killed; never touch a process, whoever it is."""
         deadline = time.monotonic() + 60
-        while _processes_marked(self._mark()):
+        while _processes_marked(self._find_mark()):
             if time.monotonic() > deadline:
                 raise EmbeddedPostgresError(f"The PostgreSQL of an earlier start still runs on {self.data}.")
             time.sleep(0.05)
@@ -242,7 +242,7 @@ class EmbeddedPostgres:
             # No process of this cluster is left, so its pid file names nobody, even if the number lives on.
             (self.data / "postmaster.pid").unlink(missing_ok=True)
 
-    def _mark(self) -> str:
+    def _find_mark(self) -> str:
         """What all processes of this cluster show in their command lines, and no others."""
         made = self.data.stat()
         return f"{NAME}-{made.st_dev:x}-{made.st_ino:x}"
@@ -253,7 +253,15 @@ class EmbeddedPostgres:
         log = self.home / "postgres.log"
         self.rotate_log()
         with log.open("ab") as out, _PathFor(self.data, account) as data, _PathFor(sockets, account) as socket:
-            command = [binaries / "postgres", "-D", data.name, "-k", socket.name, "-c", f"cluster_name={self._mark()}"]
+            command = [
+                binaries / "postgres",
+                "-D",
+                data.name,
+                "-k",
+                socket.name,
+                "-c",
+                f"cluster_name={self._find_mark()}",
+            ]
             self._server = subprocess.Popen(  # noqa: S603
                 command,
                 stdin=subprocess.DEVNULL,
@@ -330,10 +338,10 @@ _SET_PARENT_DEATH_SIGNAL = 1
 
 def dsn_of_running(home: Path) -> str:
     """The address of the server that another process runs on this home."""
-    return _dsn((home / "run").resolve())
+    return _name_dsn((home / "run").resolve())
 
 
-def _dsn(socket_directory: Path) -> str:
+def _name_dsn(socket_directory: Path) -> str:
     return f"postgresql:///{NAME}?host={quote(str(socket_directory), safe='/')}&user={NAME}"
 
 
@@ -380,7 +388,7 @@ def server_account(data: Path) -> Account:
     raise EmbeddedPostgresError("PostgreSQL does not run as root. Add a user named gridloom for it.")
 
 
-def _run(command: list[str], account: Account, path: _PathFor, text: str = "") -> None:
+def _run_command(command: list[str], account: Account, path: _PathFor, text: str = "") -> None:
     done = subprocess.run(  # noqa: S603
         command,
         input=text,

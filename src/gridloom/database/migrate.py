@@ -65,7 +65,7 @@ async def pending(connection: Database, directory: Path = MIGRATIONS) -> list[st
     """What `migrate` would apply; empty when the database is up to date."""
     if await connection.fetchval("select to_regclass('schema_migration')") is None:
         return [migration.name for migration in read_migrations(directory)]
-    return [migration.name for migration in await _outstanding(connection, read_migrations(directory))]
+    return [migration.name for migration in await _list_outstanding(connection, read_migrations(directory))]
 
 
 async def _apply_next(connection: "asyncpg.Connection[asyncpg.Record]", migrations: list[Migration]) -> str | None:
@@ -73,7 +73,7 @@ async def _apply_next(connection: "asyncpg.Connection[asyncpg.Record]", migratio
         # Of the transaction, not of the session: it also holds behind a pooler, and a crash lets it go.
         await connection.execute("select pg_advisory_xact_lock($1)", LOCK_KEY)
         await connection.execute(HISTORY)
-        outstanding = await _outstanding(connection, migrations)
+        outstanding = await _list_outstanding(connection, migrations)
         if not outstanding:
             return None
         migration = outstanding[0]
@@ -87,7 +87,7 @@ async def _apply_next(connection: "asyncpg.Connection[asyncpg.Record]", migratio
         return migration.name
 
 
-async def _outstanding(connection: Database, migrations: list[Migration]) -> list[Migration]:
+async def _list_outstanding(connection: Database, migrations: list[Migration]) -> list[Migration]:
     rows = await connection.fetch("select name, sha256 from schema_migration")
     applied = {row["name"]: row["sha256"] for row in rows}
     shipped = {migration.name: migration.sha256 for migration in migrations}

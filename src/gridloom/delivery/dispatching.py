@@ -100,12 +100,12 @@ async def _plan_anew(
     }
     made = await asyncio.to_thread(replan, zone, state.plan, energy_kwh, due_kwh, keeps_batteries=keeps_batteries)
     versions = _changed_versions(zone, state.plan, made.plan)
-    run = _run(horizon, zone, made, len(versions))
+    run = _sum_up_run(horizon, zone, made, len(versions))
     await store.add_run(db, run)
     numbers = await store.add_versions(db, run.id, horizon.now, versions) if versions else {}
     await _keep_netting(db, horizon, state.plan, made)
     await store.keep_plan(db, horizon.zone, run.id, stamps, made.plan)
-    await tell_dispatched(db, zone.batteries, versions, numbers, _moved(zone, state.plan, made.plan))
+    await tell_dispatched(db, zone.batteries, versions, numbers, _find_moved(zone, state.plan, made.plan))
     return run, made.plan
 
 
@@ -166,7 +166,7 @@ def _changed_versions(zone: Zone, before: StandingPlan | None, after: StandingPl
     return versions
 
 
-def _moved(zone: Zone, before: StandingPlan | None, after: StandingPlan) -> frozenset[int]:
+def _find_moved(zone: Zone, before: StandingPlan | None, after: StandingPlan) -> frozenset[int]:
     """The batteries whose power is another than before; what was not planned before was idle."""
     power_kw = (
         {}
@@ -200,7 +200,7 @@ async def _keep_netting(db: Database, horizon: Horizon, before: StandingPlan | N
         )
 
 
-def _run(horizon: Horizon, zone: Zone, made: Replanned, changed: int) -> Run:
+def _sum_up_run(horizon: Horizon, zone: Zone, made: Replanned, changed: int) -> Run:
     def energy_mwh(power_kw: Floats) -> float:
         return float(np.abs(power_kw).sum()) * QUARTER_HOUR_H / KW_PER_MW
 

@@ -94,7 +94,7 @@ async def load_zone(db: Database, zone: str, first: int, end: int) -> Zone:
         *(_stand_by(battery_places[one.asset_key], one, 0, 1.0, first, end) for one in awards),
     ]
     free_kw, kept = await _load_books(db, battery_keys, first, end)
-    stand_bys = [_shrink(one, kept) for one in stand_bys]
+    stand_bys = [_shrink_stand_by(one, kept) for one in stand_bys]
     limits, capacity_kwh = await _load_limits(db, battery_keys, stand_bys, free_kw, first, end)
     stored_kwh = _virtual_changes_kwh(assets, power_kw)
     due_kwh = changes_kwh(limits.own_kw, limits.charge_efficiency, limits.discharge_efficiency)
@@ -234,7 +234,7 @@ async def _load_books(db: Database, keys: Sequence[int], first: int, end: int) -
     return free_kw, kept
 
 
-def _shrink(one: StandBy, kept: Floats) -> StandBy:
+def _shrink_stand_by(one: StandBy, kept: Floats) -> StandBy:
     """What stands by is lost like all that is firm: FCR as the direction that loses more, aFRR as its own."""
     down, up = kept[0, one.battery], kept[1, one.battery]
     part = {PartKind.FCR: np.minimum(down, up), PartKind.AFRR_POS: up, PartKind.AFRR_NEG: down}[one.kind]

@@ -30,7 +30,7 @@ class _Chosen:
 def plan(situation: Situation, *, limit_s: float = SOLVER_LIMIT_S) -> Plan:
     """The same situation gives the same plan. Cuts of the schedules themselves have happened before."""
     netting = net(situation.power_kw)
-    chosen = _spread(situation, netting, limit_s)
+    chosen = _spread_net(situation, netting, limit_s)
     spread = _with_returns(chosen.spread, situation, netting.net_kw)
     delivered_kw = cut_unserved(situation.power_kw, netting, spread.unserved_kw)
     forced = opposite_periods(spread.virtual_kw) if chosen.is_forced else np.zeros(len(netting.net_kw), dtype=bool)
@@ -83,7 +83,7 @@ def residual_kw(delivered_kw: Floats, netted_kw: Floats) -> Floats:
     return np.asarray(delivered_kw - netted_kw)
 
 
-def _spread(situation: Situation, netting: Netting, limit_s: float) -> _Chosen:
+def _spread_net(situation: Situation, netting: Netting, limit_s: float) -> _Chosen:
     """By shares where nothing better exists; else by the programme, if it is better and in time."""
     batteries, net_kw = situation.batteries, netting.net_kw
     shares_kw = situation.by_share(residual_kw(situation.power_kw, netting.netted_kw))

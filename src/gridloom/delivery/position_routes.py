@@ -73,7 +73,7 @@ async def read_position(
         position = await load_position(db, asset, first, end)
     columns = _position_columns(position)
     if call.accepts != JSON:
-        return _table(call.accepts, first, columns, f"position-{virtual_asset_id}")
+        return _stream_table(call.accepts, first, columns, f"position-{virtual_asset_id}")
     points = []
     for place in range(end - first):
         values = {name: float(column[place]) + 0.0 for name, column in columns.items()}
@@ -173,12 +173,14 @@ async def read_performance(call: Call, physical_asset_id: UUID, query: WindowQue
     if call.accepts != JSON:
         planned = performance.dispatch.is_planned
         kept = {name: column[planned] for name, column in columns.items()}
-        return _table(call.accepts, first, kept, f"performance-{physical_asset_id}", np.flatnonzero(planned) + first)
+        return _stream_table(
+            call.accepts, first, kept, f"performance-{physical_asset_id}", np.flatnonzero(planned) + first
+        )
     answer = DeliveryPerformance(
         physical_asset_id=physical_asset_id,
         start=window.start,
         end=window.end,
-        summary=_summary(performance),
+        summary=_sum_up(performance),
         performance=[
             _performance_point(first + place, {name: float(column[place]) + 0.0 for name, column in columns.items()})
             for place in np.flatnonzero(performance.dispatch.is_planned).tolist()
@@ -218,7 +220,7 @@ def _performance_point(period: int, values: Mapping[str, float]) -> PerformanceP
     )
 
 
-def _summary(performance: Performance) -> PerformanceSummary:
+def _sum_up(performance: Performance) -> PerformanceSummary:
     measured = performance.dispatch.is_planned & ~np.isnan(performance.measured_kw)
     asked_kw = performance.dispatch.power_kw[measured]
     delivered_kw = np.clip(performance.measured_kw[measured] * np.sign(asked_kw), 0.0, np.abs(asked_kw))
@@ -235,7 +237,7 @@ def _summary(performance: Performance) -> PerformanceSummary:
     )
 
 
-def _table(
+def _stream_table(
     media_type: str, first: int, columns: Mapping[str, Floats], file_name: str, periods: np.ndarray | None = None
 ) -> Stream:
     """Quarter-hours in rows; NaN is null."""

@@ -33,7 +33,7 @@ def solve(
     """The batteries' powers, signed, and the solver's time in seconds; the same input gives the same output."""
     count, periods = batteries.shape
     ways = (1.0, -1.0) if both_directions else (0.0,)
-    highs = _programme(net_kw, batteries, due_kwh, ways).model(limit_s)
+    highs = _build_programme(net_kw, batteries, due_kwh, ways).model(limit_s)
     highs.run()
     if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         raise SolverGaveUp(str(highs.getModelStatus()))
@@ -42,7 +42,7 @@ def solve(
     power_kw = np.zeros((count, periods))
     for place, way in enumerate(ways):
         moved_kw = values[place * cells : (place + 1) * cells].reshape(count, periods)
-        power_kw += _directions(net_kw, way) * moved_kw
+        power_kw += _choose_directions(net_kw, way) * moved_kw
     power_kw[np.abs(power_kw) < NOISE_KW] = 0.0
     return np.round(power_kw, 6) + 0.0, float(highs.getRunTime())
 
@@ -85,7 +85,7 @@ class _Programme:
         return highs
 
 
-def _programme(net_kw: Floats, batteries: Batteries, due_kwh: Floats, ways: Sequence[float]) -> _Programme:
+def _build_programme(net_kw: Floats, batteries: Batteries, due_kwh: Floats, ways: Sequence[float]) -> _Programme:
     """Rows: the net of each period, the energy of each cell, what is due at the end, bounds that may be missed."""
     count, periods = batteries.shape
     own_kwh = changes_kwh(batteries.own_kw, batteries.charge_efficiency, batteries.discharge_efficiency)
@@ -115,7 +115,7 @@ def _programme(net_kw: Floats, batteries: Batteries, due_kwh: Floats, ways: Sequ
     return programme
 
 
-def _directions(net_kw: Floats, way: float) -> Floats:
+def _choose_directions(net_kw: Floats, way: float) -> Floats:
     """+1 for discharging, −1 for charging: the given way, or for 0 that of the net, and none where there is no net."""
     return np.sign(net_kw) if way == 0.0 else np.full(len(net_kw), way)
 
@@ -123,7 +123,7 @@ def _directions(net_kw: Floats, way: float) -> Floats:
 def _add_powers(programme: _Programme, net_kw: Floats, batteries: Batteries, way: float) -> None:
     """The magnitude of each battery's power in each period."""
     count, periods = batteries.shape
-    direction = np.broadcast_to(_directions(net_kw, way), (count, periods))
+    direction = np.broadcast_to(_choose_directions(net_kw, way), (count, periods))
     limit_kw = np.where(direction > 0, batteries.discharge_kw, batteries.charge_kw) * (direction != 0)
     weights = wear_factors(batteries, direction) + AGAINST_WEIGHT * (direction != np.sign(net_kw))
     change_kwh = changes_kwh(direction, batteries.charge_efficiency, batteries.discharge_efficiency)

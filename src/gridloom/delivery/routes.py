@@ -56,7 +56,7 @@ async def read_dispatch(call: Call, physical_asset_id: UUID, query: DispatchQuer
         dispatch = await load_dispatch(db, reach.key, first, end, query.as_of)
         ids = await store.read_asset_ids(db, [key for _, key in dispatch.parts_kw if key])
     if call.accepts != JSON:
-        table = stream_table(call.accepts, SCHEMA, _batches(dispatch), file_name=f"dispatch-{physical_asset_id}")
+        table = stream_table(call.accepts, SCHEMA, _stream_batches(dispatch), file_name=f"dispatch-{physical_asset_id}")
         return Answer(table, etag=str(dispatch.version))
     body = await asyncio.to_thread(_dispatch_json, physical_asset_id, dispatch, ids)
     return Answer(Content(body, JSON), etag=str(dispatch.version))
@@ -69,27 +69,27 @@ def _dispatch_json(asset_id: UUID, dispatch: StandingDispatch, ids: Mapping[int,
     for place in places:
         points[place] = DispatchPoint(
             time=period_start(dispatch.first + place),
-            power=_tidy(power_kw[place]),
+            power=_round_value(power_kw[place]),
             parts=[],
-            state_of_charge_percentage=_tidy(charge[place]),
+            state_of_charge_percentage=_round_value(charge[place]),
         )
     for (kind, key), part_kw in sorted(
         dispatch.parts_kw.items(), key=lambda part: (list(PartKind).index(part[0][0]), part[0][1])
     ):
         for place in np.flatnonzero(np.abs(part_kw) > NOISE_KW).tolist():
             if key:
-                part = DispatchPart(kind=kind, power=_tidy(part_kw[place]), virtual_asset_id=ids[key])
+                part = DispatchPart(kind=kind, power=_round_value(part_kw[place]), virtual_asset_id=ids[key])
             else:
-                part = DispatchPart(kind=kind, power=_tidy(part_kw[place]))
+                part = DispatchPart(kind=kind, power=_round_value(part_kw[place]))
             points[place].parts.append(part)
     return to_json(Dispatch(physical_asset_id=asset_id, version=dispatch.version, dispatch=list(points.values())))
 
 
-def _tidy(value: float) -> float:
+def _round_value(value: float) -> float:
     return round(float(value), 6) + 0.0
 
 
-async def _batches(dispatch: StandingDispatch) -> AsyncIterator[pa.RecordBatch]:
+async def _stream_batches(dispatch: StandingDispatch) -> AsyncIterator[pa.RecordBatch]:
     planned = dispatch.is_planned
     times = (np.flatnonzero(planned) + dispatch.first) * (PERIOD_S * 1000)
     columns = (
@@ -120,7 +120,7 @@ async def list_delivery_runs(call: Call, query: RunsQuery) -> Page[DeliveryRun]:
         limit=query.limit + 1,
     )
     page = query.page(runs, lambda run: (run.began_at, run.id))
-    return Page([_view(run) for run in page.items], page.next_cursor)
+    return Page([_view_run(run) for run in page.items], page.next_cursor)
 
 
 @operation("GET", "/delivery/runs/{runID}", summary="Read a delivery run", tag=TAG, access=READ)
@@ -130,7 +130,7 @@ async def read_delivery_run(call: Call, run_id: UUID) -> DeliveryRun:
     run = await store.read_run(call.db, run_id)
     if run is None:
         raise NotFound(f"There is no delivery run {run_id}.")
-    return _view(run)
+    return _view_run(run)
 
 
 def _refuse_others(call: Call) -> None:
@@ -138,7 +138,7 @@ def _refuse_others(call: Call) -> None:
         raise Forbidden("Only the platform's operator reads delivery runs.")
 
 
-def _view(run: store.Run) -> DeliveryRun:
+def _view_run(run: store.Run) -> DeliveryRun:
     return DeliveryRun(
         id=run.id,
         time=run.began_at,

@@ -33,13 +33,13 @@ async def settle_periods(db: Database, plan: StandingPlan, first: int, end: int)
     netting = net(power_kw)
     delivered_kw = cut_unserved(power_kw, netting, unserved_kw)
     if unserved_kw.any():
-        await _cut(db, plan.asset_keys.tolist(), power_kw, delivered_kw, first)
+        await _cut_schedules(db, plan.asset_keys.tolist(), power_kw, delivered_kw, first)
     parts = net_off_parts(net(delivered_kw).netted_kw)
     if parts.any():
         await _record_net_offs(db, plan.asset_keys.tolist(), parts, first)
 
 
-async def _cut(db: Database, keys: Sequence[int], power_kw: Floats, delivered_kw: Floats, first: int) -> None:
+async def _cut_schedules(db: Database, keys: Sequence[int], power_kw: Floats, delivered_kw: Floats, first: int) -> None:
     for row, key in enumerate(keys):
         places = np.flatnonzero(np.abs(power_kw[row] - delivered_kw[row]) > NOISE_KW)
         if len(places):

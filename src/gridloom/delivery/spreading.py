@@ -28,7 +28,7 @@ def settle(net_kw: Floats, target_kw: Floats, batteries: Batteries, own_kw: Floa
         most_kw, least_kw = _power_range_kw(batteries, now_kwh, place)
         sign = 1.0 if net_kw[place] >= 0 else -1.0
         ahead_kw, behind_kw = (most_kw, -least_kw) if sign > 0 else (-least_kw, most_kw)
-        served_kw, missing_kw = _meet(abs(float(net_kw[place])), sign * target_kw[:, place], ahead_kw, behind_kw)
+        served_kw, missing_kw = _meet_demand(abs(float(net_kw[place])), sign * target_kw[:, place], ahead_kw, behind_kw)
         virtual_kw[:, place] = sign * served_kw + 0.0
         unserved_kw[place] = sign * missing_kw
         own = np.clip(own_kw[:, place], least_kw - virtual_kw[:, place], most_kw - virtual_kw[:, place])
@@ -58,7 +58,7 @@ def _power_range_kw(batteries: Batteries, energy_kwh: Floats, place: int) -> tup
     return most_kw, least_kw
 
 
-def _meet(asked_kw: float, target_kw: Floats, ahead_kw: Floats, behind_kw: Floats) -> tuple[Floats, float]:
+def _meet_demand(asked_kw: float, target_kw: Floats, ahead_kw: Floats, behind_kw: Floats) -> tuple[Floats, float]:
     """Powers that sum to what is asked, near the target; and what is missing. Positive is the direction of the net."""
     power_kw = np.clip(target_kw, -behind_kw, ahead_kw)
     missing_kw = asked_kw - float(power_kw.sum())

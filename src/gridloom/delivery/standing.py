@@ -53,9 +53,9 @@ def replan(
         kept = slice(zone.first - before.first, zone.first - before.first + place)
         made = _plan_rest(zone, before, changed, place)
         if made is None or not made.spread.unserved_kw.any():
-            return _joined(zone, before, kept, made, due_kwh)
+            return _join_plans(zone, before, kept, made, due_kwh)
     made = plan(zone.situation(0, energy_kwh, due_kwh))
-    return _joined(zone, None, slice(0, 0), made, due_kwh)
+    return _join_plans(zone, None, slice(0, 0), made, due_kwh)
 
 
 def _plan_rest(zone: Zone, before: StandingPlan, changed: npt.NDArray[np.bool_], place: int) -> Plan | None:
@@ -90,7 +90,7 @@ def _changed_periods(zone: Zone, before: StandingPlan) -> npt.NDArray[np.bool_] 
     if keys == before.asset_keys.tolist():
         changed |= np.abs(new_kw - old_kw).max(axis=0, initial=0.0) > NOISE_KW
     else:
-        changed |= _differ(
+        changed |= _find_differences(
             dict(zip(before.asset_keys.tolist(), old_kw, strict=True)), dict(zip(keys, new_kw, strict=True))
         )
     held: dict[tuple[int, ...], Floats] = {
@@ -103,11 +103,11 @@ def _changed_periods(zone: Zone, before: StandingPlan) -> npt.NDArray[np.bool_] 
         name = (one.battery, _CODE[one.kind], one.asset_key)
         holds[name] = holds.get(name, np.zeros(overlap)) + one.power_kw[:overlap]
     if held or holds:
-        changed |= _differ(held, holds)
+        changed |= _find_differences(held, holds)
     return np.concatenate([changed, np.ones(zone.end - zone.first - overlap, dtype=bool)])
 
 
-def _differ(before: Mapping[K, Floats], after: Mapping[K, Floats]) -> npt.NDArray[np.bool_]:
+def _find_differences(before: Mapping[K, Floats], after: Mapping[K, Floats]) -> npt.NDArray[np.bool_]:
     """Where any of the series is another than before; what only one side has counts as zeros on the other."""
     changed = np.zeros(len(next(iter((*before.values(), *after.values())))), dtype=bool)
     for key in before.keys() | after.keys():
@@ -116,7 +116,7 @@ def _differ(before: Mapping[K, Floats], after: Mapping[K, Floats]) -> npt.NDArra
     return changed
 
 
-def _joined(zone: Zone, before: StandingPlan | None, kept: slice, made: Plan | None, due_kwh: Floats) -> Replanned:
+def _join_plans(zone: Zone, before: StandingPlan | None, kept: slice, made: Plan | None, due_kwh: Floats) -> Replanned:
     """What is kept of the old plan, then what was made, as one plan with its parts."""
 
     def joined(old: str, new: Floats | None) -> Floats:
@@ -137,7 +137,7 @@ def _joined(zone: Zone, before: StandingPlan | None, kept: slice, made: Plan | N
     netting = net(zone.power_kw)
     delivered_kw = cut_unserved(zone.power_kw, netting, unserved_kw)
     after = net(delivered_kw)
-    names, part_kw = _parts(zone, virtual_kw, own_kw, residual_kw(delivered_kw, after.netted_kw))
+    names, part_kw = _list_parts(zone, virtual_kw, own_kw, residual_kw(delivered_kw, after.netted_kw))
     standing = StandingPlan(
         zone.first,
         np.array([asset.key for asset in zone.assets], dtype=np.int64),
@@ -149,7 +149,7 @@ def _joined(zone: Zone, before: StandingPlan | None, kept: slice, made: Plan | N
         due_path_kwh,
         names,
         part_kw,
-        np.stack([_part(after.matched_kw, after.exports_kw), _part(after.matched_kw, after.imports_kw)]),
+        np.stack([_find_part(after.matched_kw, after.exports_kw), _find_part(after.matched_kw, after.imports_kw)]),
         unserved_kw,
     )
     return Replanned(
@@ -162,13 +162,13 @@ def _joined(zone: Zone, before: StandingPlan | None, kept: slice, made: Plan | N
     )
 
 
-def _part(matched_kw: Floats, side_kw: Floats) -> Floats:
+def _find_part(matched_kw: Floats, side_kw: Floats) -> Floats:
     part = np.zeros_like(matched_kw)
     np.divide(matched_kw, side_kw, out=part, where=side_kw > 0)
     return part
 
 
-def _parts(zone: Zone, virtual_kw: Floats, own_kw: Floats, residual: Floats) -> tuple[np.ndarray, Floats]:
+def _list_parts(zone: Zone, virtual_kw: Floats, own_kw: Floats, residual: Floats) -> tuple[np.ndarray, Floats]:
     """All batteries' parts that are not zero, named by battery, kind and virtual asset."""
     named_kw, others_kw = named_parts_kw(virtual_kw, zone.share_of, zone.shares, residual)
     batteries = np.arange(len(zone.batteries))
@@ -179,9 +179,9 @@ def _parts(zone: Zone, virtual_kw: Floats, own_kw: Floats, residual: Floats) -> 
         held[name] = held.get(name, np.zeros(zone.end - zone.first)) + one.power_kw
     names = np.concatenate(
         [
-            _names(zone.share_of[:, 1], PartKind.VIRTUAL, asset_keys[zone.share_of[:, 0]]),
-            _names(batteries, PartKind.VIRTUAL, np.zeros_like(batteries)),
-            _names(batteries, PartKind.OWN, np.zeros_like(batteries)),
+            _name_parts(zone.share_of[:, 1], PartKind.VIRTUAL, asset_keys[zone.share_of[:, 0]]),
+            _name_parts(batteries, PartKind.VIRTUAL, np.zeros_like(batteries)),
+            _name_parts(batteries, PartKind.OWN, np.zeros_like(batteries)),
             np.array(list(held), dtype=np.int64).reshape(-1, 3),
         ]
     )
@@ -193,7 +193,7 @@ def _parts(zone: Zone, virtual_kw: Floats, own_kw: Floats, residual: Floats) -> 
     return names[counts], rows_kw[counts]
 
 
-def _names(batteries: np.ndarray, kind: PartKind, asset_keys: np.ndarray) -> np.ndarray:
+def _name_parts(batteries: np.ndarray, kind: PartKind, asset_keys: np.ndarray) -> np.ndarray:
     return np.stack([batteries, np.full(len(batteries), _CODE[kind]), asset_keys], axis=1).astype(np.int64)
 
 

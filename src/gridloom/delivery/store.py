@@ -104,7 +104,7 @@ async def add_run(db: Database, run: Run) -> None:
 
 async def read_run(db: Database, run_id: UUID) -> Run | None:
     row = await db.fetchrow(_RUN + "where id = $1", run_id)
-    return None if row is None else _run(row)
+    return None if row is None else _read_run(row)
 
 
 async def read_runs(
@@ -129,10 +129,10 @@ async def read_runs(
         *(before or (None, None)),
         limit,
     )
-    return [_run(row) for row in rows]
+    return [_read_run(row) for row in rows]
 
 
-def _run(row: Any) -> Run:
+def _read_run(row: Any) -> Run:
     return Run(**{**dict(row), "method": Method(row["method"])})
 
 

@@ -37,7 +37,7 @@ class Acceptance:
 
     def __init__(self, field: str, hint: Any) -> None:
         self.field = field
-        self.euro, self.kind = _meaning(hint)
+        self.euro, self.kind = _find_meaning(hint)
 
     def __call__(self, value: Any) -> Any:
         try:
@@ -50,20 +50,20 @@ class Acceptance:
             raise ValueError(f"{fault} - at field `{self.field}`") from None
 
 
-def _meaning(hint: Any) -> tuple[Euro | None, type | None]:
+def _find_meaning(hint: Any) -> tuple[Euro | None, type | None]:
     """Whether a type is an amount of euros, a moment or a day, looking through unions and annotations."""
     if get_origin(hint) is Annotated:
         inner, *marks = get_args(hint)
         for mark in marks:
             if isinstance(mark, Euro):
                 return mark, Decimal
-        return _meaning(inner)
+        return _find_meaning(inner)
     if hint in (datetime, date):
         return None, cast(type, hint)
     if get_origin(hint) in (list, tuple, dict, None):
         return None, None
     for part in get_args(hint):
-        found = _meaning(part)
+        found = _find_meaning(part)
         if found != (None, None):
             return found
     return None, None

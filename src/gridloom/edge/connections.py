@@ -106,7 +106,7 @@ class Connections:
         for descriptor in self._known.keys() - set(descriptors):
             del self._known[descriptor]
         self._forget_past_answers()
-        for place, (descriptor, reason) in enumerate(list(self._superfluous(time.monotonic()))):
+        for place, (descriptor, reason) in enumerate(list(self._list_superfluous(time.monotonic()))):
             self._close(descriptor, reason)
             if place % LOOKED_AT_ONCE == LOOKED_AT_ONCE - 1:
                 await asyncio.sleep(0)
@@ -143,7 +143,7 @@ class Connections:
             open_peers = {known.peer for known in self._known.values() if isinstance(known, Waiting)}
             self._answered_at = {peer: at for peer, at in self._answered_at.items() if peer in open_peers}
 
-    def _superfluous(self, now: float) -> Iterator[tuple[int, str]]:
+    def _list_superfluous(self, now: float) -> Iterator[tuple[int, str]]:
         """What has asked for nothing for too long; then, where too many are open, the oldest of those that ask."""
         waiting: list[tuple[float, int, str]] = []
         for descriptor, known in self._known.items():

@@ -89,11 +89,11 @@ class NobodyKnown:
         raise Unauthenticated("No token is known here.")
 
 
-async def _unaudited(db: Database, call: Call, status: int) -> None:
+async def _skip_audit(db: Database, call: Call, status: int) -> None:
     return None
 
 
-async def _unguarded(call: Call) -> None:
+async def _skip_guard(call: Call) -> None:
     return None
 
 
@@ -117,8 +117,8 @@ class Edge:
         self._router = Router(operations)
         self._lifespan = lifespan
         self._limiter = limiter
-        self.audit: AuditHook = _unaudited
-        self.check_replay: Callable[[Call], Awaitable[None]] = _unguarded
+        self.audit: AuditHook = _skip_audit
+        self.check_replay: Callable[[Call], Awaitable[None]] = _skip_guard
         self._trusts_proxy = trusts_proxy
         self.bodies = BodyBudget()
         self.connections = connections or Connections(port=0)
@@ -132,9 +132,9 @@ class Edge:
             finally:
                 self.connections.end(peer)
         elif scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._answer_live(receive, send)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _answer_live(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
             async with self._lifespan(self):
@@ -169,8 +169,8 @@ class Edge:
                     operation,
                     headers,
                     path=path,
-                    target=_target(scope),
-                    address=self._address(scope, headers),
+                    target=_read_target(scope),
+                    address=self._find_address(scope, headers),
                     request_id=request_id,
                     pool=self.pool,
                     resources=self.resources,
@@ -241,7 +241,7 @@ class Edge:
         call.path_values = arguments.copy()
         query_string = scope["query_string"]
         if operation.read_query is not None:
-            arguments["query"] = operation.read_query(_pairs(query_string))
+            arguments["query"] = operation.read_query(_split_query(query_string))
         elif query_string:
             _refuse_query(query_string)
         call.receive = receive
@@ -250,7 +250,7 @@ class Edge:
         call.content_type = _content_type(call, operation)
         with self.bodies.hold() as held:
             body = await _read_body(call, receive, operation.body_limit_bytes, held)
-            arguments["body"] = await _decoded(operation, body)
+            arguments["body"] = await _decode_body(operation, body)
             return await self._run(call, arguments, body)
 
     async def _run(self, call: Call, arguments: dict[str, Any], body: bytes) -> reply.Reply:
@@ -268,7 +268,7 @@ class Edge:
             return
         assert limit is not None, "only what is public may be without a limit"
         if source is None:
-            token = _bearer(call)
+            token = _read_bearer(call)
             caller = self.authenticator.known(token) or await self.authenticator.authenticate(token)
             call.signed_in_as(caller, partial(self._verify, token))
         else:
@@ -353,19 +353,19 @@ class Edge:
         headers["Content-Type"] = "application/json"
         return reply.Reply(status, headers, to_json(result))
 
-    def _address(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+    def _find_address(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
         if self._trusts_proxy and b"x-forwarded-for" in headers:
             return headers[b"x-forwarded-for"].decode("latin-1").rsplit(",", 1)[-1].strip()
         client = scope.get("client")
         return client[0] if client else "unknown"
 
 
-def _target(scope: Scope) -> str:
+def _read_target(scope: Scope) -> str:
     query = scope["query_string"]
     return f"{scope['path']}?{query.decode('latin-1')}" if query else scope["path"]
 
 
-def _bearer(call: Call) -> str:
+def _read_bearer(call: Call) -> str:
     header = call.header("authorization")
     if header is None:
         raise Unauthenticated("Send a token: Authorization: Bearer <ACCESS_TOKEN>.")
@@ -375,7 +375,7 @@ def _bearer(call: Call) -> str:
     return token.strip()
 
 
-def _pairs(query_string: bytes) -> list[tuple[str, str]]:
+def _split_query(query_string: bytes) -> list[tuple[str, str]]:
     if not query_string:
         return []
     try:
@@ -391,7 +391,7 @@ def _pairs(query_string: bytes) -> list[tuple[str, str]]:
 
 
 def _refuse_query(query_string: bytes) -> None:
-    names = sorted({name for name, _ in _pairs(query_string)})
+    names = sorted({name for name, _ in _split_query(query_string)})
     raise BadRequest(
         f"This operation takes no query parameters, and was given {', '.join(names)}.",
         errors=[FieldError(f"query:{name}", "is not a parameter of this operation") for name in names],
@@ -408,7 +408,7 @@ def _content_type(call: Call, operation: Operation) -> str:
     return media_type
 
 
-async def _decoded(operation: Operation, body: bytes) -> Any:
+async def _decode_body(operation: Operation, body: bytes) -> Any:
     if operation.read_body is None:
         return body
     if len(body) <= DECODED_AT_ONCE_BYTES:

@@ -38,10 +38,10 @@ class _Budget:
 
 def find_faults(value: Any, hint: Any) -> list[FieldError]:
     """Where plain JSON departs from a type, in the order of the body; 50 at most."""
-    return list(islice(_walk(value, hint, "", _Budget()), MOST_FAULTS))
+    return list(islice(_walk_value(value, hint, "", _Budget()), MOST_FAULTS))
 
 
-def _walk(value: Any, hint: Any, pointer: str, budget: _Budget) -> Iterator[FieldError]:
+def _walk_value(value: Any, hint: Any, pointer: str, budget: _Budget) -> Iterator[FieldError]:
     if not budget.spend():
         return
     plain = _choose_option(hint)
@@ -72,7 +72,9 @@ def _walk_struct(
                 yield FieldError(_join_pointer(pointer, name), _UNKNOWN_FIELD)
             continue
         hint, place = hints[fields[name].name], _join_pointer(pointer, name)
-        for fault in chain(_walk(item, hint, place, budget), _judge_field(item, hint, acceptances.get(name), place)):
+        for fault in chain(
+            _walk_value(item, hint, place, budget), _judge_field(item, hint, acceptances.get(name), place)
+        ):
             found = True
             yield fault
             if fault.pointer == place:
@@ -90,7 +92,7 @@ def _walk_items(value: list[Any], whole: Any, item: Any, pointer: str, budget: _
     for position, each in enumerate(value):
         if budget.values <= 0:
             return
-        for fault in _walk(each, item, f"{pointer}/{position}", budget):
+        for fault in _walk_value(each, item, f"{pointer}/{position}", budget):
             found = True
             yield fault
     if not found:  # the length
@@ -102,7 +104,7 @@ def _walk_entries(value: dict[str, Any], whole: Any, item: Any, pointer: str, bu
     for name, each in value.items():
         if budget.values <= 0:
             return
-        for fault in _walk(each, item, _join_pointer(pointer, name), budget):
+        for fault in _walk_value(each, item, _join_pointer(pointer, name), budget):
             found = True
             yield fault
     if not found:

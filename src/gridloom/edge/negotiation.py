@@ -22,18 +22,20 @@ LONGEST_HEADER = 1000
 
 def negotiate(accept: str | None, offered: tuple[str, ...]) -> str:
     """The offered media type that the caller prefers; the first one where it has no preference."""
-    return _negotiated(accept and accept[:LONGEST_HEADER], offered)
+    return _choose_media_type(accept and accept[:LONGEST_HEADER], offered)
 
 
 @lru_cache(maxsize=1024)
-def _negotiated(accept: str | None, offered: tuple[str, ...]) -> str:
+def _choose_media_type(accept: str | None, offered: tuple[str, ...]) -> str:
     if accept is None or accept.strip() in ("", "*/*"):
         return offered[0]
     best, best_quality = "", 0.0
-    wanted = [_preference(part) for part in accept.split(",")]
+    wanted = [_read_preference(part) for part in accept.split(",")]
     for media_type in offered:
         matches = [
-            (specificity, quality) for specificity, quality in (_match(w, media_type) for w in wanted) if specificity
+            (specificity, quality)
+            for specificity, quality in (_match_media_type(w, media_type) for w in wanted)
+            if specificity
         ]
         quality = max(matches)[1] if matches else 0.0
         if quality > best_quality:
@@ -43,7 +45,7 @@ def _negotiated(accept: str | None, offered: tuple[str, ...]) -> str:
     return best
 
 
-def _preference(part: str) -> tuple[str, float]:
+def _read_preference(part: str) -> tuple[str, float]:
     media_type, *parameters = (piece.strip() for piece in part.split(";"))
     for parameter in parameters:
         name, _, value = parameter.partition("=")
@@ -55,7 +57,7 @@ def _preference(part: str) -> tuple[str, float]:
     return media_type.lower(), 1.0
 
 
-def _match(wanted: tuple[str, float], media_type: str) -> tuple[int, float]:
+def _match_media_type(wanted: tuple[str, float], media_type: str) -> tuple[int, float]:
     pattern, quality = wanted
     if pattern == media_type:
         return 3, quality
@@ -66,22 +68,22 @@ def _match(wanted: tuple[str, float], media_type: str) -> tuple[int, float]:
 
 def encoding_for(accept_encoding: str | None) -> str | None:
     """`zstd` before `gzip`; None for the body as it is."""
-    return _encoding(accept_encoding[:LONGEST_HEADER]) if accept_encoding else None
+    return _choose_encoding(accept_encoding[:LONGEST_HEADER]) if accept_encoding else None
 
 
 @lru_cache(maxsize=1024)
-def _encoding(accept_encoding: str) -> str | None:
-    qualities = dict(_preference(part) for part in accept_encoding.split(","))
+def _choose_encoding(accept_encoding: str) -> str | None:
+    qualities = dict(_read_preference(part) for part in accept_encoding.split(","))
     return next((name for name in ("zstd", "gzip") if qualities.get(name, 0.0) > 0.0), None)
 
 
 async def compress(body: bytes, encoding: str) -> bytes:
     if len(body) < OFF_LOOP_FROM_BYTES:
-        return _compress(body, encoding)
-    return await asyncio.to_thread(_compress, body, encoding)
+        return _compress_body(body, encoding)
+    return await asyncio.to_thread(_compress_body, body, encoding)
 
 
-def _compress(body: bytes, encoding: str) -> bytes:
+def _compress_body(body: bytes, encoding: str) -> bytes:
     if encoding == "zstd":
         return zstandard.ZstdCompressor(level=3).compress(body)
     return gzip.compress(body, compresslevel=5, mtime=0)

@@ -41,7 +41,7 @@ class RateLimiter:
         now = time.monotonic()
         lease = self._leases.get(key)
         if lease is None or lease.ends <= now or (lease.left == 0 and lease.unleased > 0):
-            lease = await self._lease(db, key, self._limits[name], now)
+            lease = await self._take_lease(db, key, self._limits[name], now)
         reset_s = max(1, int(lease.ends - now + 0.999))
         headers["RateLimit-Policy"] = self._policies[name]
         headers["RateLimit"] = f'"{name}";r={max(0, lease.left - 1) + lease.unleased};t={reset_s}'
@@ -52,7 +52,7 @@ class RateLimiter:
             )
         lease.left -= 1
 
-    async def _lease(self, db: Database, key: str, limit: int, now: float) -> _Lease:
+    async def _take_lease(self, db: Database, key: str, limit: int, now: float) -> _Lease:
         size = max(1, min(limit // LEASES_PER_WINDOW, LARGEST_LEASE))
         row = await db.fetchrow(
             "select granted, used, window_left_s from rate_limit_lease($1, $2, $3)", key, size, limit

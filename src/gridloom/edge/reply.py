@@ -35,7 +35,7 @@ def problem(refusal: Problem, path: str, request_id: str) -> Reply:
 
 def events(status: int, headers: dict[str, str], frames: AsyncIterator[bytes], stopping: asyncio.Event) -> Reply:
     kept = {**headers, "Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return Reply(status, kept, b"", stream=_until(frames, stopping), is_live=True)
+    return Reply(status, kept, b"", stream=_stop_early(frames, stopping), is_live=True)
 
 
 async def begin_stream(outcome: Reply) -> None:
@@ -71,7 +71,7 @@ async def _go_on(first: asyncio.Task[bytes | None], stream: AsyncIterator[bytes]
         await stream.aclose()  # type: ignore[attr-defined]
 
 
-async def _until(frames: AsyncIterator[bytes], stopping: asyncio.Event) -> AsyncIterator[bytes]:
+async def _stop_early(frames: AsyncIterator[bytes], stopping: asyncio.Event) -> AsyncIterator[bytes]:
     """The frames, until the service is about to leave."""
     leaving = asyncio.ensure_future(stopping.wait())
     upcoming: asyncio.Task[bytes] | None = None
@@ -132,7 +132,7 @@ async def send_reply(
     if outcome.stream is None:
         await send({"type": "http.response.body", "body": b"" if is_head else body})
         return
-    leaving = gone() if gone is not None else asyncio.ensure_future(_disconnected(receive))
+    leaving = gone() if gone is not None else asyncio.ensure_future(_await_departure(receive))
     await _send_stream(outcome.stream, encoding, send, leaving, is_head=is_head)
 
 
@@ -146,7 +146,7 @@ async def _send_stream(
 ) -> None:
     """Send chunk by chunk, and stop making them when the reader has left."""
     source = compress_stream(chunks, encoding) if encoding is not None else chunks
-    sending = asyncio.ensure_future(_pump(source, chunks, send, is_head=is_head))
+    sending = asyncio.ensure_future(_pump_frames(source, chunks, send, is_head=is_head))
     try:
         await asyncio.wait({gone, sending}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -158,7 +158,7 @@ async def _send_stream(
         sending.result()
 
 
-async def _pump(
+async def _pump_frames(
     source: AsyncIterator[bytes],
     origin: AsyncIterator[bytes],
     send: Callable[[dict[str, Any]], Awaitable[None]],
@@ -172,6 +172,6 @@ async def _pump(
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _disconnected(receive: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+async def _await_departure(receive: Callable[[], Awaitable[dict[str, Any]]]) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

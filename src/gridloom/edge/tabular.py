@@ -53,14 +53,16 @@ def stream_table(
     """A table as a file that is written while it is read; one batch is in memory at a time."""
     ending = {CSV: "csv", ARROW: "arrows", PARQUET: "parquet"}[media_type]
     headers = {"Content-Disposition": f'attachment; filename="{file_name}.{ending}"'}
-    return Stream(_encoded(media_type, schema, batches), media_type, headers)
+    return Stream(_encode_batches(media_type, schema, batches), media_type, headers)
 
 
-async def _encoded(media_type: str, schema: pa.Schema, batches: AsyncIterator[pa.RecordBatch]) -> AsyncIterator[bytes]:
+async def _encode_batches(
+    media_type: str, schema: pa.Schema, batches: AsyncIterator[pa.RecordBatch]
+) -> AsyncIterator[bytes]:
     sink = _Sink()
     writer = _writer(media_type, schema, sink)
     async for batch in batches:
-        encoded = await asyncio.to_thread(_write, writer, sink, batch)
+        encoded = await asyncio.to_thread(_write_batch, writer, sink, batch)
         if encoded:
             yield encoded
     await asyncio.to_thread(writer.close)
@@ -75,7 +77,7 @@ def _writer(media_type: str, schema: pa.Schema, sink: _Sink) -> _Writer:
     return _ParquetWriter(schema, sink)
 
 
-def _write(writer: _Writer, sink: _Sink, batch: pa.RecordBatch) -> bytes:
+def _write_batch(writer: _Writer, sink: _Sink, batch: pa.RecordBatch) -> bytes:
     writer.write_batch(batch)
     return sink.taken()
 

@@ -244,12 +244,12 @@ def parse_parameter(place: str, name: str, text: str, hint: Any) -> Any:
         item = get_args(plain)[0]
         if text == "":
             raise parameter_refused(place, name, "is an empty list")
-        return tuple(_parse(place, name, part.strip(), item) for part in text.split(","))
-    return _parse(place, name, text, plain)
+        return tuple(_parse_text(place, name, part.strip(), item) for part in text.split(","))
+    return _parse_text(place, name, text, plain)
 
 
-def _parse(place: str, name: str, text: str, hint: Any) -> Any:
-    kind = _bare(hint)
+def _parse_text(place: str, name: str, text: str, hint: Any) -> Any:
+    kind = _strip_annotation(hint)
     value: Any = text
     if kind is bool:
         value = {"true": True, "false": False}.get(text, text)
@@ -278,8 +278,8 @@ def _without_none(hint: Any) -> Any:
     return options[0] if len(options) == 1 and type(None) in get_args(hint) else hint
 
 
-def _bare(hint: Any) -> Any:
-    return _bare(get_args(hint)[0]) if get_origin(hint) is Annotated else hint
+def _strip_annotation(hint: Any) -> Any:
+    return _strip_annotation(get_args(hint)[0]) if get_origin(hint) is Annotated else hint
 
 
 def _is_enum(kind: Any) -> bool:

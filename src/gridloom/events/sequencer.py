@@ -55,7 +55,7 @@ class Sequencer:
             self._wake.clear()
             try:
                 if woken or not await store.outbox_is_empty(self._pool):
-                    await self._sequence()
+                    await self._number_events()
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("events.sequencing_failed", error=repr(error))
                 await asyncio.sleep(1)
@@ -64,7 +64,7 @@ class Sequencer:
                     await self._wake.wait()
                 await asyncio.sleep(GATHER_S)
 
-    async def _sequence(self) -> None:
+    async def _number_events(self) -> None:
         taken = MOST_AT_ONCE
         while taken == MOST_AT_ONCE:
             taken = await store.sequence_events(self._pool, MOST_AT_ONCE)

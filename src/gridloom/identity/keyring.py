@@ -29,19 +29,19 @@ class Keyring:
 
     async def for_signing(self) -> SigningKey:
         """The newest key whose time has come."""
-        await self._refresh(FRESH_FOR_S)
-        key = self._signing()
+        await self._refresh_keys(FRESH_FOR_S)
+        key = self._find_signing_key()
         if key is None:
             await make_first_key(self._pool)
-            await self._refresh(0)
-            key = self._signing()
+            await self._refresh_keys(0)
+            key = self._find_signing_key()
         assert key is not None, "the database holds a key that signs"
         return key
 
     async def for_verifying(self, kid: str) -> Ed25519PublicKey | None:
         found = self._public.get(kid)
         if found is None:
-            await self._refresh(LOOK_AGAIN_AFTER_S)
+            await self._refresh_keys(LOOK_AGAIN_AFTER_S)
             found = self._public.get(kid)
         if found is None or found[1] <= time.time():
             return None
@@ -49,19 +49,19 @@ class Keyring:
 
     async def all(self) -> tuple[SigningKey, ...]:
         """Every key that may still verify, the newest first."""
-        await self._refresh(FRESH_FOR_S)
+        await self._refresh_keys(FRESH_FOR_S)
         return self._keys
 
     def forget(self) -> None:
         """Read the keys anew before they are used next."""
         self._keys, self._public, self._read_at = (), {}, float("-inf")
 
-    def _signing(self) -> SigningKey | None:
+    def _find_signing_key(self) -> SigningKey | None:
         now = time.time()
         oldest = self._keys[-1] if self._keys else None
         return next((key for key in self._keys if key.signs_from.timestamp() <= now), oldest)
 
-    async def _refresh(self, older_than_s: float) -> None:
+    async def _refresh_keys(self, older_than_s: float) -> None:
         now = time.monotonic()
         if now - self._read_at < older_than_s:
             return

@@ -48,7 +48,7 @@ async def create_organisation(call: Call, body: NewOrganisation) -> Answer[views
         raise Forbidden("Only the platform's operator founds organisations.")
     organisation = await organisations.insert_organisation(call.db, OrganisationID(uuid7()), body.name, body.kind)
     call.audit_details.update(organisationID=str(organisation.id))
-    return _answer(organisation)
+    return _answer_organisation(organisation)
 
 
 @operation("GET", "/organisations", summary="List organisations", tag=TAG, access=SIGNED_IN)
@@ -65,19 +65,19 @@ async def read_organisation(call: Call, organisation_id: UUID) -> Answer[views.O
     await organisation_reach(call.db, call.caller, organisation_id)
     organisation = await organisations.read_organisation(call.db, organisation_id)
     assert organisation is not None, "organisations are never deleted"
-    return _answer(organisation)
+    return _answer_organisation(organisation)
 
 
 @operation("PATCH", "/organisations/{organisationID}", summary="Rename an organisation", tag=TAG, access=MANAGE)
 async def update_organisation(
     call: Call, organisation_id: UUID, body: OrganisationChange
 ) -> Answer[views.OrganisationView]:
-    organisation = await _lock(call, organisation_id)
+    organisation = await _lock_organisation(call, organisation_id)
     call.check_if_match(organisation.etag)
     if body.name is not UNSET and body.name != organisation.name:
         call.audit_details.update(before={"name": organisation.name}, after={"name": body.name})
         organisation = await organisations.rename_organisation(call.db, organisation_id, body.name)
-    return _answer(organisation)
+    return _answer_organisation(organisation)
 
 
 @operation(
@@ -203,7 +203,7 @@ async def delete_member(call: Call, organisation_id: UUID, user_id: UUID) -> Non
     call.audit_details.update(username=member.username, role=member.role)
 
 
-async def _lock(call: Call, organisation_id: UUID) -> Organisation:
+async def _lock_organisation(call: Call, organisation_id: UUID) -> Organisation:
     await organisation_reach(call.db, call.caller, organisation_id)
     organisation = await organisations.lock_organisation(call.db, organisation_id)
     assert organisation is not None, "organisations are never deleted"
@@ -212,7 +212,7 @@ async def _lock(call: Call, organisation_id: UUID) -> Organisation:
 
 async def _lock_member(call: Call, organisation_id: UUID, user_id: UUID) -> Member:
     """The member, with the organisation locked: of two changes to its members the second waits for the first."""
-    await _lock(call, organisation_id)
+    await _lock_organisation(call, organisation_id)
     member = await members.read_member(call.db, organisation_id, user_id)
     if member is None:
         raise NotFound(f"The organisation has no member {user_id}.")
@@ -231,7 +231,7 @@ async def _refuse_losing_last_admin(call: Call, member: Member) -> None:
         raise LastAdministrator(f"{member.username} is the last ADMIN of the organisation.")
 
 
-def _answer(organisation: Organisation) -> Answer[views.OrganisationView]:
+def _answer_organisation(organisation: Organisation) -> Answer[views.OrganisationView]:
     return Answer(views.view_of_organisation(organisation), etag=organisation.etag)
 
 

@@ -45,17 +45,19 @@ class PasswordHasher:
         self._nobodys_hash = _ARGON2.hash(secrets.token_urlsafe(32))
 
     async def hash(self, password: str) -> str:
-        return await self._run(lambda: _ARGON2.hash(normalised(password)))
+        return await self._run_work(lambda: _ARGON2.hash(normalised(password)))
 
     async def verify(self, password: str, password_hash: str | None) -> bool:
         """Whether the password is the one that was hashed; None, for an unknown user, costs the same and is False."""
-        matches = await self._run(lambda: _matches(password_hash or self._nobodys_hash, normalised(password)))
+        matches = await self._run_work(
+            lambda: _match_password(password_hash or self._nobodys_hash, normalised(password))
+        )
         return matches and password_hash is not None
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _run(self, work: Callable[[], T]) -> T:
+    async def _run_work(self, work: Callable[[], T]) -> T:
         if self._waiting >= self._most_waiting:
             raise LoginsBusy("Too many passwords are being checked at the moment.", retry_after_s=2)
         self._waiting += 1
@@ -70,7 +72,7 @@ def hash_now(password: str) -> str:
     return _ARGON2.hash(normalised(password))
 
 
-def _matches(password_hash: str, password: str) -> bool:
+def _match_password(password_hash: str, password: str) -> bool:
     try:
         return _ARGON2.verify(password_hash, password)
     except (VerificationError, InvalidHashError):

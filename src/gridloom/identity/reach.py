@@ -35,11 +35,11 @@ async def asset_reach(
     """
     rights = await read_rights(db, asset_id, caller.organisation_id)
     if rights is None or (kind is not None and rights.kind != kind):
-        raise NotFound(f"There is no {_noun(kind)} {asset_id}.")
+        raise NotFound(f"There is no {_name_kind(kind)} {asset_id}.")
     if permission not in caller.permissions:
         raise Forbidden(f"The role {caller.role} does not have {permission}.")
     if not _is_open_to(caller, rights, permission):
-        raise Forbidden(f"Your organisation has no grant of {permission} on the {_noun(rights.kind)} {asset_id}.")
+        raise Forbidden(f"Your organisation has no grant of {permission} on the {_name_kind(rights.kind)} {asset_id}.")
     return Reach(rights.key, rights.organisation_id, rights.kind)
 
 
@@ -76,5 +76,5 @@ def _is_open_to(caller: Caller, rights: AssetRights, permission: Permission) -> 
     return permission in rights.granted
 
 
-def _noun(kind: str | None) -> str:
+def _name_kind(kind: str | None) -> str:
     return "asset" if kind is None else f"{kind.lower()} asset"

@@ -38,17 +38,17 @@ async def begin_session(
     )
     if session is None:
         return None
-    return await _pair(db, key, session.id, member.id, refresh, session.began_at)
+    return await _issue_pair(db, key, session.id, member.id, refresh, session.began_at)
 
 
 async def continue_session(db: Database, key: SigningKey, session_id: SessionID, member_id: UUID) -> TokenPair | None:
     """The next pair of a session whose refresh token has just been spent; None when it ended at the same moment."""
     refresh = new_refresh_token()
     session = await store.continue_session(db, session_id, hash_of(refresh))
-    return await _pair(db, key, session.id, member_id, refresh, session.began_at)
+    return await _issue_pair(db, key, session.id, member_id, refresh, session.began_at)
 
 
-async def _pair(
+async def _issue_pair(
     db: Database, key: SigningKey, session_id: SessionID, member_id: UUID, refresh: str, now: datetime
 ) -> TokenPair | None:
     caller = await store.caller_of_session(db, session_id, member_id)

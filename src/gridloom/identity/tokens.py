@@ -132,12 +132,12 @@ def new_invitation_token() -> str:
 def new_api_key() -> str:
     """A secret that scanners recognise, with a checksum that refuses misprints without asking the database."""
     body = secrets.token_urlsafe(32)
-    return f"{API_KEY_PREFIX}{body}{_checksum(body)}"
+    return f"{API_KEY_PREFIX}{body}{_compute_checksum(body)}"
 
 
 def is_api_key(token: str) -> bool:
     match = _API_KEY.fullmatch(token)
-    return match is not None and _checksum(match[1]) == match[2]
+    return match is not None and _compute_checksum(match[1]) == match[2]
 
 
 def hash_of(token: str) -> bytes:
@@ -145,5 +145,5 @@ def hash_of(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def _checksum(body: str) -> str:
+def _compute_checksum(body: str) -> str:
     return f"{zlib.crc32(body.encode()):08x}"

@@ -63,7 +63,7 @@ def known_as(username: str) -> str:
     What could never have been chosen is given back as it is: nobody has it.
     """
     try:
-        return _enforced(username)
+        return _enforce_profile(username)
     except UnicodeError:
         return username
 
@@ -71,15 +71,15 @@ def known_as(username: str) -> str:
 def check_username(username: str, *, pointer: str) -> str:
     """The spelling under which the name is kept, or a refusal that says what is wrong with it."""
     try:
-        name = _enforced(username)
+        name = _enforce_profile(username)
     except UnicodeError:
-        raise _refusal(pointer, "contains a character that cannot be in one") from None
+        raise _make_refusal(pointer, "contains a character that cannot be in one") from None
     scripts = {script for script in map(_script_of, name) if script}
     if len(scripts) > 1 and not scripts <= _WRITTEN_TOGETHER:
-        raise _refusal(pointer, f"mixes letters of several scripts ({', '.join(sorted(scripts)).title()})")
+        raise _make_refusal(pointer, f"mixes letters of several scripts ({', '.join(sorted(scripts)).title()})")
     letters = [letter for letter in name if letter.isalpha()]
     if not name.isascii() and letters and all(letter.isascii() or letter in _LOOKS_LIKE for letter in letters):
-        raise _refusal(pointer, "looks like another one in Latin letters")
+        raise _make_refusal(pointer, "looks like another one in Latin letters")
     return name
 
 
@@ -87,7 +87,7 @@ _WRITTEN_TOGETHER: Final = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", 
 
 
 @lru_cache(maxsize=4096)
-def _enforced(username: str) -> str:
+def _enforce_profile(username: str) -> str:
     """Word by word: the profile itself knows no spaces, and a name may have several words (RFC 8265, section 3.5)."""
     return " ".join(_PART.enforce(part) for part in username.split(" "))
 
@@ -99,5 +99,5 @@ def _script_of(letter: str) -> str | None:
     return unicodedata.name(letter, "UNKNOWN").split(" ")[0]
 
 
-def _refusal(pointer: str, fault: str) -> UsernameRefused:
+def _make_refusal(pointer: str, fault: str) -> UsernameRefused:
     return UsernameRefused(f"The user name {fault}.", errors=[FieldError(pointer, fault)])

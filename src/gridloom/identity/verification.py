@@ -41,7 +41,7 @@ class Authenticator:
         self._pool = pool
         self._keyring = keyring
         self._cache = CallerCache()
-        self._listener = RevocationListener(connect, heard=self._revoke, gap=self._forget_everything)
+        self._listener = RevocationListener(connect, heard=self._revoke_subject, gap=self._forget_everything)
 
     def start(self) -> None:
         self._listener.start()
@@ -108,7 +108,7 @@ class Authenticator:
             kept_until = min(kept_until, holder.expires_at.timestamp())
         return Verified(holder.caller, kept_until, frozenset(subjects))
 
-    def _revoke(self, subject: str) -> None:
+    def _revoke_subject(self, subject: str) -> None:
         if subject == SIGNING_KEYS:
             self._forget_everything()
         else:

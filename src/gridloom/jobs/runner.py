@@ -71,7 +71,7 @@ class JobRunner:
         while not self._stopping:
             self._wake.clear()
             try:
-                pause_s = await self._look()
+                pause_s = await self._look_for_work()
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("job.queue_unreachable", error=repr(error))
                 pause_s = LOOK_AGAIN_S
@@ -79,7 +79,7 @@ class JobRunner:
                 async with asyncio.timeout(pause_s):
                     await self._wake.wait()
 
-    async def _look(self) -> float:
+    async def _look_for_work(self) -> float:
         """Start as many lanes as find something to do; the seconds until the next look."""
         is_due, next_s = await store.look(self._pool, self._free_kinds())
         pause_s = self._look_every_s if next_s is None else min(next_s, self._look_every_s)

@@ -76,7 +76,7 @@ def _encode_times(times: Times) -> bytes:
     if bool((deltas == step).all()):
         return _TIMES.pack(_STEP, 0, count, first, step)
     divisor = int(np.gcd.reduce(deltas))
-    width, planes = _planes(_zigzag(deltas // divisor))
+    width, planes = _split_planes(_encode_zigzag(deltas // divisor))
     return _TIMES.pack(_DELTAS, width, count, first, divisor) + planes
 
 
@@ -84,7 +84,7 @@ def _decode_times(body: bytes | memoryview) -> tuple[Times, int]:
     mode, width, count, first, step = _TIMES.unpack_from(body)
     end = _TIMES.size
     if mode == _STEP:
-        return _steps(first, step, count), end
+        return _lay_steps(first, step, count), end
     times = np.empty(count, dtype=np.int64)
     times[0] = 0
     np.cumsum(_signed_from_planes(body, end, count - 1, width), dtype=np.int64, out=times[1:])
@@ -93,7 +93,7 @@ def _decode_times(body: bytes | memoryview) -> tuple[Times, int]:
     return times, end + (count - 1) * width
 
 
-def _steps(first: int, step: int, count: int) -> Times:
+def _lay_steps(first: int, step: int, count: int) -> Times:
     if step == 0:
         return np.full(count, first, dtype=np.int64)
     return np.arange(first, first + step * count, step, dtype=np.int64)
@@ -117,10 +117,10 @@ def _encode_values(values: Values, *, thorough: bool) -> bytes:
     first = int(whole[0])
     deltas = np.diff(whole)
     mode = _DECIMALS_DELTA
-    width, planes = _planes(_zigzag(deltas))
+    width, planes = _split_planes(_encode_zigzag(deltas))
     if thorough:
         lowest = int(whole.min())
-        offset_width, offset_planes = _planes(whole - lowest)
+        offset_width, offset_planes = _split_planes(whole - lowest)
         if len(_contexts.hot.compress(offset_planes)) < len(_contexts.hot.compress(planes)):
             mode, first, width, planes = _DECIMALS_OFFSET, lowest, offset_width, offset_planes
     return _VALUES.pack(mode, width, exponent, count, first, len(odd)) + planes + patches
@@ -130,7 +130,7 @@ def _encode_doubles(values: Values) -> bytes:
     bits = values.view(np.int64)
     changed = bits.copy()
     changed[1:] ^= bits[:-1]
-    width, planes = _planes(changed)
+    width, planes = _split_planes(changed)
     return _VALUES.pack(_XOR, width, 0, len(values), 0, 0) + planes
 
 
@@ -172,16 +172,16 @@ def _decimal_places(values: Values) -> int | None:
     return None
 
 
-def _zigzag(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def _encode_zigzag(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Small magnitudes of either sign as small numbers: 0, −1, 1, −2 become 0, 1, 2, 3."""
     return (numbers << 1) ^ (numbers >> 63)
 
 
-def _unzigzag(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def _decode_zigzag(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return (numbers >> 1 & 0x7FFF_FFFF_FFFF_FFFF) ^ -(numbers & 1)
 
 
-_SIGNED_BYTES = _unzigzag(np.arange(256, dtype=np.int64))
+_SIGNED_BYTES = _decode_zigzag(np.arange(256, dtype=np.int64))
 
 
 def _signed_from_planes(body: bytes | memoryview, start: int, count: int, width: int) -> NDArray[np.integer[Any]]:
@@ -194,10 +194,10 @@ def _signed_from_planes(body: bytes | memoryview, start: int, count: int, width:
         numbers |= planes[1].astype(np.int32) << 8
         signed: NDArray[np.int32] = (numbers >> 1) ^ -(numbers & 1)
         return signed
-    return _unzigzag(_from_planes(body, start, count, width))
+    return _decode_zigzag(_from_planes(body, start, count, width))
 
 
-def _planes(numbers: NDArray[np.int64]) -> tuple[int, bytes]:
+def _split_planes(numbers: NDArray[np.int64]) -> tuple[int, bytes]:
     """The bytes of the numbers, read without a sign, by significance; planes that would be all zero are left out."""
     if not len(numbers):
         return 0, b""

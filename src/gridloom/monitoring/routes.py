@@ -192,14 +192,14 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
     Signals come in the order asked for (else by name), each in the order of time.
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    window = await _window(call, query.start, query.end)
+    window = await _choose_window(call, query.start, query.end)
     start_us, end_us = _times_of(window)
     if query.aggregation is Aggregation.TIME_WEIGHTED_AVG:
         # Values hold on, but not into a time that has not come.
         end_us = max(start_us, min(end_us, microseconds(await platform_now(call.db))))
     selection = rendering.Selection(
         asset_key=reach.key,
-        signals=await _chosen(call, physical_asset_id, reach.key, query.datapoints),
+        signals=await _choose_signals(call, physical_asset_id, reach.key, query.datapoints),
         start_us=start_us,
         end_us=end_us,
         resolution=query.resolution,
@@ -221,7 +221,7 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
 async def read_latest_datapoints(call: Call, physical_asset_id: UUID, query: SelectionQuery) -> Latest:
     """The point with the latest time of each signal; a signal that never had one is left out."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    chosen = await _chosen(call, physical_asset_id, reach.key, query.datapoints)
+    chosen = await _choose_signals(call, physical_asset_id, reach.key, query.datapoints)
     head = await store.find_head(call.db, reach.key)
     latest = unpack(head.latest if head is not None else b"")
     known = {name: signal_id for name, signal_id in chosen.items() if signal_id is not None and signal_id < len(latest)}
@@ -252,8 +252,8 @@ async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) 
     capacity in force at the start.
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    window = await _window(call, query.start, query.end)
-    chosen = await _chosen(call, physical_asset_id, reach.key, query.datapoints)
+    window = await _choose_window(call, query.start, query.end)
+    chosen = await _choose_signals(call, physical_asset_id, reach.key, query.datapoints)
     _refuse_many(chosen)
     data = await sum_signals(call.db, reach.key, chosen, *_times_of(window))
     return DetailedSum(start=window.start, end=window.end, data=data)
@@ -288,7 +288,7 @@ async def follow_datapoints(call: Call, physical_asset_id: UUID, query: Selectio
     return EventStream(stream_points(call, hub, physical_asset_id, reach.key, wanted, place))
 
 
-async def _window(call: Call, start: datetime | None, end: datetime | None) -> Window:
+async def _choose_window(call: Call, start: datetime | None, end: datetime | None) -> Window:
     """The 24 hours up to now where nothing else is asked for. As long as one likes: answers are made while they are
     sent."""
     if end is None:
@@ -318,7 +318,9 @@ def _refuse_many(signals: Mapping[str, object]) -> None:
         )
 
 
-async def _chosen(call: Call, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None) -> dict[str, int | None]:
+async def _choose_signals(
+    call: Call, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None
+) -> dict[str, int | None]:
     """The ids of the asked signals, all by name where none is named; None for a known name without points."""
     ids = await ids_of_asset(call.db, call.resources[Dictionaries], asset_id, asset_key, names)
     if names is None:

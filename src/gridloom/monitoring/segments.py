@@ -44,17 +44,17 @@ class Columns:
 def arrange(points: Points, signal_ids: NDArray[np.int64]) -> Columns:
     """The points in order, the last of equal signal and time kept; `signal_ids[code]` is the id of the code's name."""
     keys, times, values = signal_ids[points.codes], points.times, points.values
-    if not _ordered(keys, times):
+    if not _is_ordered(keys, times):
         # Senders write time by time; a stable sort by signal alone is then enough, and cheap on small integers.
         order = np.argsort(keys.astype(np.uint16), kind="stable")
         keys, times, values = keys[order], times[order], values[order]
-        if not _ordered(keys, times):
+        if not _is_ordered(keys, times):
             order = np.lexsort((times, keys))
             keys, times, values = keys[order], times[order], values[order]
             kept = np.ones(len(keys), dtype=bool)
             kept[:-1] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1])
             keys, times, values = keys[kept], times[kept], values[kept]
-    return _columns(keys, times, values)
+    return _make_columns(keys, times, values)
 
 
 def by_day(columns: Columns) -> Iterator[tuple[int, Columns]]:
@@ -68,7 +68,7 @@ def by_day(columns: Columns) -> Iterator[tuple[int, Columns]]:
     order = np.argsort(days - first, kind="stable")
     found, starts = np.unique(days[order], return_index=True)
     for day, chosen in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
-        yield day, _columns(keys[chosen], columns.times[chosen], columns.values[chosen])
+        yield day, _make_columns(keys[chosen], columns.times[chosen], columns.values[chosen])
 
 
 def encode(columns: Columns) -> bytes:
@@ -137,13 +137,13 @@ def first_times(bodies: Iterable[bytes], known: Mapping[int, int]) -> dict[int, 
     return firsts
 
 
-def _columns(keys: NDArray[np.int64], times: Times, values: Values) -> Columns:
+def _make_columns(keys: NDArray[np.int64], times: Times, values: Values) -> Columns:
     changes = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     starts = np.concatenate(([0], changes))
     return Columns(keys[starts], np.diff(np.append(starts, len(keys))), times, values)
 
 
-def _ordered(keys: NDArray[np.int64], times: Times) -> bool:
+def _is_ordered(keys: NDArray[np.int64], times: Times) -> bool:
     same = keys[1:] == keys[:-1]
     return bool(((keys[1:] > keys[:-1]) | (same & (times[1:] > times[:-1]))).all())
 

@@ -139,7 +139,7 @@ _COLUMN = {
 _COLUMNS = {"type": "object", "description": "Columns: times and values by signal", "additionalProperties": _COLUMN}
 
 
-def _row(**more: Any) -> dict[str, Any]:
+def _describe_row(**more: Any) -> dict[str, Any]:
     properties = {
         **more,
         "signal": {"type": "string"},
@@ -155,10 +155,10 @@ def _row(**more: Any) -> dict[str, Any]:
     }
 
 
-ONE_ASSET_BODY: Final[dict[str, Any]] = {"anyOf": [_COLUMNS, {"type": "array", "items": _row()}]}
+ONE_ASSET_BODY: Final[dict[str, Any]] = {"anyOf": [_COLUMNS, {"type": "array", "items": _describe_row()}]}
 MANY_ASSETS_BODY: Final[dict[str, Any]] = {
     "anyOf": [
         {"type": "object", "description": "Columns by asset", "additionalProperties": _COLUMNS},
-        {"type": "array", "items": _row(physicalAssetID={"type": "string", "format": "uuid"})},
+        {"type": "array", "items": _describe_row(physicalAssetID={"type": "string", "format": "uuid"})},
     ]
 }

@@ -66,10 +66,10 @@ async def load_day_table(db: Database, series: str, until: date, days: int) -> D
     """
     end = market_day_window(until).start
     rows = await read_price_arrays(db, series, market_day_window(until - timedelta(days=days)).start, end)
-    return await asyncio.to_thread(_table, rows, until, days)
+    return await asyncio.to_thread(_build_table, rows, until, days)
 
 
-def _table(rows: tuple[list[int], list[int], list[float]], until: date, days: int) -> DayTable:
+def _build_table(rows: tuple[list[int], list[int], list[float]], until: date, days: int) -> DayTable:
     counts = [quarters_of(until - timedelta(days=back)) for back in range(days, 0, -1)]
     end = period_number(market_day_window(until).start)
     quarters = spread_over_quarters(*rows, end - sum(counts), end)

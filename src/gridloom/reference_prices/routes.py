@@ -62,17 +62,17 @@ class ReferencePrice(View):
 )
 async def record_reference_prices(call: Call, body: list[NewReferencePrice]) -> Counts:
     """Known again by series and start: the same row changes nothing, another one replaces it. All rows or none."""
-    prices = _prices(body) if len(body) <= CHECKED_AT_ONCE else await asyncio.to_thread(_prices, body)
+    prices = _read_prices(body) if len(body) <= CHECKED_AT_ONCE else await asyncio.to_thread(_read_prices, body)
     inserted, replaced = await store.put_prices(call.db, prices, call.caller.id)
     counts = Counts(received=len(body), inserted=inserted, replaced=replaced, unchanged=len(body) - inserted - replaced)
     call.audit_details.update(received=counts.received, inserted=inserted, replaced=replaced)
     return counts
 
 
-def _prices(rows: list[NewReferencePrice]) -> list[PublishedPrice]:
+def _read_prices(rows: list[NewReferencePrice]) -> list[PublishedPrice]:
     if len(rows) > MOST_ROWS:
         raise PayloadTooLarge(f"A request holds up to {MOST_ROWS} rows, and this one {len(rows)}.")
-    errors = [error for position, row in enumerate(rows) for error in _faults(position, row)]
+    errors = [error for position, row in enumerate(rows) for error in _find_faults(position, row)]
     if errors:
         raise BadRequest(f"Nothing was recorded. {errors[0].pointer}: {errors[0].detail}", errors=errors[:100])
     return [
@@ -81,7 +81,7 @@ def _prices(rows: list[NewReferencePrice]) -> list[PublishedPrice]:
     ]
 
 
-def _faults(position: int, row: NewReferencePrice) -> list[FieldError]:
+def _find_faults(position: int, row: NewReferencePrice) -> list[FieldError]:
     found = []
     if row.series not in SERIES:
         found.append(FieldError(f"/{position}/series", f"is not one of {', '.join(SERIES)}"))
@@ -106,10 +106,10 @@ async def list_reference_prices(call: Call, query: ReferencePriceQuery) -> Page[
         call.db, query.series, query.start, query.end, query.after(datetime), query.limit + 1
     )
     page = query.page(prices, lambda price: price.start)
-    return Page([_view(price) for price in page.items], page.next_cursor)
+    return Page([_view_price(price) for price in page.items], page.next_cursor)
 
 
-def _view(price: PublishedPrice) -> ReferencePrice:
+def _view_price(price: PublishedPrice) -> ReferencePrice:
     return ReferencePrice(series=price.series, start=price.start, end=price.end, price=price.price.normalize() + 0)
 
 

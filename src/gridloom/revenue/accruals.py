@@ -33,12 +33,12 @@ def tolling_sums(
             span = rating.lived_part(toll.span)
             spans.append(span)
             for part, year_h in _calendar_years(span, buckets):
-                starts, ends = _within(part, buckets)
+                starts, ends = _clip_buckets(part, buckets)
                 power_mw_h = weight * (rating.integral_mw_h(ends) - rating.integral_mw_h(starts))
                 sums["tolling_revenue_eur"] += toll.annual_price_eur_mw * power_mw_h / year_h
                 price_s += toll.annual_price_eur_mw * (ends - starts)
         for span in _joined_spans(spans):
-            starts, ends = _within(span, buckets)
+            starts, ends = _clip_buckets(span, buckets)
             time_s += ends - starts
             asset_mw_h += weight * (rating.integral_mw_h(ends) - rating.integral_mw_h(starts))
         sums["tolling_price_weighted"] += np.nan_to_num(quotient(price_s, time_s)) * asset_mw_h
@@ -52,7 +52,7 @@ def auction_sums(
     """The price evenly over the delivery window; the hurdle price as a level, weighted by rated power."""
     sums = {name: np.zeros(len(buckets)) for name in AUCTION_MEASURES}
     for result in results:
-        starts, ends = _within(result.span, buckets)
+        starts, ends = _clip_buckets(result.span, buckets)
         weight = weights[result.asset_key]
         duration_s = result.span.end_s - result.span.start_s
         sums["vba_revenue_eur"] += weight * result.price_eur * ((ends - starts) / duration_s)
@@ -78,7 +78,7 @@ def _joined_spans(spans: Iterable[Span]) -> Iterator[Span]:
         yield Span(start_s, end_s)
 
 
-def _within(span: Span, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
+def _clip_buckets(span: Span, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
     """The part of each bucket that lies within the span; empty ones start where they end."""
     return np.clip(buckets.starts_s, span.start_s, span.end_s), np.clip(buckets.ends_s, span.start_s, span.end_s)
 

@@ -104,16 +104,16 @@ _REVENUES: Final = (
 _PER_MEGAWATT: Final = {name: PerMegawatt(formula) for name, formula, _ in _REVENUES}
 
 
-def _additive(name: str, unit: str, formula: Formula, description: str) -> Category:
+def _make_additive(name: str, unit: str, formula: Formula, description: str) -> Category:
     return Category(name, unit, Kind.ADDITIVE, formula, description)
 
 
 _TABLE: Final = (
     # Total and wholesale
-    _additive(
+    _make_additive(
         "revenue_total_revenue", "EUR", _TOTAL, "Revenue of wholesale, FCR, aFRR, tolling and virtual battery auctions"
     ),
-    _additive("revenue_wholesale", "EUR", _WHOLESALE, "Proceeds of energy sold minus the cost of energy bought"),
+    _make_additive("revenue_wholesale", "EUR", _WHOLESALE, "Proceeds of energy sold minus the cost of energy bought"),
     Category(
         "buy_vwap_wholesale",
         "EUR/MWh",
@@ -128,22 +128,22 @@ _TABLE: Final = (
         Ratio("sell_proceeds_eur", "sell_volume_mwh"),
         "Volume-weighted average price of the energy sold",
     ),
-    _additive("buy_volume_wholesale", "MWh", Total(("buy_volume_mwh",)), "Energy bought on the wholesale market"),
-    _additive("sell_volume_wholesale", "MWh", Total(("sell_volume_mwh",)), "Energy sold on the wholesale market"),
-    _additive(
+    _make_additive("buy_volume_wholesale", "MWh", Total(("buy_volume_mwh",)), "Energy bought on the wholesale market"),
+    _make_additive("sell_volume_wholesale", "MWh", Total(("sell_volume_mwh",)), "Energy sold on the wholesale market"),
+    _make_additive(
         "net_volume_wholesale",
         "MWh",
         Total(("sell_volume_mwh",), ("buy_volume_mwh",)),
         "Energy sold minus energy bought",
     ),
-    _additive(
+    _make_additive(
         "net_off_volume_wholesale",
         "MWh",
         Total(("net_off_volume_mwh",)),
         "Energy netted between schedules of the portfolio instead of traded",
     ),
     # FCR
-    _additive("revenue_fcr", "EUR", _FCR, "Accepted FCR capacity × settlement price × delivery hours"),
+    _make_additive("revenue_fcr", "EUR", _FCR, "Accepted FCR capacity × settlement price × delivery hours"),
     Category(
         "capacity_fcr", "MW", Kind.FCR_CAPACITY, Total(("fcr_capacity_mw",), is_total=False), "Accepted FCR capacity"
     ),
@@ -154,14 +154,16 @@ _TABLE: Final = (
         Ratio("fcr_price_capacity_eur", "fcr_capacity_mw_h", otherwise=_FCR_MEAN_PRICE),
         "FCR settlement price per hour",
     ),
-    _additive("weighted_capacity_fcr", "MW·h", Total(("fcr_capacity_mw_h",)), "Accepted FCR capacity × delivery hours"),
-    _additive(
+    _make_additive(
+        "weighted_capacity_fcr", "MW·h", Total(("fcr_capacity_mw_h",)), "Accepted FCR capacity × delivery hours"
+    ),
+    _make_additive(
         "weighted_settlement_price_fcr",
         "EUR/MW",
         Total(("fcr_price_eur_mw",)),
         "FCR settlement price × delivery hours",
     ),
-    _additive("delivery_hours_fcr", "h", Total(("fcr_delivery_h",)), "Hours of FCR delivery"),
+    _make_additive("delivery_hours_fcr", "h", Total(("fcr_delivery_h",)), "Hours of FCR delivery"),
     Category(
         "capacity_fcr_weighted_avg",
         "MW",
@@ -177,10 +179,10 @@ _TABLE: Final = (
         "Weighted FCR settlement price over delivery hours",
     ),
     # aFRR
-    _additive("revenue_afrr_capacity", "EUR", _AFRR_CAPACITY, "Accepted aFRR capacity × price × delivery hours"),
-    _additive("revenue_afrr_energy", "EUR", _AFRR_ENERGY, "Revenue of positive and negative aFRR energy"),
-    _additive("revenue_afrr_energy_pos", "EUR", _AFRR_ENERGY_POS, "Revenue of upward activations"),
-    _additive("revenue_afrr_energy_neg", "EUR", _AFRR_ENERGY_NEG, "Revenue of downward activations"),
+    _make_additive("revenue_afrr_capacity", "EUR", _AFRR_CAPACITY, "Accepted aFRR capacity × price × delivery hours"),
+    _make_additive("revenue_afrr_energy", "EUR", _AFRR_ENERGY, "Revenue of positive and negative aFRR energy"),
+    _make_additive("revenue_afrr_energy_pos", "EUR", _AFRR_ENERGY_POS, "Revenue of upward activations"),
+    _make_additive("revenue_afrr_energy_neg", "EUR", _AFRR_ENERGY_NEG, "Revenue of downward activations"),
     Category(
         "settlement_price_afrr_energy_pos",
         "EUR/MWh",
@@ -195,10 +197,10 @@ _TABLE: Final = (
         Ratio("afrr_neg_revenue_eur", "afrr_neg_volume_mwh"),
         "Settlement price of downward activations, weighted by volume",
     ),
-    _additive("total_volume_afrr_energy_pos", "MWh", Total(("afrr_pos_volume_mwh",)), "Energy activated upward"),
-    _additive("total_volume_afrr_energy_neg", "MWh", Total(("afrr_neg_volume_mwh",)), "Energy activated downward"),
+    _make_additive("total_volume_afrr_energy_pos", "MWh", Total(("afrr_pos_volume_mwh",)), "Energy activated upward"),
+    _make_additive("total_volume_afrr_energy_neg", "MWh", Total(("afrr_neg_volume_mwh",)), "Energy activated downward"),
     # Tolling and virtual battery auction
-    _additive("revenue_tolling", "EUR", _TOLLING, "The toll as it accrues over the calendar year"),
+    _make_additive("revenue_tolling", "EUR", _TOLLING, "The toll as it accrues over the calendar year"),
     Category(
         "annual_price_tolling",
         "EUR/MW/year",
@@ -206,7 +208,7 @@ _TABLE: Final = (
         Ratio("tolling_price_weighted", "tolling_mw_h"),
         "Annual price of the tolling contracts, those in parallel added up",
     ),
-    _additive("revenue_vba", "EUR", _VBA, "The auction's price, spread evenly over the delivery window"),
+    _make_additive("revenue_vba", "EUR", _VBA, "The auction's price, spread evenly over the delivery window"),
     Category(
         "hurdle_price_vba",
         "EUR",

@@ -112,7 +112,7 @@ has 23 hours, and the FCR block from 0 to 4 o'clock lasts three of them. It was 
 
 def page() -> str:
     """The whole page, in Markdown."""
-    return "\n".join([_OPENING, *_measures(), "", *_kinds(), "", *_categories()]).rstrip() + "\n"
+    return "\n".join([_OPENING, *_list_measures(), "", *_list_kinds(), "", *_list_categories()]).rstrip() + "\n"
 
 
 def worked_values() -> dict[str, float]:
@@ -121,14 +121,14 @@ def worked_values() -> dict[str, float]:
     return {name: float(sums.of(category.formula)[0]) for name, category in CATEGORIES.items()}
 
 
-def _measures() -> Iterator[str]:
+def _list_measures() -> Iterator[str]:
     yield "| Measure | Meaning | In the example |"
     yield "|---|---|---|"
     for name, meaning in MEANINGS.items():
-        yield f"| `{name}` | {meaning} | {_shown(EXAMPLE[name])} |"
+        yield f"| `{name}` | {meaning} | {_show_value(EXAMPLE[name])} |"
 
 
-def _kinds() -> Iterator[str]:
+def _list_kinds() -> Iterator[str]:
     yield "## How categories combine\n"
     yield "| Kind | In a bucket | Over several assets |"
     yield "|---|---|---|"
@@ -136,7 +136,7 @@ def _kinds() -> Iterator[str]:
         yield f"| {_kind_name(kind)} | {kind.in_a_bucket} | {kind.over_assets} |"
 
 
-def _categories() -> Iterator[str]:
+def _list_categories() -> Iterator[str]:
     names, values = list(CATEGORIES), worked_values()
     for title, first, last in _GROUPS:
         yield f"## {title}\n"
@@ -146,12 +146,12 @@ def _categories() -> Iterator[str]:
             category = CATEGORIES[name]
             yield (
                 f"| `{name}` | {category.unit} | {_kind_name(category.kind)} | {category.description} "
-                f"| {_formula(category)} | {_worked(category)} = **{_shown(values[name])}** |"
+                f"| {_write_formula(category)} | {_work_example(category)} = **{_show_value(values[name])}** |"
             )
         yield ""
 
 
-def _formula(category: Category) -> str:
+def _write_formula(category: Category) -> str:
     """A normalised category by the name of what it normalises: the whole sum is said once already."""
     if isinstance(category.formula, PerMegawatt | PerYear):
         base = category.name.replace("normalised_per_year_", "").replace("normalised_", "")
@@ -160,22 +160,22 @@ def _formula(category: Category) -> str:
     return category.formula.text
 
 
-def _worked(category: Category) -> str:
+def _work_example(category: Category) -> str:
     values = worked_values()
 
     def value_of(match: re.Match[str]) -> str:
         name = match.group()
         value = EXAMPLE[name] if name in EXAMPLE else values[name]
-        return f"({_shown(value)})" if value < 0 else _shown(value)
+        return f"({_show_value(value)})" if value < 0 else _show_value(value)
 
-    return re.sub(r"[a-z_]{4,}", value_of, _formula(category))
+    return re.sub(r"[a-z_]{4,}", value_of, _write_formula(category))
 
 
 def _kind_name(kind: Kind) -> str:
     return kind.name.replace("FCR_", "FCR ").replace("_", " ").lower().replace("fcr", "FCR")
 
 
-def _shown(value: float) -> str:
+def _show_value(value: float) -> str:
     text = f"{value:,.4f}".rstrip("0").rstrip(".")
     return text.replace("-", "−")
 

@@ -60,11 +60,14 @@ def raw_sums(
     tolls, results, ratings, weights = accruing
     if Source.TOLLING in sources:
         groups = _tolls_by_start(tolls)
-        spans = [_one(Span(group[0].span.start_s, max(toll.span.end_s for toll in group)), window) for group in groups]
+        spans = [
+            _make_one_bucket(Span(group[0].span.start_s, max(toll.span.end_s for toll in group)), window)
+            for group in groups
+        ]
         own = [tolling_sums(group, ratings, weights, span) for group, span in zip(groups, spans, strict=True)]
         found[Source.TOLLING] = _span_points(spans, own, TOLLING_MEASURES)
     if Source.AUCTION in sources:
-        spans = [_one(result.span, window) for result in results]
+        spans = [_make_one_bucket(result.span, window) for result in results]
         own = [auction_sums([result], ratings, weights, span) for result, span in zip(results, spans, strict=True)]
         found[Source.AUCTION] = _span_points(spans, own, AUCTION_MEASURES)
     return _on_one_line(found)
@@ -94,7 +97,7 @@ def _tolls_by_start(tolls: Sequence[Toll]) -> list[list[Toll]]:
     return list(groups.values())
 
 
-def _one(span: Span, window: Span) -> Buckets:
+def _make_one_bucket(span: Span, window: Span) -> Buckets:
     start_s, end_s = max(span.start_s, window.start_s), min(span.end_s, window.end_s)
     return Buckets(np.array([int(span.start_s)]), np.array([start_s]), np.array([end_s]))
 

@@ -66,11 +66,13 @@ async def record_batches(report: Report, parts: AsyncIterator[Part]) -> AsyncIte
 def _record_batch(schema: pa.Schema, categories: Sequence[Category], part: Part) -> pa.RecordBatch:
     columns = [pa.array(part.buckets.labels_s * 1000, type=pa.int64()).cast(TIME)]
     remembering = replace(part, sums=RememberingSums(part.sums))
-    columns += [_column(category, remembering.values(category), part.is_shown(category)) for category in categories]
+    columns += [
+        _make_column(category, remembering.values(category), part.is_shown(category)) for category in categories
+    ]
     return pa.record_batch(columns, schema=schema)
 
 
-def _column(category: Category, values: FloatArray, shown: BoolArray | None) -> pa.Array:
+def _make_column(category: Category, values: FloatArray, shown: BoolArray | None) -> pa.Array:
     if category.formula.is_total and shown is None:
         return pa.array(values, type=pa.float64())
     there = ~np.isnan(values)
@@ -99,13 +101,13 @@ async def json_chunks(report: Report, parts: AsyncIterator[Part]) -> AsyncIterat
     ]
     opening = b'{"metaData":' + msgspec.json.encode(meta_data) + b',"data":{'
     for number, category in enumerate(report.categories):
-        points = await asyncio.to_thread(_points, category, found)
+        points = await asyncio.to_thread(_render_points, category, found)
         separator = b"," if number else opening
         yield separator + b'"' + category.name.encode() + b'":' + points
     yield b"}}"
 
 
-def _points(category: Category, parts: Sequence[Part]) -> bytes:
+def _render_points(category: Category, parts: Sequence[Part]) -> bytes:
     times: list[NDArray[np.datetime64]] = []
     values: list[FloatArray] = []
     for part in parts:

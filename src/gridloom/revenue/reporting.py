@@ -175,10 +175,10 @@ async def _parts_from_sheets(
 def _sum_sheets(report: Report, background: Background, days: IntArray, kept: KeptDays) -> Part:
     grid = grid_of(days, report.resolution, report.span)
     sums = sum_over_assets(grid, kept, report.subject.contributions, report.kept_sources)
-    return _part(report, background, grid.buckets, sums)
+    return _complete_part(report, background, grid.buckets, sums)
 
 
-def _part(report: Report, background: Background, buckets: Buckets, sums: dict[str, FloatArray]) -> Part:
+def _complete_part(report: Report, background: Background, buckets: Buckets, sums: dict[str, FloatArray]) -> Part:
     """The kept sums completed by what accrues with time and by the rated power."""
     needed = report.measures
     if Source.TOLLING in report.sources:
@@ -222,7 +222,7 @@ async def _daily_parts(db: Database, report: Report, background: Background, num
     if len(whole):
         sums = await store.read_day_sums(db, report.subject.contributions, whole)
         grid = grid_of(whole, Resolution.DAY, span)
-        yield _part(report, background, grid.buckets, sums)
+        yield _complete_part(report, background, grid.buckets, sums)
     if last_cut and (len(numbers) > 1 or not first_cut):
         async for part in _parts_from_sheets(db, report, background, numbers[-1:]):
             yield part

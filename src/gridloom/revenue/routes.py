@@ -71,7 +71,7 @@ class RevenuePoints(View):
 )
 async def read_virtual_asset_data_points(call: Call, virtual_asset_id: UUID, query: DataPointQuery) -> Stream:
     """Buckets at the edges of the window hold the part of them that lies within it, so sums agree at any resolution."""
-    return await _answer(call, await _virtual_asset(call, virtual_asset_id), query)
+    return await _answer_report(call, await _virtual_asset(call, virtual_asset_id), query)
 
 
 @operation(
@@ -90,7 +90,7 @@ async def read_portfolio_data_points(call: Call, portfolio_id: UUID, query: Data
         raise NotFound(f"There is no portfolio {portfolio_id}.")
     await organisation_reach(call.db, call.caller, group.organisation_id)
     parts = tuple(Contribution(key) for key in group.asset_keys)
-    return await _answer(call, Subject(f"portfolio-{portfolio_id}", parts, group.asset_keys), query)
+    return await _answer_report(call, Subject(f"portfolio-{portfolio_id}", parts, group.asset_keys), query)
 
 
 @operation(
@@ -112,7 +112,7 @@ async def read_fleet_data_points(call: Call, fleet_id: UUID, query: DataPointQue
     ):
         raise Forbidden(f"Your organisation has no grant of {READ} on every asset of the fleet {fleet_id}.")
     parts = await store.read_backed(call.db, group.asset_keys)
-    return await _answer(call, Subject(f"fleet-{fleet_id}", parts, group.asset_keys), query)
+    return await _answer_report(call, Subject(f"fleet-{fleet_id}", parts, group.asset_keys), query)
 
 
 @operation(
@@ -131,7 +131,7 @@ async def read_physical_asset_data_points(call: Call, physical_asset_id: UUID, q
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
     parts = await store.read_backed(call.db, [reach.key])
-    return await _answer(call, Subject(f"physical-asset-{physical_asset_id}", parts, (reach.key,)), query)
+    return await _answer_report(call, Subject(f"physical-asset-{physical_asset_id}", parts, (reach.key,)), query)
 
 
 async def _virtual_asset(call: Call, virtual_asset_id: UUID) -> Subject:
@@ -139,12 +139,12 @@ async def _virtual_asset(call: Call, virtual_asset_id: UUID) -> Subject:
     return Subject(f"virtual-asset-{virtual_asset_id}", (Contribution(reach.key),), (reach.key,))
 
 
-async def _answer(call: Call, subject: Subject, query: DataPointQuery) -> Stream:
+async def _answer_report(call: Call, subject: Subject, query: DataPointQuery) -> Stream:
     names = query.datapoints or ()
     unknown = [name for name in names if name not in CATEGORIES]
     if unknown:
         raise parameter_refused("query", "datapoints", f"{', '.join(unknown[:10])[:500]} is no category")
-    window = _window(query.start, query.end)
+    window = _read_window(query.start, query.end)
     report = Report(
         subject=subject,
         window=window,
@@ -161,7 +161,7 @@ async def _answer(call: Call, subject: Subject, query: DataPointQuery) -> Stream
     return stream_table(call.accepts, schema, record_batches(report, parts), file_name=name)
 
 
-def _window(start: datetime, end: datetime) -> Window:
+def _read_window(start: datetime, end: datetime) -> Window:
     edges = day_edges_s()
     if start >= end:
         raise parameter_refused("query", "end", "is not after start")
@@ -221,7 +221,7 @@ async def read_wholesale_revenue(call: Call, virtual_asset_id: UUID, query: Buck
         "buy_vwap_wholesale",
         "sell_vwap_wholesale",
     )
-    return await _buckets(call, virtual_asset_id, query, ("revenue_wholesale",), figures)
+    return await _view_buckets(call, virtual_asset_id, query, ("revenue_wholesale",), figures)
 
 
 @operation(
@@ -235,7 +235,7 @@ async def read_ancillary_revenue(call: Call, virtual_asset_id: UUID, query: Buck
     """FCR and aFRR capacity, and aFRR energy in both directions."""
     revenues = ("revenue_fcr", "revenue_afrr_capacity", "revenue_afrr_energy")
     figures = (*revenues, "revenue_afrr_energy_pos", "revenue_afrr_energy_neg", "capacity_fcr", "settlement_price_fcr")
-    return await _buckets(call, virtual_asset_id, query, revenues, figures)
+    return await _view_buckets(call, virtual_asset_id, query, revenues, figures)
 
 
 @operation(
@@ -247,7 +247,7 @@ async def read_ancillary_revenue(call: Call, virtual_asset_id: UUID, query: Buck
 )
 async def read_tolling_revenue(call: Call, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
     """The toll as it accrues over the calendar year, with its annual price."""
-    return await _buckets(call, virtual_asset_id, query, ("revenue_tolling",), ("annual_price_tolling",))
+    return await _view_buckets(call, virtual_asset_id, query, ("revenue_tolling",), ("annual_price_tolling",))
 
 
 @operation(
@@ -261,15 +261,15 @@ async def read_virtual_battery_auction_revenue(
     call: Call, virtual_asset_id: UUID, query: BucketQuery
 ) -> RevenueBuckets:
     """The price for which the asset was won, spread evenly over its delivery window, with the hurdle price."""
-    return await _buckets(call, virtual_asset_id, query, ("revenue_vba",), ("hurdle_price_vba",))
+    return await _view_buckets(call, virtual_asset_id, query, ("revenue_vba",), ("hurdle_price_vba",))
 
 
-async def _buckets(
+async def _view_buckets(
     call: Call, virtual_asset_id: UUID, query: BucketQuery, revenues: Sequence[str], figures: Sequence[str]
 ) -> RevenueBuckets:
     report = Report(
         subject=await _virtual_asset(call, virtual_asset_id),
-        window=_window(query.start, query.end),
+        window=_read_window(query.start, query.end),
         resolution=Resolution(query.resolution),
         categories=all_categories((*revenues, *figures)),
         as_of=query.as_of,
@@ -277,7 +277,9 @@ async def _buckets(
     step_s = {Resolution.QUARTER_HOUR: 900, Resolution.HOUR: 3600}.get(report.resolution, 82_800)
     if report.window.duration.total_seconds() / step_s > MOST_BUCKETS:
         raise parameter_refused("query", "end", f"leads to more than {MOST_BUCKETS} buckets; ask for data points")
-    buckets = [bucket async for part in report_parts(call.pool, report) for bucket in _shown(part, revenues, figures)]
+    buckets = [
+        bucket async for part in report_parts(call.pool, report) for bucket in _show_part(part, revenues, figures)
+    ]
     return RevenueBuckets(
         virtual_asset_id=virtual_asset_id,
         start=report.window.start,
@@ -288,7 +290,7 @@ async def _buckets(
     )
 
 
-def _shown(part: Part, revenues: Sequence[str], figures: Sequence[str]) -> list[RevenueBucket]:
+def _show_part(part: Part, revenues: Sequence[str], figures: Sequence[str]) -> list[RevenueBucket]:
     revenue = np.sum([part.values(CATEGORIES[name]) for name in revenues], axis=0).tolist()
     columns = {name: part.values(CATEGORIES[name]).tolist() for name in figures}
     buckets = part.buckets

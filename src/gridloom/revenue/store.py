@@ -113,10 +113,10 @@ async def read_ratings(db: Database, keys: Iterable[int], as_of: datetime | None
     steps: dict[int, list[Any]] = {}
     for row in rows:
         steps.setdefault(row["asset_key"], []).append(row)
-    return {key: _rating(found) for key, found in steps.items()}
+    return {key: _read_rating(found) for key, found in steps.items()}
 
 
-def _rating(rows: Sequence[Any]) -> Rating:
+def _read_rating(rows: Sequence[Any]) -> Rating:
     power_mw = np.array([row["power_kw"] for row in rows]) / KW_PER_MW
     first = rows[0]
     if first["valid_from"] is None:
@@ -142,7 +142,7 @@ async def read_tolls(
         end,
         as_of,
     )
-    return [Toll(row["asset_key"], _span(row["start_at"], row["end_at"]), row["price"]) for row in rows]
+    return [Toll(row["asset_key"], _make_span(row["start_at"], row["end_at"]), row["price"]) for row in rows]
 
 
 async def read_auction_results(
@@ -164,7 +164,7 @@ async def read_auction_results(
         as_of,
     )
     return [
-        AuctionResult(row["key"], _span(row["delivery_start"], row["delivery_end"]), row["price"], row["hurdle"])
+        AuctionResult(row["key"], _make_span(row["delivery_start"], row["delivery_end"]), row["price"], row["hurdle"])
         for row in rows
     ]
 
@@ -195,7 +195,7 @@ async def read_provisional_sources(
     )
 
 
-def _span(start: datetime, end: datetime) -> Span:
+def _make_span(start: datetime, end: datetime) -> Span:
     return Span(start.timestamp(), end.timestamp())
 
 

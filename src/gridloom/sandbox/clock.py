@@ -29,18 +29,18 @@ async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -
     """Bring the clock to a moment; one caller at a time. Answers the moment at which it stands then."""
     state = await read_simulation(pool)
     if state is not None and state.running:
-        return await walk_to(pool, _target(state.now, to, by))
+        return await walk_to(pool, _find_target(state.now, to, by))
     for _ in range(round(LONGEST_WAIT_S / LOOK_EVERY_S)):
         # Who waits holds no connection: the one whose turn it is needs them, and so does everyone else.
         async with transaction(pool) as turn:
             if await store.has_turn(turn):
-                return await _move(pool, turn, to, by)
+                return await _move_clock(pool, turn, to, by)
         await asyncio.sleep(LOOK_EVERY_S)
     raise Unavailable("Somebody else is moving the clock. Nothing was changed; try again.")
 
 
-async def _move(pool: Pool, turn: Database, to: datetime | None, by: timedelta | None) -> datetime:
-    target = _target(await platform_now(turn), to, by)
+async def _move_clock(pool: Pool, turn: Database, to: datetime | None, by: timedelta | None) -> datetime:
+    target = _find_target(await platform_now(turn), to, by)
 
     async def set_clock(moment: datetime) -> None:
         await store.set_clock(pool, moment)
@@ -49,7 +49,7 @@ async def _move(pool: Pool, turn: Database, to: datetime | None, by: timedelta |
     return await platform_now(turn)
 
 
-def _target(now: datetime, to: datetime | None, by: timedelta | None) -> datetime:
+def _find_target(now: datetime, to: datetime | None, by: timedelta | None) -> datetime:
     target = to if to is not None else now + (by or timedelta())
     if target < now:
         raise ClockMovesForward(f"It is {written(now)} already.")

@@ -35,7 +35,7 @@ class ClockChange(RequestBody):
 
 @operation("GET", "/sandbox/clock", summary="What time it is on the platform", tag=TAG, access=SIGNED_IN)
 async def read_clock(call: Call) -> ClockView:
-    return _shown(await platform_now(call.db))
+    return _show_clock(await platform_now(call.db))
 
 
 @operation(
@@ -54,14 +54,14 @@ async def move_clock(call: Call, body: ClockChange) -> ClockView:
     if call.resources[Settings].clock_movers == "operator" and not call.caller.is_operator:
         raise Forbidden("Only the operator moves this sandbox's clock.")
     if (body.now is UNSET) == (body.advance is UNSET):
-        raise _malformed("", "give either now or advance")
+        raise _refuse_malformed("", "give either now or advance")
     span = None if isinstance(body.advance, UnsetType) else body.advance
     if span is not None and not timedelta() <= span <= FARTHEST:
-        raise _malformed("/advance", "is a span of 0 to 3660 days")
+        raise _refuse_malformed("/advance", "is a span of 0 to 3660 days")
     moment = None if isinstance(body.now, UnsetType) else body.now
     stands_at = await clock.move_clock(call.pool, to=moment, by=span)
     await call.begin()  # for the audit log alone: what happened on the way committed step by step
-    return _shown(stands_at)
+    return _show_clock(stands_at)
 
 
 @operation(
@@ -86,9 +86,9 @@ async def reset_sandbox(call: Call) -> None:
         await begin_world_again(call.db, settings.simulator_days)
 
 
-def _shown(now: datetime) -> ClockView:
+def _show_clock(now: datetime) -> ClockView:
     return ClockView(now=now.replace(microsecond=now.microsecond // 1000 * 1000))
 
 
-def _malformed(pointer: str, what: str) -> BadRequest:
+def _refuse_malformed(pointer: str, what: str) -> BadRequest:
     return BadRequest(f"{pointer or 'The body'}: {what}.", errors=[FieldError(pointer, what)])

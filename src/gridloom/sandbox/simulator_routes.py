@@ -49,7 +49,7 @@ class SimulatorChange(RequestBody):
 @operation("GET", "/sandbox/simulator", summary="How the simulator is doing", tag=TAG, access=SIGNED_IN)
 async def read_simulator(call: Call) -> SimulatorView:
     """`progress` reaches 1 when the world's past has been lived through; from then on the clock goes at `speed`."""
-    return await _shown(call, await simulator_store.read_simulation(call.db))
+    return await _show_simulator(call, await simulator_store.read_simulation(call.db))
 
 
 @operation(
@@ -78,10 +78,10 @@ async def steer_simulator(call: Call, body: SimulatorChange) -> SimulatorView:
     if state.running and not running:
         await simulator_store.release_clock(call.db)
     await simulator_store.steer(call.db, running=running, seed=seed, speed=speed, now=state.now)
-    return await _shown(call, await simulator_store.read_simulation(call.db))
+    return await _show_simulator(call, await simulator_store.read_simulation(call.db))
 
 
-async def _shown(call: Call, state: Simulation | None) -> SimulatorView:
+async def _show_simulator(call: Call, state: Simulation | None) -> SimulatorView:
     if state is None:
         now = await platform_now(call.db)
         seed = call.resources[Settings].simulator_seed

@@ -98,11 +98,11 @@ async def _move_on(pool: Pool) -> float:
                     await job_store.wake(turn)
                 return pause_s
             case Jump(to, pause_s):
-                await _jump(pool, turn, state, to)
+                await _jump_clock(pool, turn, state, to)
                 return pause_s
 
 
-async def _jump(pool: Pool, turn: Database, state: Simulation, to: datetime) -> None:
+async def _jump_clock(pool: Pool, turn: Database, state: Simulation, to: datetime) -> None:
     async def set_clock(moment: datetime) -> None:
         await simulator_store.advance_held_clock(pool, moment)
 

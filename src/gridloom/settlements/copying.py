@@ -26,10 +26,10 @@ def copy_bytes(columns: Sequence[tuple[str, Any]]) -> bytes:
     ends = np.cumsum(sizes)
     buffer = np.zeros(int(ends[-1]), dtype=np.uint8)
     places = ends - sizes
-    _put(buffer, places, np.full(count, len(fields), dtype=">i2"))
+    _put_cells(buffer, places, np.full(count, len(fields), dtype=">i2"))
     places = places + 2
     for field in fields:
-        _put(buffer, places, field.lengths.astype(">i4"))
+        _put_cells(buffer, places, field.lengths.astype(">i4"))
         field.put(buffer, places + 4)
         places = places + field.sizes
     return b"".join((HEADER, buffer.tobytes(), TRAILER))
@@ -42,7 +42,7 @@ class _Fixed:
         self.sizes = self.lengths + 4
 
     def put(self, buffer: NDArray[np.uint8], places: NDArray[np.int64]) -> None:
-        _put(buffer, places, self.cells)
+        _put_cells(buffer, places, self.cells)
 
 
 class _Text:
@@ -57,7 +57,7 @@ class _Text:
         buffer[np.repeat(places - starts, self.lengths) + np.arange(len(self.content))] = self.content
 
 
-def _put(buffer: NDArray[np.uint8], places: NDArray[np.int64], cells: NDArray[Any]) -> None:
+def _put_cells(buffer: NDArray[np.uint8], places: NDArray[np.int64], cells: NDArray[Any]) -> None:
     width = cells.itemsize
     content = cells.view(np.uint8).reshape(len(cells), width)
     buffer[places[:, None] + np.arange(width)] = content

@@ -100,7 +100,7 @@ def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
     refuse_long_numbers(body)
     _refuse_crowd(body, b'"assetID"')
     try:
-        return _joined(read_in_slices(body, _array_decoder(row).decode, lines=False))
+        return _join_slices(read_in_slices(body, _array_decoder(row).decode, lines=False))
     except msgspec.ValidationError:
         if count_in_slices(body, b",") > MOST_FIELDS * MOST_ROWS:
             raise _refused_whole(row, body) from None
@@ -113,7 +113,7 @@ def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise BadRequest(f"The body is not JSON: {fault}.", errors=[FieldError("", "not JSON")]) from None
     _refuse_too_many(len(parts))
-    return _each(parts, _row_decoder(row).decode)
+    return _read_each(parts, _row_decoder(row).decode)
 
 
 def _refused_whole(row: type[Row], body: bytes) -> BadRequest:
@@ -125,7 +125,7 @@ def _refused_whole(row: type[Row], body: bytes) -> BadRequest:
     raise AssertionError("a slice was refused and the whole is not")
 
 
-def _joined(slices: Sequence[Sequence[Row]]) -> Sequence[Row]:
+def _join_slices(slices: Sequence[Sequence[Row]]) -> Sequence[Row]:
     return slices[0] if len(slices) == 1 else [row for one in slices for row in one]
 
 
@@ -133,11 +133,11 @@ def _read_ndjson(row: type[Row], body: bytes) -> Sequence[Row]:
     refuse_long_numbers(body)
     _refuse_crowd(body, b"\n")
     try:
-        return _joined(read_in_slices(body, _row_decoder(row).decode_lines, lines=True))
+        return _join_slices(read_in_slices(body, _row_decoder(row).decode_lines, lines=True))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         lines = [line for line in body.split(b"\n") if line.strip()]
         _refuse_too_many(len(lines))
-        return _each(lines, _row_decoder(row).decode)
+        return _read_each(lines, _row_decoder(row).decode)
 
 
 # --- CSV and Parquet -----------------------------------------------------------------------------------------------
@@ -162,10 +162,10 @@ def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
     _refuse_too_many(len(cells))
     readers = _text_readers(row)
     columns = [(name, readers[name]) for name in names]
-    return _each(cells, lambda line: _convert(row, _named(columns, line)))
+    return _read_each(cells, lambda line: _convert_row(row, _name_columns(columns, line)))
 
 
-def _named(columns: Sequence[tuple[str, Callable[[str], Any]]], line: Sequence[str]) -> dict[str, Any]:
+def _name_columns(columns: Sequence[tuple[str, Callable[[str], Any]]], line: Sequence[str]) -> dict[str, Any]:
     if len(line) != len(columns):
         raise ValueError(f"has {len(line)} fields where the header has {len(columns)}")
     record = {name: read(text) for (name, read), text in zip(columns, line, strict=True) if text != ""}
@@ -187,7 +187,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 """As JSON has it: programs write what is very small or large with an exponent."""
 
 
-def _number(text: str) -> float | None:
+def _read_number(text: str) -> float | None:
     """None for what nobody writes as a number, also where Python would read one."""
     return float(text) if _NUMBER.fullmatch(text) else None
 
@@ -196,7 +196,7 @@ def _number(text: str) -> float | None:
 def _text_readers(row: type[Row]) -> dict[str, Callable[[str], Any]]:
     hints = get_type_hints(row)
     return {
-        field.encode_name: _number if "float" in str(hints[field.name]) else str
+        field.encode_name: _read_number if "float" in str(hints[field.name]) else str
         for field in msgspec.structs.fields(row)
     }
 
@@ -212,18 +212,20 @@ def _read_parquet(row: type[Row], body: bytes) -> Sequence[Row]:
         # Texts stay in their dictionaries until it is known what they unfold to.
         texts = [field.name for field in schema if _is_text(field.type)]
         table = pq.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
-        records = _without_nanoseconds(_unfolded(table)).to_pylist()
+        records = _without_nanoseconds(_unfold_texts(table)).to_pylist()
     except _UNREADABLE as fault:
         raise BadRequest(
-            f"The body is not Parquet: {_sentence(fault)}", errors=[FieldError("", "not Parquet")]
+            f"The body is not Parquet: {_shorten_fault(fault)}", errors=[FieldError("", "not Parquet")]
         ) from None
-    return _each(records, lambda record: _convert(row, {name: _plain(cell) for name, cell in record.items()}))
+    return _read_each(
+        records, lambda record: _convert_row(row, {name: _make_plain(cell) for name, cell in record.items()})
+    )
 
 
 _UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, OverflowError, TypeError, KeyError, IndexError)
 
 
-def _sentence(fault: Exception) -> str:
+def _shorten_fault(fault: Exception) -> str:
     """The first line of what the library says, bounded."""
     return (str(fault).splitlines() or ["unreadable"])[0][:200]
 
@@ -238,7 +240,7 @@ def _refuse_nested(schema: pa.Schema) -> None:
         raise BadRequest("A row has plain fields.", errors=[FieldError(f"/0/{nested[0]}", "is a list or a struct")])
 
 
-def _unfolded(table: pa.Table) -> pa.Table:
+def _unfold_texts(table: pa.Table) -> pa.Table:
     """Every text beside its row: refused where rows times the widest text is out of all proportion."""
     for number, field in enumerate(table.schema):
         if not pa.types.is_dictionary(field.type):
@@ -261,7 +263,7 @@ def _without_nanoseconds(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields), safe=False)
 
 
-def _plain(cell: Any) -> Any:
+def _make_plain(cell: Any) -> Any:
     if isinstance(cell, Decimal):
         return float(cell)
     if isinstance(cell, UUID):
@@ -282,14 +284,14 @@ def _check_names(row: type[Row], names: Sequence[str]) -> None:
         raise refuse_rows(errors[:MOST_ERRORS], len(errors))
 
 
-def _convert(row: type[Row], record: dict[str, Any]) -> Row:
+def _convert_row(row: type[Row], record: dict[str, Any]) -> Row:
     return msgspec.convert({name: cell for name, cell in record.items() if cell is not None}, row)
 
 
 # --- row by row, where something is wrong --------------------------------------------------------------------------
 
 
-def _each(parts: Iterable[Any], read: Callable[[Any], Row]) -> Sequence[Row]:
+def _read_each(parts: Iterable[Any], read: Callable[[Any], Row]) -> Sequence[Row]:
     rows: dict[int, Row] = {}
     errors: list[FieldError] = []
     faults = 0
@@ -299,13 +301,13 @@ def _each(parts: Iterable[Any], read: Callable[[Any], Row]) -> Sequence[Row]:
         except (ValueError, UnicodeDecodeError, RecursionError) as fault:
             faults += 1
             if len(errors) < MOST_ERRORS:
-                errors.append(_located(position, fault))
+                errors.append(_locate_fault(position, fault))
     if errors:
         raise FaultyRows(errors, faults, rows)
     return list(rows.values())
 
 
-def _located(position: int, fault: Exception) -> FieldError:
+def _locate_fault(position: int, fault: Exception) -> FieldError:
     if isinstance(fault, msgspec.ValidationError):
         found = refused(str(fault)).errors[0]
         return FieldError(f"/{position}{found.pointer}", found.detail)

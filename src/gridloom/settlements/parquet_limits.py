@@ -37,18 +37,18 @@ def check(body: bytes, most_rows: int) -> None:
     groups = _read_footer(body).get(_ROW_GROUPS, [])
     if not isinstance(groups, list) or len(groups) > MOST_GROUPS:
         raise BadRequest(_MALFORMED)
-    rows = sum(_size(group, _ROWS) for group in groups)
+    rows = sum(_read_size(group, _ROWS) for group in groups)
     if rows > most_rows:
         raise PayloadTooLarge(f"A request holds up to {most_rows} rows, and this one {rows}.")
     unpacked = pages = 0
-    for start, end in (extent for group in groups for extent in _extents(group)):
+    for start, end in (extent for group in groups for extent in _list_extents(group)):
         position = start
         if not 0 <= start <= end <= len(body):
             raise BadRequest(_MALFORMED)
         while position < end:
             header, position = _read_struct(body, position)
-            unpacked += _size(header, _UNPACKED_SIZE)
-            position += _size(header, _PACKED_SIZE)
+            unpacked += _read_size(header, _UNPACKED_SIZE)
+            position += _read_size(header, _PACKED_SIZE)
             pages += 1
             if unpacked > MOST_UNPACKED_BYTES or pages > MOST_PAGES:
                 raise PayloadTooLarge(f"The file unpacks to more than {MOST_UNPACKED_BYTES >> 20} MiB.")
@@ -65,7 +65,7 @@ def _read_footer(body: bytes) -> dict[int, Any]:
     return footer
 
 
-def _extents(group: dict[int, Any]) -> Iterator[tuple[int, int]]:
+def _list_extents(group: dict[int, Any]) -> Iterator[tuple[int, int]]:
     """Where the pages of each of the group's columns begin and end."""
     columns = group.get(_COLUMNS)
     if not isinstance(columns, list):
@@ -74,13 +74,13 @@ def _extents(group: dict[int, Any]) -> Iterator[tuple[int, int]]:
         column = chunk.get(_COLUMN) if isinstance(chunk, dict) else None
         if not isinstance(column, dict):
             raise BadRequest(_MALFORMED)
-        start = _size(column, _DATA_OFFSET)
+        start = _read_size(column, _DATA_OFFSET)
         if isinstance(column.get(_DICTIONARY_OFFSET), int) and column[_DICTIONARY_OFFSET] > 0:
             start = min(start, column[_DICTIONARY_OFFSET])
-        yield start, start + _size(column, _COLUMN_BYTES)
+        yield start, start + _read_size(column, _COLUMN_BYTES)
 
 
-def _size(struct: Any, field: int) -> int:
+def _read_size(struct: Any, field: int) -> int:
     size = struct.get(field) if isinstance(struct, dict) else None
     if not isinstance(size, int) or size < 0:
         raise BadRequest(_MALFORMED)

@@ -83,54 +83,54 @@ async def rebuild(
         raise UnknownAssets(f"There is no asset {', '.join(sorted(map(str, unknown)))}.")
     outcome = Outcome(sum(asset.day_count for asset in assets))
     for asset in assets:
-        for days in _parts(asset):
+        for days in _split_days(asset):
             async with snapshot(pool) as moment:
-                found = await _compare(moment, asset, days)
+                found = await _compare_days(moment, asset, days)
             if found and not only_check:
-                found = await _mend(pool, asset, days)
+                found = await _mend_days(pool, asset, days)
             outcome.add(days, found)
             if watch is not None:
                 watch(outcome)
     return outcome
 
 
-def _parts(asset: SettledAsset) -> Iterator[list[date]]:
+def _split_days(asset: SettledAsset) -> Iterator[list[date]]:
     first = number_of_day(asset.first_day)
     for start in range(first, first + asset.day_count, DAYS_AT_ONCE):
         end = min(start + DAYS_AT_ONCE, first + asset.day_count)
         yield [day_of_number(number) for number in range(start, end)]
 
 
-async def _compare(db: Database, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:
+async def _compare_days(db: Database, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:
     kept = await store.read_kept_days(db, asset.key, days[0], days[-1])
     found: list[_Found] = []
     for source in KEPT_SOURCES:
         sheets = await store.read_sheets(db, source, [asset.key] * len(days), days)
-        found += await asyncio.to_thread(_differences, asset, source, days, kept, sheets)
+        found += await asyncio.to_thread(_find_differences, asset, source, days, kept, sheets)
     return found
 
 
-async def _mend(pool: Pool, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:
+async def _mend_days(pool: Pool, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:
     async with pool.acquire() as db, db.transaction():
         await store.lock_assets(db, [asset.key])
-        found = await _compare(db, asset, days)
+        found = await _compare_days(db, asset, days)
         for source in KEPT_SOURCES:
             wrong = sorted({one.day for one, of in found if of is source})
             if wrong:
                 await keep(db, source, [asset.key] * len(wrong), wrong)
         if found:
             mended = sorted({one.day for one, _ in found})
-            await announce(db, [_touched(asset.key, day) for day in mended])
-            await insert_entry(db, _entry(asset, mended))
+            await announce(db, [_make_touched(asset.key, day) for day in mended])
+            await insert_entry(db, _write_entry(asset, mended))
         return found
 
 
-def _touched(asset_key: int, day: date) -> Touched:
+def _make_touched(asset_key: int, day: date) -> Touched:
     window = market_day_window(day)
     return Touched(asset_key, day, window.start, window.end, 0, 0)
 
 
-def _entry(asset: SettledAsset, days: Sequence[date]) -> NewEntry:
+def _write_entry(asset: SettledAsset, days: Sequence[date]) -> NewEntry:
     return NewEntry(
         actor=Actor("SYSTEM", name="command line"),
         action="rebuildRevenue",
@@ -144,7 +144,7 @@ def _entry(asset: SettledAsset, days: Sequence[date]) -> NewEntry:
     )
 
 
-def _differences(
+def _find_differences(
     asset: SettledAsset,
     source: Source,
     days: Sequence[date],
@@ -158,7 +158,7 @@ def _differences(
     is_right = np.isclose(kept_sums, sums, rtol=RELATIVE_TOLERANCE, atol=0)
     found: list[_Found] = []
     for position, (day, sheet) in enumerate(zip(days, sheets, strict=True)):
-        places, sheet_sums = _differing(source, there[position].sheets[source], sheet)
+        places, sheet_sums = _count_differing(source, there[position].sheets[source], sheet)
         for n, name in enumerate(names):
             value = float(sums[position, n])
             if places[n]:
@@ -169,7 +169,7 @@ def _differences(
     return found
 
 
-def _differing(source: Source, body: bytes | None, sheet: FloatArray) -> tuple[Sequence[int], FloatArray | None]:
+def _count_differing(source: Source, body: bytes | None, sheet: FloatArray) -> tuple[Sequence[int], FloatArray | None]:
     """In how many places each measure differs, and what the kept ones sum up to, if they can be read."""
     count, width = sheet.shape
     if body == encode_sheet(source, sheet):

@@ -95,11 +95,11 @@ async def sum_up(db: Database, source: Source, touched: Sequence[Touched]) -> No
 async def keep(db: Database, source: Source, keys: Sequence[int], days: Sequence[date]) -> None:
     """Put what the facts of these asset-days say in the place of what was kept; their assets must be locked."""
     sheets = await store.read_sheets(db, source, keys, days)
-    encoded, sums = await asyncio.to_thread(_folded, source, sheets)
+    encoded, sums = await asyncio.to_thread(_fold_sheets, source, sheets)
     await store.keep_sheets(db, source, keys, days, encoded, sums)
 
 
-def _folded(source: Source, sheets: Sequence[FloatArray]) -> tuple[list[bytes | None], FloatArray]:
+def _fold_sheets(source: Source, sheets: Sequence[FloatArray]) -> tuple[list[bytes | None], FloatArray]:
     return [encode_sheet(source, sheet) for sheet in sheets], day_sums(sheets)
 
 

@@ -55,7 +55,7 @@ TRADE = Permission.CREATE_TRADES
 H = TypeVar("H", bound=Callable[..., Awaitable[Counts]])
 
 
-def _bulk(
+def _declare_bulk(
     kind: FactKind, summary: str, problems: tuple[type[Problem], ...] = (), access: Permission = SETTLE
 ) -> Callable[[H], H]:
     """The declaration that the six kinds share: raw bytes, decoded and checked before the transaction starts."""
@@ -79,7 +79,7 @@ def _rows_schema(kind: FactKind) -> dict[str, Any]:
     return {"type": "array", "minItems": 1, "maxItems": MOST_ROWS, "items": components[kind.row.__name__]}
 
 
-async def _record(call: Call, kind: FactKind, body: bytes) -> Counts:
+async def _record_facts(call: Call, kind: FactKind, body: bytes) -> Counts:
     columns = await asyncio.to_thread(read_columns, kind, body, call.content_type)
     db = await call.begin()
     recorded = await record_columns(db, kind, columns, _recorder_of(call))
@@ -95,7 +95,7 @@ def _recorder_of(call: Call) -> Recorder:
     return Recorder(call.caller.id, Origin.TRADER, call.caller.organisation_id)
 
 
-@_bulk(WHOLESALE_TRADES, "Record wholesale trades", (ImplausibleSettlement,), access=TRADE)
+@_declare_bulk(WHOLESALE_TRADES, "Record wholesale trades", (ImplausibleSettlement,), access=TRADE)
 async def record_wholesale_trades(call: Call, body: bytes) -> Counts:
     """Known again by asset, trade, period and side: the same row changes nothing, another one corrects it.
 
@@ -103,43 +103,43 @@ async def record_wholesale_trades(call: Call, body: bytes) -> Counts:
     operator's prevails, and a trader's after it counts as unchanged. What did not happen is corrected to volume 0. All
     rows are recorded or none.
     """
-    return await _record(call, WHOLESALE_TRADES, body)
+    return await _record_facts(call, WHOLESALE_TRADES, body)
 
 
-@_bulk(FCR_AWARDS, "Record FCR awards", (DeliveryBeyondBlock, ImplausibleSettlement))
+@_declare_bulk(FCR_AWARDS, "Record FCR awards", (DeliveryBeyondBlock, ImplausibleSettlement))
 async def record_fcr(call: Call, body: bytes) -> Counts:
     """Known again by asset, delivery day and product. Prices are per hour; results are published per block.
 
     All rows are recorded or none.
     """
-    return await _record(call, FCR_AWARDS, body)
+    return await _record_facts(call, FCR_AWARDS, body)
 
 
-@_bulk(AFRR_CAPACITY_AWARDS, "Record aFRR capacity awards", (DeliveryBeyondBlock, ImplausibleSettlement))
+@_declare_bulk(AFRR_CAPACITY_AWARDS, "Record aFRR capacity awards", (DeliveryBeyondBlock, ImplausibleSettlement))
 async def record_afrr_capacity(call: Call, body: bytes) -> Counts:
     """Known again by asset, delivery day and product. All rows are recorded or none."""
-    return await _record(call, AFRR_CAPACITY_AWARDS, body)
+    return await _record_facts(call, AFRR_CAPACITY_AWARDS, body)
 
 
-@_bulk(AFRR_ACTIVATIONS, "Record activated aFRR energy", (ImplausibleSettlement,))
+@_declare_bulk(AFRR_ACTIVATIONS, "Record activated aFRR energy", (ImplausibleSettlement,))
 async def record_afrr_energy(call: Call, body: bytes) -> Counts:
     """Known again by asset, period and direction. A positive price is paid to the provider, in both directions.
 
     All rows are recorded or none.
     """
-    return await _record(call, AFRR_ACTIVATIONS, body)
+    return await _record_facts(call, AFRR_ACTIVATIONS, body)
 
 
-@_bulk(NET_OFFS, "Record netted volumes", (ImplausibleSettlement,))
+@_declare_bulk(NET_OFFS, "Record netted volumes", (ImplausibleSettlement,))
 async def record_net_off(call: Call, body: bytes) -> Counts:
     """Known again by asset and period. All rows are recorded or none."""
-    return await _record(call, NET_OFFS, body)
+    return await _record_facts(call, NET_OFFS, body)
 
 
-@_bulk(TOLLING_CONTRACTS, "Record tolling contracts")
+@_declare_bulk(TOLLING_CONTRACTS, "Record tolling contracts")
 async def record_tolling_contracts(call: Call, body: bytes) -> Counts:
     """Known again by asset and contract. Tolls on one asset add up, within its life. All rows are recorded or none."""
-    return await _record(call, TOLLING_CONTRACTS, body)
+    return await _record_facts(call, TOLLING_CONTRACTS, body)
 
 
 # --- lists ---------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class SettlementQuery(Paging):
     versions: Annotated[bool, Meta(description="Also what corrections have replaced, oldest version first")] = False
 
 
-async def _list(call: Call, query: SettlementQuery, listing: Listing[V]) -> Page[V]:
+async def _list_facts(call: Call, query: SettlementQuery, listing: Listing[V]) -> Page[V]:
     if query.start is not None and query.end is not None and query.start >= query.end:
         raise parameter_refused("query", "end", "is not after start")
     if query.versions and query.as_of is not None:
@@ -187,13 +187,13 @@ async def _asset_keys(call: Call, asset_id: UUID | None) -> Sequence[int] | None
 )
 async def list_wholesale_trades(call: Call, query: SettlementQuery) -> Page[RecordedWholesaleTrade]:
     """By asset, period, trade and side."""
-    return await _list(call, query, WHOLESALE_LISTING)
+    return await _list_facts(call, query, WHOLESALE_LISTING)
 
 
 @operation("GET", "/settlements/fcr", summary="List FCR awards", tag=TAG, access=Permission.READ_REVENUE)
 async def list_fcr(call: Call, query: SettlementQuery) -> Page[RecordedFCRAward]:
     """By asset, delivery day and product."""
-    return await _list(call, query, FCR_LISTING)
+    return await _list_facts(call, query, FCR_LISTING)
 
 
 @operation(
@@ -201,7 +201,7 @@ async def list_fcr(call: Call, query: SettlementQuery) -> Page[RecordedFCRAward]
 )
 async def list_afrr_capacity(call: Call, query: SettlementQuery) -> Page[RecordedAFRRCapacityAward]:
     """By asset, delivery day and product."""
-    return await _list(call, query, AFRR_CAPACITY_LISTING)
+    return await _list_facts(call, query, AFRR_CAPACITY_LISTING)
 
 
 @operation(
@@ -209,13 +209,13 @@ async def list_afrr_capacity(call: Call, query: SettlementQuery) -> Page[Recorde
 )
 async def list_afrr_energy(call: Call, query: SettlementQuery) -> Page[RecordedAFRRActivation]:
     """By asset, period and direction."""
-    return await _list(call, query, AFRR_ENERGY_LISTING)
+    return await _list_facts(call, query, AFRR_ENERGY_LISTING)
 
 
 @operation("GET", "/settlements/net-off", summary="List netted volumes", tag=TAG, access=Permission.READ_REVENUE)
 async def list_net_off(call: Call, query: SettlementQuery) -> Page[RecordedNetOff]:
     """By asset and period."""
-    return await _list(call, query, NET_OFF_LISTING)
+    return await _list_facts(call, query, NET_OFF_LISTING)
 
 
 @operation(
@@ -223,4 +223,4 @@ async def list_net_off(call: Call, query: SettlementQuery) -> Page[RecordedNetOf
 )
 async def list_tolling_contracts(call: Call, query: SettlementQuery) -> Page[RecordedTollingContract]:
     """By asset and contract."""
-    return await _list(call, query, TOLLING_LISTING)
+    return await _list_facts(call, query, TOLLING_LISTING)

@@ -110,7 +110,7 @@ def read_columns(kind: FactKind, body: bytes, media_type: str) -> dict[str, Any]
     except FaultyRows as faulty:
         faults = Faults(list(faulty.sound))
         if faulty.sound:
-            _judged(kind, list(faulty.sound.values()), faults)
+            _judge_rows(kind, list(faulty.sound.values()), faults)
         errors = sorted([*faulty.errors, *faults.errors], key=lambda error: int(error.pointer.split("/")[1]))
         raise refuse_rows(errors[:MOST_ERRORS], faulty.total + faults.total) from None
     return columns_of(kind, rows)
@@ -119,18 +119,18 @@ def read_columns(kind: FactKind, body: bytes, media_type: str) -> dict[str, Any]
 def columns_of(kind: FactKind, rows: Sequence[Row]) -> dict[str, Any]:
     """The rows as columns named as in the table, asset ids under `asset_id`; a 400 or 422 names every faulty row."""
     faults = Faults()
-    columns = _judged(kind, rows, faults)
+    columns = _judge_rows(kind, rows, faults)
     faults.raise_malformed()
     if kind in (FCR_AWARDS, AFRR_CAPACITY_AWARDS):
         _settle_delivery_hours(columns)
     return columns
 
 
-def _judged(kind: FactKind, rows: Sequence[Row], faults: Faults) -> dict[str, Any]:
-    columns: dict[str, Any] = {"asset_id": _assets(rows, faults)}
+def _judge_rows(kind: FactKind, rows: Sequence[Row], faults: Faults) -> dict[str, Any]:
+    columns: dict[str, Any] = {"asset_id": _name_assets(rows, faults)}
     for column in kind.columns[1:]:
         cells = [getattr(row, column.field) for row in rows]
-        columns[column.name] = _READ[column.form](column, _wire(kind, column), cells, faults)
+        columns[column.name] = _READ[column.form](column, _name_on_wire(kind, column), cells, faults)
     if "period" in columns:
         _check_period_starts(columns["period"], faults)
     if kind is TOLLING_CONTRACTS:
@@ -157,38 +157,38 @@ def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, 
             errors=faults.errors,
         )
     keys = tuple(sorted(known.tolist()))
-    if len(set(_tuples(kind.key, columns))) == rows:
+    if len(set(_make_tuples(kind.key, columns))) == rows:
         return Batch(kind, columns, rows, keys)
     places: dict[tuple[Any, ...], int] = {}
-    for position, key in enumerate(_tuples(kind.key, columns)):
+    for position, key in enumerate(_make_tuples(kind.key, columns)):
         places.setdefault(key, position)
     _refuse_contradictions(kind, columns, places)
     kept = np.array(list(places.values()))
-    columns = {name: _taken(cells, kept) for name, cells in columns.items()}
+    columns = {name: _take_cells(cells, kept) for name, cells in columns.items()}
     return Batch(kind, columns, rows, keys)
 
 
 def _refuse_contradictions(kind: FactKind, columns: Mapping[str, Any], first: Mapping[tuple[Any, ...], int]) -> None:
-    values = list(_tuples(kind.values, columns))
+    values = list(_make_tuples(kind.values, columns))
     faults = Faults()
-    for position, key in enumerate(_tuples(kind.key, columns)):
+    for position, key in enumerate(_make_tuples(kind.key, columns)):
         if values[position] != values[first[key]]:
             faults.add([position], "assetID", f"is of the same fact as row {first[key]} and says something else")
     if faults.errors:
-        name = ", ".join(_wire(kind, column) for column in kind.key)
+        name = ", ".join(_name_on_wire(kind, column) for column in kind.key)
         raise ContradictingRows(
             f"Nothing was recorded: {faults.total} rows repeat a fact (the same {name}) with other values.",
             errors=faults.errors,
         )
 
 
-def _tuples(which: Sequence[Column], columns: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _make_tuples(which: Sequence[Column], columns: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     # NaN is not equal to itself; None is.
-    parts = [_comparable(columns[column.name]) for column in which]
+    parts = [_make_comparable(columns[column.name]) for column in which]
     return zip(*parts, strict=True)
 
 
-def _comparable(cells: Any) -> list[Any]:
+def _make_comparable(cells: Any) -> list[Any]:
     if not isinstance(cells, np.ndarray):
         return list(cells)
     if cells.dtype.kind == "f":
@@ -196,7 +196,7 @@ def _comparable(cells: Any) -> list[Any]:
     return list(cells.tolist())
 
 
-def _taken(cells: Any, kept: NDArray[np.intp]) -> Any:
+def _take_cells(cells: Any, kept: NDArray[np.intp]) -> Any:
     return cells[kept] if isinstance(cells, np.ndarray) else [cells[position] for position in kept]
 
 
@@ -211,7 +211,7 @@ class NamedAssets:
     numbers: NDArray[np.int64]
 
 
-def _assets(rows: Sequence[Row], faults: Faults) -> NamedAssets:
+def _name_assets(rows: Sequence[Row], faults: Faults) -> NamedAssets:
     texts = [row.asset_id for row in rows]
     distinct = list(dict.fromkeys(texts))
     wrong = {text for text in distinct if _UUID.fullmatch(text) is None}
@@ -226,7 +226,7 @@ def _assets(rows: Sequence[Row], faults: Faults) -> NamedAssets:
     return NamedAssets(tuple(number_of), np.fromiter(map(numbers.__getitem__, texts), dtype=np.int64, count=count))
 
 
-def _wire(kind: FactKind, column: Column) -> str:
+def _name_on_wire(kind: FactKind, column: Column) -> str:
     return str(kind.row.__struct_encode_fields__[kind.row.__struct_fields__.index(column.field)])
 
 

@@ -53,7 +53,9 @@ def decode_sheets(
     for width, days in groupby(widths):
         last = first + len(list(days))
         size = 8 * count * width
-        raw = b"".join([bytes(size) if body is None else _raw(source, body, size) for body in bodies[first:last]])
+        raw = b"".join(
+            [bytes(size) if body is None else _unpack_raw(source, body, size) for body in bodies[first:last]]
+        )
         sheets = np.frombuffer(raw, dtype="<f8").reshape(last - first, count, width)
         until = place + (last - first) * width
         result[:, place:until].reshape(count, last - first, width)[:] = sheets.transpose(1, 0, 2)
@@ -61,7 +63,7 @@ def decode_sheets(
     return result
 
 
-def _raw(source: Source, body: bytes, size_bytes: int) -> bytes:
+def _unpack_raw(source: Source, body: bytes, size_bytes: int) -> bytes:
     return body if source in BLOCK_SOURCES else CODEC.decompress(body, size_bytes, asbytes=True)
 
 

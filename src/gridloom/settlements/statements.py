@@ -46,7 +46,7 @@ def merge_statement(kind: FactKind) -> str:
     """
     names = ", ".join(column.name for column in kind.columns)
     keys = ", ".join(column.name for column in kind.key)
-    staged = ", ".join(f"{_cast(column)} as {column.name}" for column in kind.columns)
+    staged = ", ".join(f"{_cast_column(column)} as {column.name}" for column in kind.columns)
     new_day = kind.day
     if kind.is_of_a_period:
         staged += f", date '2000-01-01' + u.{MARKET_DAY} as {MARKET_DAY}"
@@ -90,7 +90,7 @@ def merge_statement(kind: FactKind) -> str:
     """
 
 
-def _cast(column: Column) -> str:
+def _cast_column(column: Column) -> str:
     return _VALUE[column.form].format(column.name)
 
 
@@ -162,7 +162,7 @@ def summary_statement(source: Source, *, as_of: bool = False) -> str:
     then the moment as of which. Summed as numeric, rounded to a double once.
     """
     summary = _SUMMARIES[source]
-    table = _known(summary.table, "$5") if as_of else summary.table
+    table = _select_known(summary.table, "$5") if as_of else summary.table
     within = "f.period >= to_timestamp(asked.start_s) and f.period < to_timestamp(asked.end_s)"
     if source in BLOCK_SOURCES:
         within = "f.delivery_day = asked.day"
@@ -184,7 +184,7 @@ def summary_statement(source: Source, *, as_of: bool = False) -> str:
     """
 
 
-def _known(table: str, moment: str) -> str:
+def _select_known(table: str, moment: str) -> str:
     return (
         f"(select * from {table}_version"
         f" where recorded_at <= {moment} and (superseded_at is null or superseded_at > {moment}))"
@@ -198,7 +198,7 @@ def starts_statement(source: Source, *, as_of: bool = False) -> str:
     Parameters: asset keys, the first day and the one after the last; then the moment as of which.
     """
     kind = KIND_OF[source]
-    table = _known(kind.table, "$4") if as_of else kind.table
+    table = _select_known(kind.table, "$4") if as_of else kind.table
     within = "f.delivery_day >= $2::date and f.delivery_day < $3::date"
     if kind.is_of_a_period:
         first, last = (f"({day}::date::timestamp at time zone 'Europe/Berlin')" for day in ("$2", "$3"))

@@ -60,7 +60,7 @@ async def lock_assets(db: Database, keys: Sequence[int]) -> None:
 
 async def merge(db: Database, batch: Batch, by: UUID, origin: Origin) -> list[Touched]:
     """Write the batch into its table and answer what that has changed; its assets must be locked."""
-    content = await asyncio.to_thread(_staged, batch)
+    content = await asyncio.to_thread(_stage_batch, batch)
     await db.execute(stage_statement(batch.kind))
     await db.copy_to_table(staging_table(batch.kind), schema_name="pg_temp", source=_Pieces(content), format="binary")
     # A batch fits into memory, and so does most of what is looked up by key; at the usual price PostgreSQL would rather
@@ -74,7 +74,7 @@ async def merge(db: Database, batch: Batch, by: UUID, origin: Origin) -> list[To
 _FORMS: Final = {"int": INT4, "text": TEXT, "day": INT4, "moment": FLOAT8, "decimal": INT8}
 
 
-def _staged(batch: Batch) -> bytes:
+def _stage_batch(batch: Batch) -> bytes:
     columns = []
     for column in batch.kind.columns:
         cells = batch.columns[column.name]
@@ -116,7 +116,7 @@ async def read_sheets(
         parameters.append(as_of)
     rows = await db.fetch(summary_statement(source, as_of=as_of is not None), *parameters)
     found = {row["number"]: row["records"] for row in rows}
-    return await asyncio.to_thread(_scattered, source, found, _widths(source, starts, ends))
+    return await asyncio.to_thread(_scatter_sheets, source, found, _find_widths(source, starts, ends))
 
 
 async def read_starts(
@@ -130,11 +130,11 @@ async def read_starts(
     return np.array([row[0] for row in rows], dtype=np.int64)
 
 
-def _scattered(source: Source, found: Mapping[int, bytes], widths: Sequence[int]) -> list[FloatArray]:
+def _scatter_sheets(source: Source, found: Mapping[int, bytes], widths: Sequence[int]) -> list[FloatArray]:
     return [scatter(source, found.get(position, b""), width) for position, width in enumerate(widths)]
 
 
-def _widths(source: Source, starts: IntArray, ends: IntArray) -> list[int]:
+def _find_widths(source: Source, starts: IntArray, ends: IntArray) -> list[int]:
     if source in BLOCK_SOURCES:
         return [BLOCKS_A_DAY] * len(starts)
     return ((ends - starts) // 900).tolist()  # type: ignore[no-any-return]

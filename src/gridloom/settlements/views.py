@@ -93,7 +93,7 @@ class Listing(Generic[V]):
     place: Any
 
     def show(self, row: Any) -> V:
-        fields = {column.field: _plain(row[column.name]) for column in self.kind.columns[1:]}
+        fields = {column.field: _make_plain(row[column.name]) for column in self.kind.columns[1:]}
         return self.view(
             **fields,
             asset_id=row["asset_id"],
@@ -110,7 +110,7 @@ class Listing(Generic[V]):
         return lambda row: [row[name] for name in names]
 
 
-def _plain(cell: Any) -> Any:
+def _make_plain(cell: Any) -> Any:
     """Decimals without the zeros that only say how finely they are kept."""
     if not isinstance(cell, Decimal):
         return cell

@@ -52,11 +52,11 @@ def new_secret() -> str:
 
 def member_name(kept: Kept, slug: str) -> str:
     """Each sandbox home has members of its own, so that a home that was lost shuts nobody out."""
-    return f"simulator-{slug}-{_digest(kept.secret, 'name')[:6]}"
+    return f"simulator-{slug}-{_digest_secret(kept.secret, 'name')[:6]}"
 
 
 def member_password(kept: Kept, slug: str) -> str:
-    return _digest(kept.secret, f"member {slug}")[:28]
+    return _digest_secret(kept.secret, f"member {slug}")[:28]
 
 
 def newcomer_sign_ins(kept: Kept) -> list[SignIn]:
@@ -64,13 +64,13 @@ def newcomer_sign_ins(kept: Kept) -> list[SignIn]:
     found = []
     for organisation in ORGANISATIONS:
         if organisation.is_newcomers:
-            word = _digest(kept.secret, f"newcomer {organisation.slug}")[:16]
+            word = _digest_secret(kept.secret, f"newcomer {organisation.slug}")[:16]
             password = "-".join(word[n : n + 4] for n in range(0, 16, 4))
             username = "trader" if organisation.trades else "owner"
             found.append(SignIn(username, password, organisation.slug, organisation.name))
     return found
 
 
-def _digest(secret: str, purpose: str) -> str:
+def _digest_secret(secret: str, purpose: str) -> str:
     made = hmac.new(secret.encode(), purpose.encode(), hashlib.sha256).digest()
     return base64.b32encode(made).decode().lower().rstrip("=")

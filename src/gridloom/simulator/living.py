@@ -90,10 +90,10 @@ async def _live_on(connect: Connect, kept: Kept, operator_voice: Voice) -> None:
                 if asked.memory is None:  # a reset came between: ask what there is to remember
                     asked = await operator_voice.client.sandbox.step()
                     continue
-                world = await _enter(connect, kept, operator_voice, asked)
+                world = await _enter_world(connect, kept, operator_voice, asked)
             await take_step(world, asked, step)
-            watched = _watch(world, asked, watched)
-            asked = await _finish(operator_voice, world.memory, step)
+            watched = _watch_minutes(world, asked, watched)
+            asked = await _finish_step(operator_voice, world.memory, step)
     finally:
         if watched is not None:
             watched.cancel()
@@ -101,13 +101,13 @@ async def _live_on(connect: Connect, kept: Kept, operator_voice: Voice) -> None:
             await world.close()
 
 
-async def _finish(operator_voice: Voice, memory: Memory, step: datetime) -> SimulatorStep:
+async def _finish_step(operator_voice: Voice, memory: Memory, step: datetime) -> SimulatorStep:
     """What `sandbox.step` does, with a memory that is written as it is."""
     body = {"world": memory.world, "done": written(step), "memory": written_memory(memory)}
     return msgspec.convert(await operator_voice.put("/sandbox/simulator/step", body), SimulatorStep)
 
 
-async def _enter(connect: Connect, kept: Kept, operator_voice: Voice, asked: SimulatorStep) -> World:
+async def _enter_world(connect: Connect, kept: Kept, operator_voice: Voice, asked: SimulatorStep) -> World:
     if asked.memory:
         memory = read_memory(asked.memory)
         voices = await join_again(connect, kept, memory)
@@ -127,12 +127,12 @@ async def take_step(world: World, asked: SimulatorStep, step: datetime) -> None:
     memory.take_seed(asked.seed, market_day_of(step) + timedelta(days=3))
     first = step if memory.last_step is None else memory.last_step + PERIOD
     while first < step:
-        await _do(world, asked, first, is_late=True)
+        await _do_step(world, asked, first, is_late=True)
         first += PERIOD
-    await _do(world, asked, step, is_late=False)
+    await _do_step(world, asked, step, is_late=False)
 
 
-async def _do(world: World, asked: SimulatorStep, step: datetime, *, is_late: bool) -> None:
+async def _do_step(world: World, asked: SimulatorStep, step: datetime, *, is_late: bool) -> None:
     memory = world.memory
     scene = Scene(
         memory,
@@ -156,7 +156,7 @@ async def _do(world: World, asked: SimulatorStep, step: datetime, *, is_late: bo
     memory.last_step = step
 
 
-def _watch(world: World, asked: SimulatorStep, before: asyncio.Task[None] | None) -> asyncio.Task[None] | None:
+def _watch_minutes(world: World, asked: SimulatorStep, before: asyncio.Task[None] | None) -> asyncio.Task[None] | None:
     """At a speed at which a person can follow, report each minute as it passes; the next step does the rest."""
     if before is not None:
         before.cancel()

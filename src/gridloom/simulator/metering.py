@@ -108,14 +108,14 @@ async def _read_dispatch(scene: Scene, slug: str, start: datetime, end: datetime
 
 def run_orders(scene: Scene, orders: Orders) -> Metered:
     memory, minutes = scene.memory, orders.periods * MINUTES_A_PERIOD
-    frequency = _frequency(scene, orders.start, minutes)
+    frequency = _draw_frequency(scene, orders.start, minutes)
     reserve_kw = np.repeat(orders.fcr_kw, MINUTES_A_PERIOD, axis=1) * frequency_response(frequency)
     for direction, sign in ((Direction.POS, 1.0), (Direction.NEG, -1.0)):
-        called = _activation(scene, orders.start, orders.periods, direction)
+        called = _find_activation(scene, orders.start, orders.periods, direction)
         reserve_kw += sign * np.repeat(orders.afrr_kw[direction] * called, MINUTES_A_PERIOD, axis=1)
     upkeep_kw = np.repeat(_plan_upkeep(memory, orders), MINUTES_A_PERIOD, axis=1)
     asked_kw = np.repeat(orders.power_kw, MINUTES_A_PERIOD, axis=1)
-    available = _available(memory, orders.start, minutes)
+    available = _find_available(memory, orders.start, minutes)
     state, course = physics.run(CELLS, memory.state, asked_kw + reserve_kw + upkeep_kw, available)
     draws = chance.stream(scene.board.seed_of(market_day_of(orders.start)), "meters", int(orders.start.timestamp()))
     signals = physics.measure(CELLS, course, available, draws)
@@ -147,7 +147,7 @@ def _plan_upkeep(memory: Memory, orders: Orders) -> np.ndarray:
     return upkeep
 
 
-def _available(memory: Memory, start: datetime, minutes: int) -> np.ndarray:
+def _find_available(memory: Memory, start: datetime, minutes: int) -> np.ndarray:
     """What is out of order does not run, whether that was announced or not."""
     available = np.ones((len(BATTERIES), minutes))
     for outage in memory.outages:
@@ -158,7 +158,7 @@ def _available(memory: Memory, start: datetime, minutes: int) -> np.ndarray:
     return np.maximum(available, 0)
 
 
-def _frequency(scene: Scene, start: datetime, minutes: int) -> np.ndarray:
+def _draw_frequency(scene: Scene, start: datetime, minutes: int) -> np.ndarray:
     found: list[np.ndarray] = []
     moment, left = start, minutes
     while left > 0:
@@ -171,7 +171,7 @@ def _frequency(scene: Scene, start: datetime, minutes: int) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _activation(scene: Scene, start: datetime, periods: int, direction: Direction) -> np.ndarray:
+def _find_activation(scene: Scene, start: datetime, periods: int, direction: Direction) -> np.ndarray:
     found: list[np.ndarray] = []
     moment, left = start, periods
     while left > 0:
@@ -189,11 +189,11 @@ def _activation(scene: Scene, start: datetime, periods: int, direction: Directio
 
 async def send(scene: Scene, metered: Metered, first: int, last: int) -> None:
     """Some minutes of all batteries in one request, as a gateway would."""
-    body = await asyncio.to_thread(_arrow, scene.memory, metered, first, last)
+    body = await asyncio.to_thread(_write_arrow, scene.memory, metered, first, last)
     await scene.operator.send("/monitoring/datapoints", body, ARROW)
 
 
-def _arrow(memory: Memory, metered: Metered, first: int, last: int) -> bytes:
+def _write_arrow(memory: Memory, metered: Metered, first: int, last: int) -> bytes:
     minutes = last - first
     start_ms = int(metered.start.astimezone(UTC).timestamp() * 1000)
     times = start_ms + 60_000 * np.arange(first, last, dtype=np.int64)

@@ -42,7 +42,7 @@ def wall_clock(day: date, hour: int, minute: int = 0) -> datetime:
 # --- virtual batteries on offer --------------------------------------------------------------------------------------
 
 
-def _backing(scene: Scene, zone: str) -> list[dict[str, Any]]:
+def _list_backing(scene: Scene, zone: str) -> list[dict[str, Any]]:
     """All batteries of the zone, by their power; the last takes what rounding leaves."""
     batteries = batteries_in(zone)
     total_kw = sum(battery.power_kw for battery in batteries)
@@ -52,7 +52,7 @@ def _backing(scene: Scene, zone: str) -> list[dict[str, Any]]:
     return [{"physicalAssetID": id, "share": share} for id, share in zip(ids, shares, strict=True)]
 
 
-def _lot(zone: str, share: float) -> tuple[float, float]:
+def _size_lot(zone: str, share: float) -> tuple[float, float]:
     """Power and energy of a share of the zone's batteries, in whole kW and kWh."""
     batteries = batteries_in(zone)
     return float(int(share * sum(b.power_kw for b in batteries))), float(
@@ -68,13 +68,13 @@ def worth_of(power_kw: float, energy_kwh: float, prices: np.ndarray) -> float:
 
 async def offer_auctions(scene: Scene, today: date) -> None:
     """For the day after tomorrow, one a zone; they open in a quarter of an hour and close tomorrow morning."""
-    await asyncio.gather(*(_offer(scene, today, zone) for zone in ZONES))
+    await asyncio.gather(*(_offer_auction(scene, today, zone) for zone in ZONES))
 
 
-async def _offer(scene: Scene, today: date, zone: str) -> None:
+async def _offer_auction(scene: Scene, today: date, zone: str) -> None:
     day = today + timedelta(days=2)
     window = market_day_window(day)
-    power_kw, energy_kwh = _lot(zone, AUCTIONED_SHARE)
+    power_kw, energy_kwh = _size_lot(zone, AUCTIONED_SHARE)
     worth = worth_of(power_kw, energy_kwh, scene.board.expected(day, today))
     closing = wall_clock(today + timedelta(days=1), CLOSING_HOURS[zone])
     body = {
@@ -92,7 +92,7 @@ async def _offer(scene: Scene, today: date, zone: str) -> None:
             "dailyCycleLimit": DAILY_CYCLES,
         },
         "hurdlePrice": euros(max(HURDLE_SHARE * worth, 1.0)),
-        "backing": _backing(scene, zone),
+        "backing": _list_backing(scene, zone),
         "participants": [scene.memory.organisations[trader.slug] for trader in TRADERS],
     }
     try:
@@ -105,13 +105,13 @@ async def _offer(scene: Scene, today: date, zone: str) -> None:
 
 async def renew_tolls(scene: Scene, first: date) -> None:
     """Virtual batteries for a fortnight, at a toll that their holder pays to the owners."""
-    await asyncio.gather(*(_toll(scene, first, zone) for zone in ZONES))
+    await asyncio.gather(*(_agree_toll(scene, first, zone) for zone in ZONES))
 
 
-async def _toll(scene: Scene, first: date, zone: str) -> None:
+async def _agree_toll(scene: Scene, first: date, zone: str) -> None:
     start = market_day_window(first).start
     end = market_day_window(first + timedelta(days=TOLL_DAYS)).start
-    holder, (power_kw, energy_kwh) = TOLL_HOLDERS[zone], _lot(zone, TOLLED_SHARE)
+    holder, (power_kw, energy_kwh) = TOLL_HOLDERS[zone], _size_lot(zone, TOLLED_SHARE)
     body = {
         "name": f"{zone} {first:%d %b}",
         "portfolioID": scene.memory.portfolios[holder],
@@ -124,7 +124,7 @@ async def _toll(scene: Scene, first: date, zone: str) -> None:
         "chargeEfficiency": VIRTUAL_EFFICIENCY,
         "dischargeEfficiency": VIRTUAL_EFFICIENCY,
         "dailyCycleLimit": DAILY_CYCLES,
-        "backing": _backing(scene, zone),
+        "backing": _list_backing(scene, zone),
     }
     organisation_id = scene.memory.organisations[holder]
     try:

@@ -36,10 +36,10 @@ async def offer_fcr(scene: Scene, day: date) -> None:
 async def _offer_fcr(scene: Scene, battery: Battery, day: date) -> None:
     draws = scene.chance("fcr offer", BATTERIES.index(battery), day.toordinal()).uniform(0.55, 1.25, 6)
     entries = [
-        _entry(day, f"NEGPOS_{block.name}", battery.fcr_mw, round(usual * block.length_h * float(draw), 2))
+        _make_entry(day, f"NEGPOS_{block.name}", battery.fcr_mw, round(usual * block.length_h * float(draw), 2))
         for block, usual, draw in zip(blocks_of(day), FCR_EUR_MW_H, draws, strict=True)
     ]
-    await _offer(scene, battery, entries, "fcr")
+    await _offer_bids(scene, battery, entries, "fcr")
 
 
 async def offer_afrr(scene: Scene, day: date) -> None:
@@ -54,11 +54,11 @@ async def _offer_afrr(scene: Scene, battery: Battery, day: date) -> None:
             4, 16, len(names)
         )
         for name, draw in zip(names, draws.tolist(), strict=True):
-            entries.append(_entry(day, f"{direction}_{name}", battery.afrr_mw, round(draw, 2), energy_price=120.0))
-    await _offer(scene, battery, entries, "afrr")
+            entries.append(_make_entry(day, f"{direction}_{name}", battery.afrr_mw, round(draw, 2), energy_price=120.0))
+    await _offer_bids(scene, battery, entries, "afrr")
 
 
-def _entry(
+def _make_entry(
     day: date, product: str, capacity_mw: int, price: float, energy_price: float | None = None
 ) -> dict[str, Any]:
     bid: dict[str, Any] = {"capacityPrice": price, "offeredCapacity": capacity_mw * 1000}
@@ -67,7 +67,7 @@ def _entry(
     return {"deliveryDay": day.isoformat(), "product": product, "bids": [bid]}
 
 
-async def _offer(scene: Scene, battery: Battery, entries: list[dict[str, Any]], kind: str) -> None:
+async def _offer_bids(scene: Scene, battery: Battery, entries: list[dict[str, Any]], kind: str) -> None:
     target = f"/physical-assets/{scene.memory.batteries[battery.slug]}/ancillary/bids"
     try:
         answered = await scene.voices[battery.owner].post(target, entries, scene.key(f"{kind}/{battery.slug}"))
@@ -87,13 +87,16 @@ async def report_results(scene: Scene, day: date) -> None:
     ours, scene.memory.waiting = scene.memory.waiting, []
     batteries = [battery for battery in BATTERIES if any(one.battery == battery.slug for one in ours)]
     awards = await asyncio.gather(
-        *(_report(scene, battery, [one for one in ours if one.battery == battery.slug], day) for battery in batteries)
+        *(
+            _report_awards(scene, battery, [one for one in ours if one.battery == battery.slug], day)
+            for battery in batteries
+        )
     )
     scene.memory.awards.setdefault(day.isoformat(), []).extend(award for some in awards for award in some)
 
 
-async def _report(scene: Scene, battery: Battery, bids: list[Waiting], day: date) -> list[Award]:
-    judged = [(one, *_clearing(scene, one, day)) for one in bids]
+async def _report_awards(scene: Scene, battery: Battery, bids: list[Waiting], day: date) -> list[Award]:
+    judged = [(one, *_clear_bid(scene, one, day)) for one in bids]
     results = [
         {
             "deliveryDay": day.isoformat(),
@@ -122,7 +125,7 @@ async def _report(scene: Scene, battery: Battery, bids: list[Waiting], day: date
     ]
 
 
-def _clearing(scene: Scene, bid: Waiting, day: date) -> tuple[bool, float, float]:
+def _clear_bid(scene: Scene, bid: Waiting, day: date) -> tuple[bool, float, float]:
     """Whether it is accepted, at which price as results give it, and what that is per hour."""
     seed = scene.board.seed_of(day)
     if bid.product.startswith("NEGPOS"):
@@ -155,10 +158,10 @@ async def announce_outages(scene: Scene) -> None:
     due = [one for one in scene.memory.outages if not one.announced and (one.planned or one.start <= scene.step)]
     for outage in due:
         outage.announced = True
-    await asyncio.gather(*(_announce(scene, outage) for outage in due))
+    await asyncio.gather(*(_announce_outage(scene, outage) for outage in due))
 
 
-async def _announce(scene: Scene, outage: Outage) -> None:
+async def _announce_outage(scene: Scene, outage: Outage) -> None:
     battery = next(one for one in BATTERIES if one.slug == outage.battery)
     owner, asset = scene.voices[battery.owner], f"/physical-assets/{scene.memory.batteries[battery.slug]}"
     key = scene.key(f"outage/{battery.slug}/{outage.start:%Y%m%dT%H%M}")

@@ -70,7 +70,7 @@ def run(cells: Cells, state: State, asked_kw: Floats, available: Floats) -> tupl
     minutes = asked_kw.shape[1]
     limited = np.clip(asked_kw, -cells.charge_kw[:, None] * available, cells.discharge_kw[:, None] * available)
     loss = cells.capacity_kwh[:, None] * (REST_LOSS_A_DAY / 1440) * np.ones((1, minutes))
-    flow = _stored(cells, limited)
+    flow = _store_minute(cells, limited)
     energy = state.energy_kwh[:, None] + np.cumsum(flow - loss, axis=1)
     power, tripped = limited, np.zeros(limited.shape, dtype=bool)
     beyond = np.any((energy < 0) | (energy > cells.capacity_kwh[:, None]), axis=1)
@@ -80,12 +80,12 @@ def run(cells: Cells, state: State, asked_kw: Floats, available: Floats) -> tupl
     cycles = state.cycles[:, None] + np.cumsum(discharged, axis=1) / cells.capacity_kwh[:, None]
     health = state.health_percent[:, None] - CYCLE_AGEING_PERCENT * (cycles - state.cycles[:, None])
     health = health - CALENDAR_AGEING_PERCENT_H * MINUTE_H * np.arange(1, minutes + 1)
-    temperature = _warm(cells, state, power)
+    temperature = _warm_cells(cells, state, power)
     after = State(energy[:, -1], temperature[:, -1], cycles[:, -1], health[:, -1])
     return after, Course(power, energy, temperature, cycles, health, tripped, loss.sum(axis=1))
 
 
-def _stored(cells: Cells, power_kw: Floats) -> Floats:
+def _store_minute(cells: Cells, power_kw: Floats) -> Floats:
     """What a minute at this power brings into the store."""
     charge, discharge = np.maximum(-power_kw, 0), np.maximum(power_kw, 0)
     gained = charge * cells.charge_efficiency[:, None] - discharge / cells.discharge_efficiency[:, None]
@@ -112,7 +112,7 @@ def _stop_at_bounds(
     return power, loss, energy, tripped
 
 
-def _warm(cells: Cells, state: State, power_kw: Floats) -> Floats:
+def _warm_cells(cells: Cells, state: State, power_kw: Floats) -> Floats:
     """Cells warm with the square of the load and cool towards the container."""
     load = np.abs(power_kw) / np.maximum(cells.charge_kw, cells.discharge_kw)[:, None]
     keeps = np.exp(-MINUTE_H / COOLING_H)

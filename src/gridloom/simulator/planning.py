@@ -64,7 +64,7 @@ def _plan_at(store: Store, prices_eur_mwh: Floats, start: float, end: float, wea
     worth = prices_eur_mwh[:, None] * power / 4000 - wear_eur_mwh * np.maximum(power, 0) / 4000
     worth = np.where((moves > up[:, None]) | (-moves > down[:, None]), -np.inf, worth)
     choice = _best_choices(worth, moves, last)
-    chosen = _follow(choice, moves, first)
+    chosen = _follow_choices(choice, moves, first)
     powers = np.round(np.where(chosen > 0, -chosen * charge_kw, -chosen * discharge_kw), 3) + 0.0
     return Plan(powers, float(prices_eur_mwh @ powers / 4000), first + int(chosen.sum()))
 
@@ -87,7 +87,7 @@ def _best_choices(worth: Floats, moves: Floats, last: int) -> Floats:
     return choice
 
 
-def _follow(choice: Floats, moves: Floats, first: int) -> Floats:
+def _follow_choices(choice: Floats, moves: Floats, first: int) -> Floats:
     level, chosen = first, np.empty(len(choice), dtype=int)
     for period in range(len(choice)):
         move = int(moves[choice[period, level]])

@@ -43,10 +43,13 @@ async def seed_world(
         zip([one.slug for one in ORGANISATIONS], await _found_all(connect, kept, operator, memory), strict=True)
     )
     made = await asyncio.gather(
-        *(_register(voices[one.owner], one, operator.organisation_id, f"{memory.world}/seed") for one in BATTERIES)
+        *(
+            _register_battery(voices[one.owner], one, operator.organisation_id, f"{memory.world}/seed")
+            for one in BATTERIES
+        )
     )
     memory.batteries = {battery.slug: found["id"] for battery, found in zip(BATTERIES, made, strict=True)}
-    await asyncio.gather(*(_group(voices[one.slug], one, memory) for one in ORGANISATIONS))
+    await asyncio.gather(*(_group_assets(voices[one.slug], one, memory) for one in ORGANISATIONS))
     count = len(BATTERIES)
     memory.energy_kwh = [INITIAL_CHARGE * battery.energy_kwh for battery in BATTERIES]
     memory.temperature_c, memory.health_percent = [AMBIENT_C] * count, [100.0] * count
@@ -107,7 +110,7 @@ async def accept_invitation(voice: Voice, token: str, username: str, password: s
         await voice.client.auth.authenticate(username=username, password=password)
 
 
-async def _register(owner: Voice, battery: Battery, operator_id: str, key: str) -> Any:
+async def _register_battery(owner: Voice, battery: Battery, operator_id: str, key: str) -> Any:
     body = {
         "name": battery.name,
         "organisationID": owner.organisation_id,
@@ -132,7 +135,7 @@ async def _register(owner: Voice, battery: Battery, operator_id: str, key: str) 
     return found
 
 
-async def _group(voice: Voice, organisation: Organisation, memory: Memory) -> None:
+async def _group_assets(voice: Voice, organisation: Organisation, memory: Memory) -> None:
     key = f"{memory.world}/group/{organisation.slug}"
     if organisation.trades:
         made = await voice.post(

@@ -27,7 +27,7 @@ FORECAST_SHARE = 0.92
 NEWCOMERS = frozenset(one.slug for one in ORGANISATIONS if one.is_newcomers)
 
 
-def _number(text: str) -> int:
+def _number_text(text: str) -> int:
     return zlib.crc32(text.encode())
 
 
@@ -38,11 +38,11 @@ async def bid(scene: Scene, *, is_last: bool) -> None:
     """Offer something for each auction that was opened today, or raise the offer."""
     open_now = [one for one in scene.memory.auctions if one.delivery_day > scene.today + timedelta(days=1)]
     bidders = [one for one in TRADERS if scene.is_past or not one.is_newcomers]
-    await asyncio.gather(*(_bid(scene, trader, auction, is_last) for trader in bidders for auction in open_now))
+    await asyncio.gather(*(_place_bid(scene, trader, auction, is_last) for trader in bidders for auction in open_now))
 
 
-async def _bid(scene: Scene, trader: Organisation, auction: OpenAuction, is_last: bool) -> None:
-    place = (_number(trader.slug), auction.delivery_day.toordinal(), _number(auction.zone))
+async def _place_bid(scene: Scene, trader: Organisation, auction: OpenAuction, is_last: bool) -> None:
+    place = (_number_text(trader.slug), auction.delivery_day.toordinal(), _number_text(auction.zone))
     view, low_draw, high_draw = scene.chance("view", *place).standard_normal(3)
     if is_last and high_draw < -0.4:
         return  # content with the first offer
@@ -50,7 +50,7 @@ async def _bid(scene: Scene, trader: Organisation, auction: OpenAuction, is_last
     part = low + (high - low) * float(1 / (1 + np.exp(-(high_draw if is_last else low_draw))))
     voice = scene.voices[trader.slug]
     try:
-        price = await _value(scene, trader, auction) * float(np.exp(VIEW_SPREAD * view)) * part
+        price = await _value_auction(scene, trader, auction) * float(np.exp(VIEW_SPREAD * view)) * part
         if price < 1:
             return
         await voice.post(
@@ -60,7 +60,7 @@ async def _bid(scene: Scene, trader: Organisation, auction: OpenAuction, is_last
         note_refusal(f"bid of {trader.slug} in {auction.zone}", problem)
 
 
-async def _value(scene: Scene, trader: Organisation, auction: OpenAuction) -> float:
+async def _value_auction(scene: Scene, trader: Organisation, auction: OpenAuction) -> float:
     """One trader asks the platform what an auction is worth; the other trusts its own reckoning, as both do when time
     is hurrying."""
     if scene.is_hurrying or not trader.asks_for_values:
@@ -73,13 +73,13 @@ async def _value(scene: Scene, trader: Organisation, auction: OpenAuction) -> fl
 async def take_what_was_won(scene: Scene, day: date) -> None:
     """Look up the auctions for a day that have closed."""
     closed = [one for one in scene.memory.auctions if one.delivery_day == day and one.end <= scene.step]
-    found = await asyncio.gather(*(_won(scene, trader, auction) for auction in closed for trader in TRADERS))
+    found = await asyncio.gather(*(_take_won(scene, trader, auction) for auction in closed for trader in TRADERS))
     known = {one.id for one in scene.memory.holdings}
     scene.memory.holdings += [one for one in found if one is not None and one.id not in known]
     scene.memory.auctions = [one for one in scene.memory.auctions if one not in closed]
 
 
-async def _won(scene: Scene, trader: Organisation, auction: OpenAuction) -> Holding | None:
+async def _take_won(scene: Scene, trader: Organisation, auction: OpenAuction) -> Holding | None:
     try:
         seen = await scene.voices[trader.slug].get(f"/auctions/{auction.id}")
     except Refused as problem:
@@ -107,12 +107,12 @@ async def _won(scene: Scene, trader: Organisation, auction: OpenAuction) -> Hold
 async def plan(scene: Scene, day: date) -> None:
     """Schedule every virtual battery for a day at expected prices; what the newcomer has planned stays."""
     due = [one for one in scene.memory.holdings if is_whole_day(one, day)]
-    plans = await asyncio.gather(*(_plan(scene, holding, day) for holding in due))
+    plans = await asyncio.gather(*(_plan_day(scene, holding, day) for holding in due))
     made = {holding.id: power for holding, power in zip(due, plans, strict=True) if power is not None}
     scene.memory.plans[day.isoformat()] = made
 
 
-async def _plan(scene: Scene, holding: Holding, day: date) -> list[float] | None:
+async def _plan_day(scene: Scene, holding: Holding, day: date) -> list[float] | None:
     voice, window = scene.voices[holding.holder], market_day_window(day)
     asset = f"/organisations/{voice.organisation_id}/virtual-assets/{holding.id}"
     span = f"start={written(window.start)}&end={written(window.end)}"
@@ -122,7 +122,7 @@ async def _plan(scene: Scene, holding: Holding, day: date) -> list[float] | None
         if block is None or (holding.holder in NEWCOMERS and not scene.is_past and _is_planned(block)):
             return None
         start = 0.5 if holding.start >= window.start else await _read_charge(voice, asset, window.start)
-        power = await asyncio.to_thread(_powers, scene, holding, day, block, start)
+        power = await asyncio.to_thread(_choose_powers, scene, holding, day, block, start)
         schedule = [{"time": written(t), "power": p} for t, p in zip(periods_of(day), power, strict=True)]
         answer = f"start={written(window.start)}&end={written(window.start + PERIOD)}"
         await voice.put(f"{asset}/blocks/{block['id']}?{answer}", {"schedule": schedule})
@@ -150,7 +150,7 @@ def _is_planned(block: Any) -> bool:
     return any(point["power"] for point in block["schedule"])
 
 
-def _powers(scene: Scene, holding: Holding, day: date, block: Any, start: float) -> list[float]:
+def _choose_powers(scene: Scene, holding: Holding, day: date, block: Any, start: float) -> list[float]:
     capacity = block["powerCapacity"]
     store = Store(
         np.array([one["chargePowerCapacity"] for one in capacity]),
@@ -159,7 +159,7 @@ def _powers(scene: Scene, holding: Holding, day: date, block: Any, start: float)
         holding.charge_efficiency,
         holding.discharge_efficiency,
     )
-    chance = scene.chance("price view", _number(holding.holder), day.toordinal())
+    chance = scene.chance("price view", _number_text(holding.holder), day.toordinal())
     expected = scene.board.expected(day, day - timedelta(days=1))
     seen = expected * (1 + 0.05 * chance.standard_normal(len(expected)))
     found = plan_day(store, seen, start=start, end=0.5, most_cycles=holding.daily_cycle_limit)

@@ -57,16 +57,16 @@ def preview_of(before: Standing, after: Standing, first: int, end: int) -> tuple
     lost = old.at(was.available) - new.at(would.available)
     cut = new.at(would.missing) - old.at(was.missing)
     power_cut = cut[:, :ENERGY]
-    step, column = _greatest(power_cut)
+    step, column = _find_greatest(power_cut)
     if power_cut[step, column] <= 0:
-        step, column = _greatest(lost[:, :ENERGY])
+        step, column = _find_greatest(lost[:, :ENERGY])
     borne_kw = max(0.0, float(cut[step, column]))
     worst_energy = int(np.argmax(cut[:, ENERGY]))
-    holders = _holders(before, old, new, edges, step, column, worst_energy)
+    holders = _list_holders(before, old, new, edges, step, column, worst_energy)
     return max(0.0, float(lost[step, column]) - borne_kw), borne_kw, holders
 
 
-def _greatest(powers: Floats) -> tuple[int, int]:
+def _find_greatest(powers: Floats) -> tuple[int, int]:
     """The step and direction with the greatest power; of equals the earliest, and discharging."""
     backwards = int(np.argmax(powers[:, ::-1]))
     return backwards // ENERGY, ENERGY - 1 - backwards % ENERGY
@@ -84,7 +84,7 @@ class _Covered:
         return values[self.steps]
 
 
-def _holders(
+def _list_holders(
     standing: Standing, old: _Covered, new: _Covered, edges: np.ndarray, step: int, column: int, worst_energy: int
 ) -> list[HolderPreview]:
     found = []

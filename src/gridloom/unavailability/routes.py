@@ -75,10 +75,10 @@ async def create_unavailability(
     await store.insert_unavailability(call.db, locked, reach.key, unavailability_id, body, call.caller.id)
     glance = await read_glance(call.db, reach.key, window)
     rules.check_volume(body.volume, glance.ratings, window)
-    await _tell(call, reach, physical_asset_id, unavailability_id, "created", body)
+    await _tell_change(call, reach, physical_asset_id, unavailability_id, "created", body)
     await tell_holders(call.db, backed, glance.now)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
-    changed = await _changed(call, locked, reach.key, physical_asset_id, unavailability_id, body, glance)
+    changed = await _view_change(call, locked, reach.key, physical_asset_id, unavailability_id, body, glance)
     return Answer(changed, headers=headers, etag="1")
 
 
@@ -100,7 +100,7 @@ async def list_unavailabilities(
     )
     page = query.page(rows, lambda row: UnavailabilityPlace(row.content.start, row.id))
     return Page(
-        [Unavailability(**_fields(physical_asset_id, row.id, row.content)) for row in page.items], page.next_cursor
+        [Unavailability(**_list_fields(physical_asset_id, row.id, row.content)) for row in page.items], page.next_cursor
     )
 
 
@@ -113,8 +113,8 @@ async def list_unavailabilities(
 )
 async def read_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> Answer[Unavailability]:
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    stored = await _known(call, reach.key, unavailability_id)
-    view = Unavailability(**_fields(physical_asset_id, unavailability_id, stored.content))
+    stored = await _find_known(call, reach.key, unavailability_id)
+    view = Unavailability(**_list_fields(physical_asset_id, unavailability_id, stored.content))
     return Answer(view, etag=str(stored.version))
 
 
@@ -132,7 +132,7 @@ async def update_unavailability(
     """What is left out stays. To end one early, give it an earlier `end`."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
     locked = await lock_batteries(call.db, [reach.key])
-    before = await _known(call, reach.key, unavailability_id)
+    before = await _find_known(call, reach.key, unavailability_id)
     call.check_if_match(str(before.version))
     changes = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     after = structs.replace(before.content, **changes)
@@ -147,9 +147,9 @@ async def update_unavailability(
         hull = Window(min(old.start, after.start), max(old.end, after.end))
         backed = await look_at_backed(call.db, reach.key, hull)
         version = await store.update_unavailability(call.db, reach.key, unavailability_id, after)
-        await _tell(call, reach, physical_asset_id, unavailability_id, "changed", after)
+        await _tell_change(call, reach, physical_asset_id, unavailability_id, "changed", after)
         await tell_holders(call.db, backed, glance.now)
-    changed = await _changed(call, locked, reach.key, physical_asset_id, unavailability_id, after, glance)
+    changed = await _view_change(call, locked, reach.key, physical_asset_id, unavailability_id, after, glance)
     return Answer(changed, etag=str(version))
 
 
@@ -164,12 +164,12 @@ async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailabil
     """Its volume is available again at once; the logbook keeps that it was announced and cancelled."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
     locked = await lock_batteries(call.db, [reach.key])
-    before = await _known(call, reach.key, unavailability_id)
+    before = await _find_known(call, reach.key, unavailability_id)
     call.check_if_match(str(before.version))
     backed = await look_at_backed(call.db, reach.key, Window(before.content.start, before.content.end))
     await store.delete_unavailability(call.db, reach.key, unavailability_id)
     await announce_change(call.db, locked, reach.key)
-    await _tell(call, reach, physical_asset_id, unavailability_id, "cancelled", before.content)
+    await _tell_change(call, reach, physical_asset_id, unavailability_id, "cancelled", before.content)
     await tell_holders(call.db, backed, await platform_now_to_the_ms(call.db))
 
 
@@ -220,7 +220,7 @@ async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewU
     return UnavailabilityPreview(free=free_kw, cut=cut_kw, holders=holders, expected_cuts=cuts)
 
 
-async def _known(call: Call, asset_key: int, unavailability_id: UUID) -> store.StoredUnavailability:
+async def _find_known(call: Call, asset_key: int, unavailability_id: UUID) -> store.StoredUnavailability:
     stored = await store.read_unavailability(call.db, asset_key, unavailability_id)
     if stored is None:
         raise NotFound(f"The asset has no unavailability {unavailability_id}.")
@@ -233,7 +233,7 @@ async def _check_notifications(call: Call, asset_key: int, content: NewUnavailab
     rules.check_notifications(content.exchange_notification_ids, known)
 
 
-async def _tell(
+async def _tell_change(
     call: Call, reach: Reach, asset_id: UUID, unavailability_id: UUID, what: str, content: NewUnavailability
 ) -> None:
     """The logbook and the event stream, in the transaction of the change."""
@@ -263,7 +263,7 @@ async def _tell(
     )
 
 
-async def _changed(
+async def _view_change(
     call: Call,
     locked: LockedBatteries,
     asset_key: int,
@@ -274,10 +274,10 @@ async def _changed(
 ) -> ChangedUnavailability:
     """With what it sets off."""
     conflicts = await ripple(call.db, locked, asset_key, glance)
-    return ChangedUnavailability(**_fields(asset_id, unavailability_id, content), conflicts=conflicts)
+    return ChangedUnavailability(**_list_fields(asset_id, unavailability_id, content), conflicts=conflicts)
 
 
-def _fields(asset_id: UUID, unavailability_id: UUID, content: NewUnavailability) -> dict[str, Any]:
+def _list_fields(asset_id: UUID, unavailability_id: UUID, content: NewUnavailability) -> dict[str, Any]:
     power = content.volume.power_capacity
     return {
         "id": unavailability_id,

@@ -64,7 +64,7 @@ async def insert_unavailability(
         new.volume.power_capacity.discharge,
         created_by,
     )
-    await _link(db, asset_key, unavailability_id, new.exchange_notification_ids)
+    await _link_notifications(db, asset_key, unavailability_id, new.exchange_notification_ids)
 
 
 async def update_unavailability(
@@ -93,7 +93,7 @@ async def update_unavailability(
         asset_key,
         unavailability_id,
     )
-    await _link(db, asset_key, unavailability_id, content.exchange_notification_ids)
+    await _link_notifications(db, asset_key, unavailability_id, content.exchange_notification_ids)
     return version
 
 
@@ -103,7 +103,7 @@ async def delete_unavailability(db: Database, asset_key: int, unavailability_id:
 
 async def read_unavailability(db: Database, asset_key: int, unavailability_id: UUID) -> StoredUnavailability | None:
     row = await db.fetchrow(_SELECT + "where u.asset_key = $1 and u.id = $2", asset_key, unavailability_id)
-    return None if row is None else _stored(row)
+    return None if row is None else _read_stored(row)
 
 
 async def list_unavailabilities(
@@ -126,7 +126,7 @@ async def list_unavailabilities(
         None if after is None else after.id,
         limit,
     )
-    return [_stored(row) for row in rows]
+    return [_read_stored(row) for row in rows]
 
 
 async def known_notifications(db: Database, asset_key: int, notification_ids: Sequence[UUID]) -> set[UUID]:
@@ -140,7 +140,9 @@ async def known_notifications(db: Database, asset_key: int, notification_ids: Se
     return {row["id"] for row in rows}
 
 
-async def _link(db: Database, asset_key: int, unavailability_id: UUID, notification_ids: Sequence[UUID]) -> None:
+async def _link_notifications(
+    db: Database, asset_key: int, unavailability_id: UUID, notification_ids: Sequence[UUID]
+) -> None:
     if not notification_ids:
         return
     await db.execute(
@@ -156,7 +158,7 @@ async def _link(db: Database, asset_key: int, unavailability_id: UUID, notificat
     )
 
 
-def _stored(row: asyncpg.Record) -> StoredUnavailability:
+def _read_stored(row: asyncpg.Record) -> StoredUnavailability:
     return StoredUnavailability(
         id=row["id"],
         version=row["version"],

@@ -88,7 +88,7 @@ async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtu
     owner = await organisation_reach(call.db, call.caller, organisation_id)
     if not call.caller.is_operator:
         raise Forbidden("Only the platform's operator allocates virtual assets.")
-    terms = _terms(body)
+    terms = _read_terms(body)
     await _check_portfolio(call, owner, body.portfolio_id)
     for place, share in enumerate(terms.backing):
         try:
@@ -102,7 +102,7 @@ async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtu
     return Answer(view, headers={"Location": f"{call.path}/{asset.id}"}, etag=etag_of(asset))
 
 
-def _terms(body: NewVirtualAsset) -> AssetTerms:
+def _read_terms(body: NewVirtualAsset) -> AssetTerms:
     check_window(body.start, body.end)
     check_rated(body.rated_charge_power, body.rated_discharge_power)
     check_shares([(entry.physical_asset_id, entry.share) for entry in body.backing])

@@ -80,7 +80,7 @@ class Dispatcher:
         while True:
             self._wake.clear()
             try:
-                pause_s = await self._look()
+                pause_s = await self._look_for_work()
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("webhooks.unreachable", error=repr(error))
                 pause_s = LOOK_AGAIN_S
@@ -89,7 +89,7 @@ class Dispatcher:
                     await self._wake.wait()
                 await asyncio.sleep(GATHER_S)
 
-    async def _look(self) -> float:
+    async def _look_for_work(self) -> float:
         """Hand out events, start the calls that are due; the seconds until the next look."""
         await delivery_store.disable_orphans(self._pool, MAKER_GONE)
         has_events, next_s = await delivery_store.outlook(self._pool)
@@ -124,9 +124,9 @@ class Dispatcher:
     def _start(self, claimed: Claimed) -> None:
         call = asyncio.create_task(deliver(self._pool, self._caller, self._seal, claimed), name="webhook call")
         self._calls[call] = claimed
-        call.add_done_callback(self._ended)
+        call.add_done_callback(self._note_ended)
 
-    def _ended(self, call: asyncio.Task[None]) -> None:
+    def _note_ended(self, call: asyncio.Task[None]) -> None:
         del self._calls[call]
         if not call.cancelled() and (error := call.exception()) is not None:
             log.error("webhooks.call_not_noted", exc_info=error)

@@ -66,9 +66,9 @@ def make_schemas(operations: Iterable[Operation]) -> Schemas:
                 wanted[id(type)] = type
         for parameter in operation.path_parameters:
             wanted[id(parameter.type)] = parameter.type
-    resolved = {key: _transparent(type) for key, type in wanted.items()}
+    resolved = {key: _unwrap_page(type) for key, type in wanted.items()}
     schemas, components = msgspec.json.schema_components(list(resolved.values()), ref_template=REFERENCE)
-    structs = {struct.__name__: struct for struct in _structs(resolved.values())}
+    structs = {struct.__name__: struct for struct in _list_structs(resolved.values())}
     for name, component in components.items():
         _state_decimals(component, structs.get(name))
         if component.get("description", "").startswith(f"{name}("):
@@ -86,12 +86,12 @@ def answered(operation: Operation) -> Any:
     return answer
 
 
-def _transparent(type: Any) -> Any:
+def _unwrap_page(type: Any) -> Any:
     """A page is a plain array on the wire."""
     return list[get_args(type)[0]] if get_origin(type) is Page else type  # type: ignore[misc]
 
 
-def _structs(types: Iterable[Any]) -> Iterable[type[msgspec.Struct]]:
+def _list_structs(types: Iterable[Any]) -> Iterable[type[msgspec.Struct]]:
     seen: set[Any] = set()
     queue = list(types)
     while queue:
@@ -110,7 +110,7 @@ def _state_decimals(component: dict[str, Any], struct: type[msgspec.Struct] | No
         return
     hints = get_type_hints(struct, include_extras=True)
     for field in msgspec.structs.fields(struct):
-        euro = _euro(hints[field.name])
+        euro = _find_euro(hints[field.name])
         schema = component.get("properties", {}).get(field.encode_name)
         if schema is None:
             continue
@@ -133,7 +133,7 @@ def _replace_decimal(schema: Any, replacement: dict[str, Any]) -> None:
             _replace_decimal(value, replacement)
 
 
-def _euro(hint: Any) -> Euro | None:
+def _find_euro(hint: Any) -> Euro | None:
     if get_origin(hint) is Annotated and get_args(hint)[0] is Decimal:
         return next((mark for mark in get_args(hint)[1:] if isinstance(mark, Euro)), None)
-    return next((found for found in map(_euro, get_args(hint)) if found is not None), None)
+    return next((found for found in map(_find_euro, get_args(hint)) if found is not None), None)

@@ -34,7 +34,7 @@ def put_into_words(document: dict[str, Any], vocabulary: Vocabulary) -> None:
         tag["description"] = vocabulary.tags.get(tag["name"], "")
     for owner, component in document["components"]["schemas"].items():
         for name, schema in component.get("properties", {}).items():
-            _describe(schema, vocabulary, name, owner)
+            _describe_schema(schema, vocabulary, name, owner)
     examples = Examples(document["components"]["schemas"], vocabulary)
     for operation in _operations_of(document):
         for parameter in operation.get("parameters", ()):
@@ -58,7 +58,7 @@ def drop_unused(document: dict[str, Any]) -> None:
     document["components"]["schemas"] = {name: schema for name, schema in schemas.items() if name in reached}
 
 
-def _describe(schema: dict[str, Any], vocabulary: Vocabulary, name: str, owner: str) -> None:
+def _describe_schema(schema: dict[str, Any], vocabulary: Vocabulary, name: str, owner: str) -> None:
     term = vocabulary.find(name, owner)
     if term is not None and (f"{owner}.{name}" in vocabulary.terms or schema.get("description") in (None, *_GENERIC)):
         schema["description"] = term.description
@@ -108,7 +108,7 @@ class Examples:
         if "$ref" in schema:
             owner = schema["$ref"].rsplit("/", 1)[-1]
             if term is not None and term.example is not None and "properties" not in self._schemas[owner]:
-                return self._fitting(term.example, self._schemas[owner])
+                return self._fit_example(term.example, self._schemas[owner])
             return self.make(self._schemas[owner], "", owner)
         if "properties" in schema:
             return {
@@ -117,14 +117,14 @@ class Examples:
                 if field in schema.get("required", ()) or not self._is_left_out(field, owner)
             }
         if term is not None and term.example is not None and _is_of_type(term.example, schema):
-            return self._fitting(term.example, schema)
+            return self._fit_example(term.example, schema)
         return self._make_plain(schema, name, owner)
 
     def _is_left_out(self, field: str, owner: str) -> bool:
         term = self._vocabulary.find(field, owner)
         return term is not None and term.example is None
 
-    def _fitting(self, example: Any, schema: dict[str, Any]) -> Any:
+    def _fit_example(self, example: Any, schema: dict[str, Any]) -> Any:
         """The example, unless the type is an enumeration that does not have it."""
         choices = schema.get("enum") or [option for each in schema.get("anyOf", ()) for option in each.get("enum", ())]
         return choices[0] if choices and example not in choices else example

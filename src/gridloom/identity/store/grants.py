@@ -23,7 +23,7 @@ class AssetRights:
     granted: frozenset[str]
 
 
-def _grant(row: asyncpg.Record) -> Grant:
+def _read_grant(row: asyncpg.Record) -> Grant:
     return Grant(
         asset_key=row["asset_key"],
         organisation_id=OrganisationID(row["organisation_id"]),
@@ -76,7 +76,7 @@ async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit
         after,
         limit,
     )
-    return [_grant(row) for row in rows]
+    return [_read_grant(row) for row in rows]
 
 
 async def read_grant(db: Database, asset_key: int, organisation_id: UUID) -> Grant | None:
@@ -88,7 +88,7 @@ async def read_grant(db: Database, asset_key: int, organisation_id: UUID) -> Gra
         asset_key,
         organisation_id,
     )
-    return None if row is None else _grant(row)
+    return None if row is None else _read_grant(row)
 
 
 async def put_grant(
@@ -112,7 +112,7 @@ async def put_grant(
         granted_by,
     )
     assert row is not None
-    return _grant(row)
+    return _read_grant(row)
 
 
 async def delete_grant(db: Database, asset_key: int, organisation_id: UUID) -> bool:

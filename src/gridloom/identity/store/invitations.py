@@ -13,7 +13,7 @@ from gridloom.identity.tokens import INVITATION_LIFETIME
 from gridloom.kernel.ids import InvitationID, OrganisationID
 
 
-def _invitation(row: asyncpg.Record) -> Invitation:
+def _read_invitation(row: asyncpg.Record) -> Invitation:
     return Invitation(
         id=InvitationID(row["id"]),
         organisation_id=OrganisationID(row["organisation_id"]),
@@ -51,7 +51,7 @@ async def insert_invitation(
         INVITATION_LIFETIME,
     )
     assert row is not None
-    return _invitation(row)
+    return _read_invitation(row)
 
 
 async def list_invitations(db: Database, organisation_id: UUID, *, after: UUID | None, limit: int) -> list[Invitation]:
@@ -67,7 +67,7 @@ async def list_invitations(db: Database, organisation_id: UUID, *, after: UUID |
         after,
         limit,
     )
-    return [_invitation(row) for row in rows]
+    return [_read_invitation(row) for row in rows]
 
 
 async def find_invitation(db: Database, token_hash: bytes) -> Invitation | None:
@@ -80,7 +80,7 @@ async def find_invitation(db: Database, token_hash: bytes) -> Invitation | None:
         """,
         token_hash,
     )
-    return None if row is None else _invitation(row)
+    return None if row is None else _read_invitation(row)
 
 
 async def lock_invitation(db: Database, organisation_id: UUID, invitation_id: UUID) -> Invitation | None:
@@ -94,7 +94,7 @@ async def lock_invitation(db: Database, organisation_id: UUID, invitation_id: UU
         organisation_id,
         invitation_id,
     )
-    return None if row is None else _invitation(row)
+    return None if row is None else _read_invitation(row)
 
 
 async def use_invitation(db: Database, invitation_id: InvitationID) -> bool:

@@ -13,7 +13,7 @@ from gridloom.identity.store.announcements import announce, member_subject
 from gridloom.kernel.ids import OrganisationID, UserID
 
 
-def _member(row: asyncpg.Record) -> Member:
+def _read_member(row: asyncpg.Record) -> Member:
     return Member(
         id=UserID(row["id"]),
         organisation_id=OrganisationID(row["organisation_id"]),
@@ -54,7 +54,7 @@ async def insert_member(
         role,
         password_hash,
     )
-    return None if row is None else _member(row)
+    return None if row is None else _read_member(row)
 
 
 async def find_account(db: Database, username: str) -> Account | None:
@@ -67,7 +67,7 @@ async def find_account(db: Database, username: str) -> Account | None:
         """,
         username,
     )
-    return None if row is None else Account(_member(row), row["password_hash"])
+    return None if row is None else Account(_read_member(row), row["password_hash"])
 
 
 async def read_account(db: Database, member_id: UUID) -> Account | None:
@@ -80,7 +80,7 @@ async def read_account(db: Database, member_id: UUID) -> Account | None:
         """,
         member_id,
     )
-    return None if row is None else Account(_member(row), row["password_hash"])
+    return None if row is None else Account(_read_member(row), row["password_hash"])
 
 
 async def read_member(db: Database, organisation_id: UUID, member_id: UUID) -> Member | None:
@@ -94,7 +94,7 @@ async def read_member(db: Database, organisation_id: UUID, member_id: UUID) -> M
         organisation_id,
         member_id,
     )
-    return None if row is None else _member(row)
+    return None if row is None else _read_member(row)
 
 
 async def list_members(db: Database, organisation_id: UUID, *, after: UUID | None, limit: int) -> list[Member]:
@@ -111,7 +111,7 @@ async def list_members(db: Database, organisation_id: UUID, *, after: UUID | Non
         after,
         limit,
     )
-    return [_member(row) for row in rows]
+    return [_read_member(row) for row in rows]
 
 
 async def count_admins(db: Database, organisation_id: UUID) -> int:

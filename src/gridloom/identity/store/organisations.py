@@ -16,7 +16,7 @@ from gridloom.kernel.ids import OrganisationID
 _PLATFORM_LOCK: Final = 7_108_004
 
 
-def _organisation(row: asyncpg.Record) -> Organisation:
+def _read_organisation(row: asyncpg.Record) -> Organisation:
     return Organisation(
         id=OrganisationID(row["id"]),
         name=row["name"],
@@ -40,14 +40,14 @@ async def insert_organisation(
         kind,
     )
     assert row is not None
-    return _organisation(row)
+    return _read_organisation(row)
 
 
 async def read_organisation(db: Database, organisation_id: UUID) -> Organisation | None:
     row = await db.fetchrow(
         "select id, name, kind, version, created_at, updated_at from organisation where id = $1", organisation_id
     )
-    return None if row is None else _organisation(row)
+    return None if row is None else _read_organisation(row)
 
 
 async def lock_organisation(db: Database, organisation_id: UUID) -> Organisation | None:
@@ -58,7 +58,7 @@ async def lock_organisation(db: Database, organisation_id: UUID) -> Organisation
         """,
         organisation_id,
     )
-    return None if row is None else _organisation(row)
+    return None if row is None else _read_organisation(row)
 
 
 async def list_organisations(db: Database, *, only: UUID | None, after: UUID | None, limit: int) -> list[Organisation]:
@@ -73,7 +73,7 @@ async def list_organisations(db: Database, *, only: UUID | None, after: UUID | N
         after,
         limit,
     )
-    return [_organisation(row) for row in rows]
+    return [_read_organisation(row) for row in rows]
 
 
 async def rename_organisation(db: Database, organisation_id: UUID, name: str) -> Organisation:
@@ -87,7 +87,7 @@ async def rename_organisation(db: Database, organisation_id: UUID, name: str) ->
     )
     assert row is not None
     await announce(db, organisation_subject(organisation_id))
-    return _organisation(row)
+    return _read_organisation(row)
 
 
 async def organisation_exists(db: Database, organisation_id: UUID) -> bool:

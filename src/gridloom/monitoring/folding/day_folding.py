@@ -46,9 +46,9 @@ async def fold(db: Database, asset_key: int, day: date, last_sequence: int) -> F
     taken = await store.take_segments(db, asset_key, day, 0, last_sequence)
     if not taken:
         return None
-    hot = await asyncio.to_thread(_joined, taken)
+    hot = await asyncio.to_thread(_join_columns, taken)
     cold = await store.chunks_on(db, asset_key, hot.signal_ids.tolist(), day)
-    chunks = await asyncio.to_thread(_chunks, hot, cold)
+    chunks = await asyncio.to_thread(_make_chunks, hot, cold)
     await store.put_chunks(db, asset_key, day, chunks)
     return Folded(len(taken), len(hot), sum(len(chunk.body) for chunk in chunks))
 
@@ -58,7 +58,7 @@ async def join(db: Database, asset_key: int, day: date, first_sequence: int, las
     taken = await store.take_segments(db, asset_key, day, first_sequence, last_sequence)
     if not taken:
         return None
-    columns = await asyncio.to_thread(_joined, taken)
+    columns = await asyncio.to_thread(_join_columns, taken)
     body = await asyncio.to_thread(segments.encode, columns)
     joined = store.NewSegment(asset_key, taken[-1].sequence, day, len(columns), body)
     await store.put_segment(db, joined, SETTLE)
@@ -77,11 +77,11 @@ async def pending(
     return await store.pending(db, settle, closed_for, BUSY_SEGMENTS, BUSY_POINTS, most, asset_key)
 
 
-def _joined(taken: list[store.StoredSegment]) -> Columns:
+def _join_columns(taken: list[store.StoredSegment]) -> Columns:
     return segments.join(segments.decode(segment.body) for segment in taken)
 
 
-def _chunks(hot: Columns, cold: dict[int, bytes]) -> list[store.NewChunk]:
+def _make_chunks(hot: Columns, cold: dict[int, bytes]) -> list[store.NewChunk]:
     return [
         chunk_of(signal_id, segments.overlay((Series(*codec.decode(cold[signal_id])), series)))
         if signal_id in cold

@@ -45,15 +45,15 @@ class Buckets:
     start: Callable[[NDArray[np.int64]], Times]
 
 
-def _fixed(width_us: int) -> Buckets:
+def _make_fixed_buckets(width_us: int) -> Buckets:
     return Buckets(lambda times: times // width_us, lambda numbers: numbers * width_us)
 
 
 BUCKETS: Final[dict[Resolution, Buckets]] = {
-    Resolution.MINUTE: _fixed(MINUTE_US),
-    Resolution.QUARTER_HOUR: _fixed(15 * MINUTE_US),
+    Resolution.MINUTE: _make_fixed_buckets(MINUTE_US),
+    Resolution.QUARTER_HOUR: _make_fixed_buckets(15 * MINUTE_US),
     # The market's clock is whole hours from UTC, so its hours are UTC's.
-    Resolution.HOUR: _fixed(HOUR_US),
+    Resolution.HOUR: _make_fixed_buckets(HOUR_US),
     Resolution.DAY: Buckets(day_numbers, day_starts),
 }
 
@@ -73,10 +73,10 @@ def aggregate(series: Series, resolution: Resolution, aggregation: Aggregation, 
         return EMPTY
     numbers = buckets.number(inside.times)
     starts = np.concatenate(([0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1))
-    return Series(buckets.start(numbers[starts]), _reduced(inside.values, starts, aggregation))
+    return Series(buckets.start(numbers[starts]), _reduce_values(inside.values, starts, aggregation))
 
 
-def _reduced(values: Values, starts: NDArray[np.intp], aggregation: Aggregation) -> Values:
+def _reduce_values(values: Values, starts: NDArray[np.intp], aggregation: Aggregation) -> Values:
     ends = np.append(starts[1:], len(values))
     match aggregation:
         case Aggregation.AVG:

@@ -52,9 +52,9 @@ async def answer(db: Database, selection: Selection, media_type: str, file_name:
     """Short answers whole, long ones as a stream of which the first piece is there already: what fails at once is
     answered as the problem it is."""
     if media_type == JSON:
-        chunks = _json(pieces(db, selection), selection)
+        chunks = _stream_json(pieces(db, selection), selection)
         first, second = await anext(chunks), await anext(chunks, None)
-        return Content(first, JSON) if second is None else Stream(_after((first, second), chunks), JSON)
+        return Content(first, JSON) if second is None else Stream(_put_first((first, second), chunks), JSON)
     rest = pieces(db, selection)
     begun = [piece] if (piece := await anext(rest, None)) is not None else []
     names = pa.array(list(selection.signals), pa.string())
@@ -63,7 +63,7 @@ async def answer(db: Database, selection: Selection, media_type: str, file_name:
 
     async def batches() -> AsyncIterator[pa.RecordBatch]:
         places = {name: place for place, name in enumerate(selection.signals)}
-        async for name, series in _after(begun, rest):
+        async for name, series in _put_first(begun, rest):
             if len(series):
                 codes = pa.DictionaryArray.from_arrays(pa.array(np.full(len(series), places[name], np.int16)), names)
                 times = pa.array(series.times // 1000).view(TIME)
@@ -72,7 +72,7 @@ async def answer(db: Database, selection: Selection, media_type: str, file_name:
     return stream_table(media_type, schema, batches(), file_name=file_name)
 
 
-async def _after(first: Iterable[T], rest: AsyncIterator[T]) -> AsyncIterator[T]:
+async def _put_first(first: Iterable[T], rest: AsyncIterator[T]) -> AsyncIterator[T]:
     for item in first:
         yield item
     async for item in rest:
@@ -86,7 +86,7 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
     if selection.resolution is Resolution.DAY and selection.aggregation is not Aggregation.TIME_WEIGHTED_AVG:
         for name, signal_id in selection.signals.items():
             if signal_id is None:
-                yield name, _nothing()
+                yield name, _make_empty_series()
                 continue
             async for series in daily(db, selection.asset_key, signal_id, start_us, end_us, selection.aggregation):
                 yield name, series
@@ -97,32 +97,32 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
             found = await read(db, selection.asset_key, list(known.values()), early_us, end_us) if known else {}
         for name, signal_id in selection.signals.items():
             if signal_id is None:
-                yield name, _nothing()
+                yield name, _make_empty_series()
                 continue
-            yield name, await _cut(found[signal_id], selection, start_us, end_us)
+            yield name, await _cut_series(found[signal_id], selection, start_us, end_us)
         return
     groups = await in_groups(db, selection.asset_key, list(known.values()), start_us, end_us)
     group_of = {signal_id: group for group in groups for signal_id in group}
     found = {}
     for name, signal_id in selection.signals.items():
         if signal_id is None:
-            yield name, _nothing()
+            yield name, _make_empty_series()
             continue
         group = group_of[signal_id]
         if len(group) == 1:
             steps = read_in_steps(db, selection.asset_key, signal_id, start_us, end_us, before=before)
             async for first_us, stop_us, series in steps:
-                yield name, await _cut(series, selection, first_us, stop_us)
+                yield name, await _cut_series(series, selection, first_us, stop_us)
             continue
         if signal_id not in found:
             early_us = start_us - before // timedelta(microseconds=1)
             async with selection.turn:
                 found = await read(db, selection.asset_key, group, early_us, end_us)
-        yield name, await _cut(found[signal_id], selection, start_us, end_us)
+        yield name, await _cut_series(found[signal_id], selection, start_us, end_us)
         await asyncio.sleep(0)  # thousands of small steps, and others in between
 
 
-async def _cut(series: Series, selection: Selection, start_us: int, end_us: int) -> Series:
+async def _cut_series(series: Series, selection: Selection, start_us: int, end_us: int) -> Series:
     return await off_loop(
         len(series) > HEAVY_POINTS,
         aggregate,
@@ -134,11 +134,11 @@ async def _cut(series: Series, selection: Selection, start_us: int, end_us: int)
     )
 
 
-def _nothing() -> Series:
+def _make_empty_series() -> Series:
     return Series(np.empty(0, dtype=np.int64), np.empty(0))
 
 
-async def _json(found: AsyncIterator[tuple[str, Series]], selection: Selection) -> AsyncIterator[bytes]:
+async def _stream_json(found: AsyncIterator[tuple[str, Series]], selection: Selection) -> AsyncIterator[bytes]:
     is_raw = selection.resolution is Resolution.RAW
     meta = [
         DataPointMeta(
@@ -160,7 +160,7 @@ async def _json(found: AsyncIterator[tuple[str, Series]], selection: Selection) 
             waiting_bytes += len(waiting[-1])
             opened, is_first_point = name, True
         if len(series):
-            text = await off_loop(len(series) > HEAVY_POINTS // 10, _points, series)
+            text = await off_loop(len(series) > HEAVY_POINTS // 10, _render_points, series)
             waiting.append(text if is_first_point else b"," + text)
             waiting_bytes += len(text)
             is_first_point = False
@@ -171,6 +171,6 @@ async def _json(found: AsyncIterator[tuple[str, Series]], selection: Selection) 
     yield b"".join(waiting)
 
 
-def _points(series: Series) -> bytes:
+def _render_points(series: Series) -> bytes:
     """The points of an array, without its brackets."""
     return points_json((series.times // 1000).view("datetime64[ms]"), series.values)[1:-1]

@@ -48,9 +48,9 @@ class TelemetryHub:
         self._streams: Counter[UUID] = Counter()
 
     def attach(self, listener: Listener) -> None:
-        listener.subscribe(store.CHANNEL, self._heard)
+        listener.subscribe(store.CHANNEL, self._hear_notice)
 
-    def _heard(self, payload: str | None) -> None:
+    def _hear_notice(self, payload: str | None) -> None:
         """None: the connection is new, and anything may have happened."""
         keys = list(self._waiting) if payload is None else [int(payload)]
         for key in keys:
@@ -104,14 +104,14 @@ async def stream_points(
     """Frames of what was stored after `place`, or from now on; the stream ends with the rights it rests on."""
     with hub.follow(asset_key, call.caller.organisation_id) as changed:
         head = await store.watch(call.pool, asset_key, WATCHED_FOR)
-        names = _names(await store.signal_ids(call.pool, asset_key))
+        names = _name_signals(await store.signal_ids(call.pool, asset_key))
         if place is None or place.sequence > head.sequence:
             # Also a place of an earlier life of this asset's telemetry.
             place = Place(head.sequence)
-            yield _frame(place, "latest", latest_points(head.latest, names, wanted))
+            yield _make_frame(place, "latest", latest_points(head.latest, names, wanted))
         elif not await store.is_complete_after(call.pool, asset_key, place.sequence):
             # Some of what was missed is folded by now; the reader is told, and reads that span anew.
-            yield _frame(place, "gap", to_json({"after": str(place)}))
+            yield _make_frame(place, "gap", to_json({"after": str(place)}))
         else:
             yield b"retry: %d\n\n" % RETRY_MS
         while True:
@@ -120,8 +120,8 @@ async def stream_points(
                 await call.still_signed_in()
                 await asset_reach(call.pool, call.caller, asset_id, Permission.READ_MONITORING)
                 found = await store.segments_after(call.pool, asset_key, place.sequence, place.day, AT_ONCE)
-                if found and any(not _known(segment, names) for segment in found):
-                    names = _names(await store.signal_ids(call.pool, asset_key))
+                if found and any(not _has_known_names(segment, names) for segment in found):
+                    names = _name_signals(await store.signal_ids(call.pool, asset_key))
             except Problem:
                 return  # whoever comes back is told why
             except DATABASE_FAULTS as fault:
@@ -130,9 +130,9 @@ async def stream_points(
                 return
             for segment in found:
                 place = Place(segment.sequence, segment.day)
-                body = await off_loop(len(segment.body) > HEAVY_BYTES // 16, _columns, segment, names, wanted)
+                body = await off_loop(len(segment.body) > HEAVY_BYTES // 16, _pack_columns, segment, names, wanted)
                 if body is not None:
-                    yield _frame(place, "datapoints", body)
+                    yield _make_frame(place, "datapoints", body)
             if len(found) == AT_ONCE:
                 continue
             with suppress(TimeoutError):
@@ -143,15 +143,15 @@ async def stream_points(
                 await store.watch(call.pool, asset_key, WATCHED_FOR)
 
 
-def _names(ids: dict[str, int]) -> dict[int, str]:
+def _name_signals(ids: dict[str, int]) -> dict[int, str]:
     return {signal_id: name for name, signal_id in ids.items()}
 
 
-def _known(segment: store.StoredSegment, names: dict[int, str]) -> bool:
+def _has_known_names(segment: store.StoredSegment, names: dict[int, str]) -> bool:
     return all(signal_id in names for signal_id in segments.signal_ids(segment.body))
 
 
-def _columns(segment: store.StoredSegment, names: dict[int, str], wanted: frozenset[str] | None) -> bytes | None:
+def _pack_columns(segment: store.StoredSegment, names: dict[int, str], wanted: frozenset[str] | None) -> bytes | None:
     columns = {}
     for signal_id, series in segments.decode(segment.body).series():
         name = names[signal_id]
@@ -161,5 +161,5 @@ def _columns(segment: store.StoredSegment, names: dict[int, str], wanted: frozen
     return orjson.dumps(columns) if columns else None
 
 
-def _frame(place: Place, kind: str, body: bytes) -> bytes:
+def _make_frame(place: Place, kind: str, body: bytes) -> bytes:
     return b"retry: %d\nid: %s\nevent: %s\ndata: %s\n\n" % (RETRY_MS, str(place).encode(), kind.encode(), body)

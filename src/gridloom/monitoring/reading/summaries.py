@@ -23,11 +23,11 @@ async def daily(
     db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int, aggregation: Aggregation
 ) -> AsyncIterator[Series]:
     """A signal in market days, piece by piece; every aggregation but the one weighted by time."""
-    async for summaries, series, first_us, stop_us in _spans(db, asset_key, wanted_id, start_us, end_us):
+    async for summaries, series, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us):
         cut = aggregate(series, Resolution.DAY, aggregation, first_us, stop_us)
         if summaries:
             starts = day_starts(np.array([number_of(summary.day) for summary in summaries], dtype=np.int64))
-            values = np.array([_value(summary, aggregation) for summary in summaries], dtype=np.float64)
+            values = np.array([_pick_value(summary, aggregation) for summary in summaries], dtype=np.float64)
             order = np.argsort(starts)
             cut = segments.overlay((cut, Series(starts[order], values[order])))
         yield cut
@@ -36,7 +36,7 @@ async def daily(
 async def total(db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int) -> Summary | None:
     """A signal over a span; None where it has no points."""
     whole: Summary | None = None
-    async for summaries, series, first_us, stop_us in _spans(db, asset_key, wanted_id, start_us, end_us):
+    async for summaries, series, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us):
         parts = [Summary(one.points, one.total, one.lowest, one.highest) for one in summaries]
         rest = summarise(series.between(first_us, stop_us))
         for part in (*parts, *(() if rest is None else (rest,))):
@@ -44,7 +44,7 @@ async def total(db: Database, asset_key: int, wanted_id: int, start_us: int, end
     return whole
 
 
-async def _spans(
+async def _read_spans(
     db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int
 ) -> AsyncIterator[tuple[Sequence[store.DaySummary], Series, int, int]]:
     while start_us < end_us:
@@ -63,7 +63,7 @@ async def _spans(
         start_us = await after_silence(db, asset_key, wanted_id, stop_us, end_us) if is_silent else stop_us
 
 
-def _value(summary: store.DaySummary, aggregation: Aggregation) -> float:
+def _pick_value(summary: store.DaySummary, aggregation: Aggregation) -> float:
     match aggregation:
         case Aggregation.AVG:
             return min(max(summary.total / summary.points, summary.lowest), summary.highest)

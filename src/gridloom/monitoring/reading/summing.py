@@ -31,12 +31,12 @@ async def sum_signals(
     for name, signal_id in signals.items():
         summary, moved = None, NO_ENERGY
         if signal_id is not None:
-            summary, moved = await _over(db, asset_key, name, signal_id, start_us, end_us, now_us)
-        sums[name] = _view(name, summary, moved, capacity_kwh)
+            summary, moved = await _sum_over(db, asset_key, name, signal_id, start_us, end_us, now_us)
+        sums[name] = _view_sum(name, summary, moved, capacity_kwh)
     return sums
 
 
-async def _over(
+async def _sum_over(
     db: Database, asset_key: int, name: str, signal_id: int, start_us: int, end_us: int, now_us: int
 ) -> tuple[Summary | None, Energy]:
     if not is_power(name):
@@ -52,14 +52,14 @@ async def _over(
     return whole, moved
 
 
-def _view(name: str, summary: Summary | None, moved: Energy, capacity_kwh: float) -> SignalSum:
+def _view_sum(name: str, summary: Summary | None, moved: Energy, capacity_kwh: float) -> SignalSum:
     view = SignalSum(
         unit=signal_type(name).unit,
         count=summary.count if summary else 0,
-        sum=_finite(summary.total) if summary else None,
+        sum=_keep_finite(summary.total) if summary else None,
         min=summary.lowest if summary else None,
         max=summary.highest if summary else None,
-        mean=_finite(summary.mean) if summary else None,
+        mean=_keep_finite(summary.mean) if summary else None,
     )
     if is_power(name):
         view.energy_charged = moved.charged_kwh
@@ -69,6 +69,6 @@ def _view(name: str, summary: Summary | None, moved: Energy, capacity_kwh: float
     return view
 
 
-def _finite(number: float) -> float | None:
+def _keep_finite(number: float) -> float | None:
     """A sum that is beyond all numbers is none."""
     return number if np.isfinite(number) else None

@@ -26,13 +26,13 @@ _DICTIONARY_DATA = 1
 def check(body: bytes) -> None:
     rows = unpacked = 0
     try:
-        for header_type, metadata, table, start in _messages(body):
+        for header_type, metadata, table, start in _walk_messages(body):
             batch = table
             if header_type == _DICTIONARY_BATCH:
-                batch = _reference(metadata, _field(metadata, table, _DICTIONARY_DATA))
+                batch = _follow_reference(metadata, _find_field(metadata, table, _DICTIONARY_DATA))
             elif header_type != _RECORD_BATCH:
                 continue
-            length = _integer(metadata, _field(metadata, batch, _BATCH_LENGTH))
+            length = _read_integer(metadata, _find_field(metadata, batch, _BATCH_LENGTH))
             check_count(length)
             rows += length if header_type == _RECORD_BATCH else 0
             unpacked += _unpacked_bytes(body, metadata, batch, start)
@@ -43,7 +43,7 @@ def check(body: bytes) -> None:
     check_count(rows)
 
 
-def _messages(body: bytes) -> Iterator[tuple[int, memoryview, int, int]]:
+def _walk_messages(body: bytes) -> Iterator[tuple[int, memoryview, int, int]]:
     """Each message's header type, metadata, the position of its header table, and where its body starts."""
     view, position = memoryview(body), 0
     while position + 8 <= len(view):
@@ -53,25 +53,25 @@ def _messages(body: bytes) -> Iterator[tuple[int, memoryview, int, int]]:
         if size == 0:
             return
         metadata = view[position + 8 : position + 8 + size]
-        message = _reference(metadata, 0)
+        message = _follow_reference(metadata, 0)
         start = position + 8 + size
-        kind_at = _field(metadata, message, _MESSAGE_HEADER_TYPE)
-        header_at = _field(metadata, message, _MESSAGE_HEADER)
+        kind_at = _find_field(metadata, message, _MESSAGE_HEADER_TYPE)
+        header_at = _find_field(metadata, message, _MESSAGE_HEADER)
         if kind_at and header_at:
-            yield metadata[kind_at], metadata, _reference(metadata, header_at), start
-        length = _integer(metadata, _field(metadata, message, _MESSAGE_BODY_LENGTH))
+            yield metadata[kind_at], metadata, _follow_reference(metadata, header_at), start
+        length = _read_integer(metadata, _find_field(metadata, message, _MESSAGE_BODY_LENGTH))
         if length < 0:
             raise BadRequest("The Arrow stream is malformed.")
         position = start + length
 
 
 def _unpacked_bytes(body: bytes, metadata: memoryview, batch: int, start: int) -> int:
-    if not _field(metadata, batch, _BATCH_COMPRESSION):
+    if not _find_field(metadata, batch, _BATCH_COMPRESSION):
         return 0
-    buffers_at = _field(metadata, batch, _BATCH_BUFFERS)
+    buffers_at = _find_field(metadata, batch, _BATCH_BUFFERS)
     if not buffers_at:
         return 0
-    vector = _reference(metadata, buffers_at)
+    vector = _follow_reference(metadata, buffers_at)
     (count,) = struct.unpack_from("<I", metadata, vector)
     total = 0
     for index in range(count):
@@ -85,12 +85,12 @@ def _unpacked_bytes(body: bytes, metadata: memoryview, batch: int, start: int) -
     return total
 
 
-def _reference(metadata: memoryview, position: int) -> int:
+def _follow_reference(metadata: memoryview, position: int) -> int:
     (offset,) = struct.unpack_from("<I", metadata, position)
     return position + int(offset)
 
 
-def _field(metadata: memoryview, table: int, number: int) -> int:
+def _find_field(metadata: memoryview, table: int, number: int) -> int:
     """Where a table's field stands, or 0 where it is left out."""
     (back,) = struct.unpack_from("<i", metadata, table)
     vtable = table - back
@@ -103,5 +103,5 @@ def _field(metadata: memoryview, table: int, number: int) -> int:
     return table + offset if offset else 0
 
 
-def _integer(metadata: memoryview, position: int) -> int:
+def _read_integer(metadata: memoryview, position: int) -> int:
     return int(struct.unpack_from("<q", metadata, position)[0]) if position else 0

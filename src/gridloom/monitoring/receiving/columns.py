@@ -93,7 +93,7 @@ def settle(columns: Columns, latest_us: int) -> Received:
     refusals = Refusals()
     codes, times, values, asset_codes = columns.codes, columns.times, columns.values, columns.asset_codes
     if columns.faults.any():
-        _count(columns, refusals)
+        _count_refusals(columns, refusals)
         good = columns.faults == FINE
         codes, times, values = codes[good], times[good], values[good]
         asset_codes = asset_codes[good] if asset_codes is not None else None
@@ -103,12 +103,12 @@ def settle(columns: Columns, latest_us: int) -> Received:
     if asset_codes is None:
         points[None] = Points(columns.names, codes, times, values)
         return Received(points, len(columns), refusals, assets)
-    for asset_code, chosen in _grouped(asset_codes):
+    for asset_code, chosen in _group_codes(asset_codes):
         points[assets[asset_code]] = Points(columns.names, codes[chosen], times[chosen], values[chosen])
     return Received(points, len(columns), refusals, assets)
 
 
-def _count(columns: Columns, refusals: Refusals) -> None:
+def _count_refusals(columns: Columns, refusals: Refusals) -> None:
     for index, count in enumerate(np.bincount(columns.faults).tolist()):
         if index == FINE or not count:
             continue
@@ -131,7 +131,7 @@ def _asset_ids(columns: Columns) -> list[UUID]:
     return ids
 
 
-def _grouped(codes: Codes) -> list[tuple[int, NDArray[np.intp]]]:
+def _group_codes(codes: Codes) -> list[tuple[int, NDArray[np.intp]]]:
     order = np.argsort(codes, kind="stable")
     found, starts = np.unique(codes[order], return_index=True)
     return list(zip(found.tolist(), np.split(order, starts[1:]), strict=True))

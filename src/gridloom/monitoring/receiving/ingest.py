@@ -49,13 +49,13 @@ async def ingest(db: Database, points: Mapping[int, Points]) -> dict[int, Stored
     for asset_key, batch in wanted.items():
         head = heads[asset_key]
         outcome = outcomes[asset_key] = Stored()
-        columns = await _arranged(db, head, batch, outcome)
+        columns = await _arrange_columns(db, head, batch, outcome)
         if not len(columns):
             continue
         outcome.overwritten += await _count_overwritten(db, head, columns)
         outcome.written = len(batch) - outcome.refused - outcome.overwritten
-        latest[asset_key], outcome.newest_us = _moved(head, columns)
-        new_segments += await off_loop(len(columns) > HEAVY_POINTS, _segments, head, columns)
+        latest[asset_key], outcome.newest_us = _move_latest(head, columns)
+        new_segments += await off_loop(len(columns) > HEAVY_POINTS, _make_segments, head, columns)
     if new_segments:
         await store.append(db, new_segments, latest)
     watched = [asset_key for asset_key, head in heads.items() if head.is_watched]
@@ -64,15 +64,15 @@ async def ingest(db: Database, points: Mapping[int, Points]) -> dict[int, Stored
     return outcomes
 
 
-def _segments(head: store.Head, columns: Columns) -> list[store.NewSegment]:
+def _make_segments(head: store.Head, columns: Columns) -> list[store.NewSegment]:
     return [
         store.NewSegment(head.asset_key, head.sequence, date_of(day), len(part), segments.encode(part))
         for day, part in segments.by_day(columns)
     ]
 
 
-async def _arranged(db: Database, head: store.Head, batch: Points, outcome: Stored) -> Columns:
-    ids = await _ids(db, head, batch, outcome)
+async def _arrange_columns(db: Database, head: store.Head, batch: Points, outcome: Stored) -> Columns:
+    ids = await _find_ids(db, head, batch, outcome)
     if (ids < 0).any():
         allowed = ids[batch.codes] >= 0
         outcome.refused = int(np.count_nonzero(~allowed))
@@ -86,12 +86,12 @@ async def _arranged(db: Database, head: store.Head, batch: Points, outcome: Stor
     return columns
 
 
-async def _ids(db: Database, head: store.Head, batch: Points, outcome: Stored) -> NDArray[np.int64]:
+async def _find_ids(db: Database, head: store.Head, batch: Points, outcome: Stored) -> NDArray[np.int64]:
     """The id of each of the batch's names, −1 for one too many; names that no point has stay unknown."""
     ids = _dictionaries.find((head.asset_key, head.born))
     if len(ids) != head.signal_count:
         ids = await store.signal_ids(db, head.asset_key)
-        _remember(db, head, ids)
+        _remember_ids(db, head, ids)
     unknown = [name for name in batch.names if name not in ids]
     if unknown:
         used = np.zeros(len(batch.names), dtype=bool)
@@ -104,11 +104,11 @@ async def _ids(db: Database, head: store.Head, batch: Points, outcome: Stored) -
         await store.add_signals(db, head.asset_key, new)
         outcome.new_signals = list(new)
         ids = ids | new
-        _remember(db, head, ids)
+        _remember_ids(db, head, ids)
     return np.array([ids.get(name, -1) for name in batch.names], dtype=np.int64)
 
 
-def _remember(db: Database, head: store.Head, ids: dict[str, int]) -> None:
+def _remember_ids(db: Database, head: store.Head, ids: dict[str, int]) -> None:
     """Only what is committed: ids that were rolled back may become those of other names."""
     after_commit(db, lambda: _dictionaries.keep((head.asset_key, head.born), ids))
 
@@ -129,11 +129,13 @@ async def _count_overwritten(db: Database, head: store.Head, columns: Columns) -
     for first in range(0, len(days), at_once):
         hot, cold = await store.bodies_on(db, head.asset_key, list(late), days[first : first + at_once])
         heavy = len(columns) > HEAVY_POINTS or len(hot) + len(cold) > SERIES_DAYS_AT_ONCE // 10
-        overwritten += await off_loop(heavy, _common, hot, cold, late)
+        overwritten += await off_loop(heavy, _count_common, hot, cold, late)
     return overwritten
 
 
-def _common(hot: Sequence[store.StoredSegment], cold: Sequence[store.StoredChunk], late: Mapping[int, Series]) -> int:
+def _count_common(
+    hot: Sequence[store.StoredSegment], cold: Sequence[store.StoredChunk], late: Mapping[int, Series]
+) -> int:
     """How many times of the new series the stored ones have too."""
     return sum(
         int(np.count_nonzero(np.isin(late[signal_id].times, stored.times, assume_unique=True)))
@@ -141,7 +143,7 @@ def _common(hot: Sequence[store.StoredSegment], cold: Sequence[store.StoredChunk
     )
 
 
-def _moved(head: store.Head, columns: Columns) -> tuple[bytes, int]:
+def _move_latest(head: store.Head, columns: Columns) -> tuple[bytes, int]:
     """The head's latest points with those of the columns, and the newest time among the latter."""
     ends = np.cumsum(columns.counts) - 1
     ids, times, values = columns.signal_ids, columns.times[ends], columns.values[ends]

@@ -52,7 +52,7 @@ def from_columns(body: bytes, *, many: bool) -> Columns:
         pieces = _loose_pieces(body, many=many)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise unreadable(error) from None
-    return _joined(pieces, many=many)
+    return _join_pieces(pieces, many=many)
 
 
 _Piece = tuple[str, str, Times, Faults, Values, Faults | None]
@@ -90,7 +90,7 @@ def _loose_pieces(body: bytes, *, many: bool) -> list[_Piece]:
     return pieces
 
 
-def _joined(pieces: list[_Piece], *, many: bool) -> Columns:
+def _join_pieces(pieces: list[_Piece], *, many: bool) -> Columns:
     for asset, signal, times, _, values, _ in pieces:
         if len(times) != len(values):
             pointer = f"/{escaped(asset)}/{escaped(signal)}" if many else f"/{escaped(signal)}"
@@ -114,10 +114,10 @@ def _joined(pieces: list[_Piece], *, many: bool) -> Columns:
     columns = Columns(
         names=names,
         codes=np.repeat(np.array([numbers[piece[1]] for piece in pieces], dtype=np.intp), counts),
-        times=_concatenated([piece[2] for piece in pieces], np.int64),
-        time_faults=_concatenated([piece[3] for piece in pieces], np.uint8),
-        values=_concatenated([piece[4] for piece in pieces], np.float64),
-        faults=_concatenated(faults, np.uint8),
+        times=_concatenate_parts([piece[2] for piece in pieces], np.int64),
+        time_faults=_concatenate_parts([piece[3] for piece in pieces], np.uint8),
+        values=_concatenate_parts([piece[4] for piece in pieces], np.float64),
+        faults=_concatenate_parts(faults, np.uint8),
         place=place,
     )
     if many:
@@ -128,5 +128,5 @@ def _joined(pieces: list[_Piece], *, many: bool) -> Columns:
     return columns
 
 
-def _concatenated(parts: list[Any], dtype: type) -> Any:
+def _concatenate_parts(parts: list[Any], dtype: type) -> Any:
     return np.concatenate(parts) if parts else np.empty(0, dtype=dtype)

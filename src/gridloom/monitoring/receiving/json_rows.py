@@ -51,7 +51,7 @@ class _Slice(NamedTuple):
 def from_rows(body: bytes, *, many: bool, lines: bool) -> Columns:
     decode = _decoders[many, lines]
     try:
-        slices = read_in_slices(body, lambda piece: _slice(decode(piece), many=many), lines=lines)
+        slices = read_in_slices(body, lambda piece: _read_slice(decode(piece), many=many), lines=lines)
     except msgspec.ValidationError:
         return _loose_rows(body, many=many, lines=lines)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -70,7 +70,7 @@ def from_rows(body: bytes, *, many: bool, lines: bool) -> Columns:
     )
 
 
-def _slice(rows: list[Any], *, many: bool) -> _Slice:
+def _read_slice(rows: list[Any], *, many: bool) -> _Slice:
     qualities = [row.quality for row in rows]
     return _Slice(
         pa.array([row.signal for row in rows], pa.string()),
@@ -142,7 +142,7 @@ def _loose_rows(body: bytes, *, many: bool, lines: bool) -> Columns:
     try:
         slices = read_in_slices(body, _loose_decoders[many, lines], lines=lines)
     except msgspec.ValidationError:
-        raise _misshapen(body, many=many, lines=lines) from None
+        raise _explain_misshape(body, many=many, lines=lines) from None
     rows = [row for one in slices for row in one]
     check_count(len(rows))
     values, faults = loose_numbers([row.value for row in rows])
@@ -164,7 +164,7 @@ def _loose_rows(body: bytes, *, many: bool, lines: bool) -> Columns:
     return _table_columns(signals, times, values, grades, named, faults)
 
 
-def _misshapen(body: bytes, *, many: bool, lines: bool) -> BadRequest:
+def _explain_misshape(body: bytes, *, many: bool, lines: bool) -> BadRequest:
     """What keeps a body from being rows, with a pointer to the first fault."""
     rows = read_lines(body) if lines else read(body)
     needed = {"signal", "time", "value"} | ({"physicalAssetID"} if many else set())

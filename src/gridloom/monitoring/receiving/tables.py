@@ -50,7 +50,7 @@ def from_csv(body: bytes, *, many: bool) -> Columns:
         try:
             table = _read_csv(body, dict.fromkeys(header, pa.string()))
         except pa.ArrowInvalid as error:
-            raise BadRequest(f"The CSV cannot be read: {_sentence(error)}") from None
+            raise BadRequest(f"The CSV cannot be read: {_shorten_error(error)}") from None
     return _from_table(table, many=many)
 
 
@@ -71,7 +71,7 @@ def from_arrow(body: bytes, *, many: bool) -> Columns:
             table.validate(full=True)
         return _from_table(table, many=many)
     except _UNREADABLE as error:
-        raise BadRequest(f"The Arrow stream cannot be read: {_sentence(error)}") from None
+        raise BadRequest(f"The Arrow stream cannot be read: {_shorten_error(error)}") from None
 
 
 def _check_header(names: list[str], *, many: bool) -> None:
@@ -99,7 +99,7 @@ def _check_header(names: list[str], *, many: bool) -> None:
 def _from_table(table: pa.Table, *, many: bool) -> Columns:
     columns = _from_long(table) if "signal" in table.column_names else _from_wide(table)
     if many:
-        assets, codes = codes_of(_column(table, ASSET))
+        assets, codes = codes_of(_read_column(table, ASSET))
         columns.assets = assets
         # A wide table repeats its rows signal after signal; `rows` leads each point back to its row.
         rows = getattr(columns.place, "rows", None)
@@ -107,7 +107,7 @@ def _from_table(table: pa.Table, *, many: bool) -> Columns:
     return columns
 
 
-def _column(table: pa.Table, name: str) -> pa.Array:
+def _read_column(table: pa.Table, name: str) -> pa.Array:
     """One column in one piece, texts as texts however they were packed."""
     column = table.column(name).combine_chunks()
     if isinstance(column, pa.ChunkedArray):
@@ -155,11 +155,11 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _from_long(table: pa.Table) -> Columns:
     check_count(table.num_rows)
-    names, codes = codes_of(_column(table, "signal"))
-    times, time_faults = _times(_column(table, "time"))
-    values, faults = _numbers(_column(table, "value"), "value")
+    names, codes = codes_of(_read_column(table, "signal"))
+    times, time_faults = _read_times(_read_column(table, "time"))
+    values, faults = _read_numbers(_read_column(table, "value"), "value")
     if "quality" in table.column_names:
-        faults = np.where(faults, faults, quality_faults(_column(table, "quality"))).astype(np.uint8)
+        faults = np.where(faults, faults, quality_faults(_read_column(table, "quality"))).astype(np.uint8)
     return Columns(names, codes, times, time_faults, values, faults, _RowPlace(None))
 
 
@@ -168,11 +168,11 @@ def _from_wide(table: pa.Table) -> Columns:
     # Nulls are no points, so the count is that of the values which are there; but looking at a cell costs as well.
     check_count(table.num_rows * len(signals) // MOST_CELLS_A_POINT)
     check_count(sum(table.num_rows - table.column(name).null_count for name in signals))
-    times, time_faults = _times(_column(table, "time"))
+    times, time_faults = _read_times(_read_column(table, "time"))
     rows, owners, all_values, all_faults = [], [], [], []
     for number, name in enumerate(signals):
-        column = _column(table, name)
-        values, faults = _numbers(column, name)
+        column = _read_column(table, name)
+        values, faults = _read_numbers(column, name)
         there = np.arange(len(column)) if not column.null_count else np.flatnonzero(column.is_valid().to_numpy(False))
         rows.append(there)
         owners.append(np.full(len(there), number, dtype=np.intp))
@@ -206,7 +206,7 @@ class _RowPlace:
         return f"/{int(self.rows[position])}/{column}"
 
 
-def _times(column: pa.Array) -> tuple[Times, Faults]:
+def _read_times(column: pa.Array) -> tuple[Times, Faults]:
     if _is_text(column.type):
         return timestamps.from_arrow(column)
     if not pa.types.is_timestamp(column.type):
@@ -226,7 +226,7 @@ def _times(column: pa.Array) -> tuple[Times, Faults]:
     return np.clip(numbers, -(2**62) // factor, 2**62 // factor) * factor, faults
 
 
-def _numbers(column: pa.Array, name: str) -> tuple[Values, Faults]:
+def _read_numbers(column: pa.Array, name: str) -> tuple[Values, Faults]:
     faults = np.zeros(len(column), dtype=np.uint8)
     kind = column.type
     if _is_text(kind):
@@ -247,6 +247,6 @@ def _numbers(column: pa.Array, name: str) -> tuple[Values, Faults]:
     return column.to_numpy(zero_copy_only=False), faults
 
 
-def _sentence(error: Exception) -> str:
+def _shorten_error(error: Exception) -> str:
     """The first line of what the library says, bounded."""
     return (str(error).splitlines() or ["unreadable"])[0][:200]

@@ -85,16 +85,16 @@ def _cast_each(texts: pa.StringArray) -> tuple[Times, Faults]:
     """The good are read, the others are told apart."""
     times = np.zeros(len(texts), dtype=np.int64)
     faults = np.full(len(texts), MALFORMED, dtype=np.uint8)
-    exists = _matches(texts, _DAY_AND_TIME) & _is_day_of_its_year(texts)
-    faults[exists & _matches(texts, _DAY_AND_TIME + "$")] = WITHOUT_OFFSET
-    good = exists & _matches(texts, _DAY_AND_TIME + _OFFSET)
+    exists = _match_texts(texts, _DAY_AND_TIME) & _is_day_of_its_year(texts)
+    faults[exists & _match_texts(texts, _DAY_AND_TIME + "$")] = WITHOUT_OFFSET
+    good = exists & _match_texts(texts, _DAY_AND_TIME + _OFFSET)
     faults[good] = FINE
     readable = pc.utf8_upper(pc.replace_substring_regex(texts.filter(pa.array(good)), r"(\.\d{6})\d+", r"\1"))
     times[good] = readable.cast(_TIME).cast(pa.int64()).to_numpy()
     return times, faults
 
 
-def _matches(texts: pa.StringArray, pattern: str) -> NDArray[np.bool_]:
+def _match_texts(texts: pa.StringArray, pattern: str) -> NDArray[np.bool_]:
     matched: NDArray[np.bool_] = (
         pc.match_substring_regex(texts, pattern).fill_null(False).to_numpy(zero_copy_only=False)
     )
@@ -103,11 +103,11 @@ def _matches(texts: pa.StringArray, pattern: str) -> NDArray[np.bool_]:
 
 def _is_day_of_its_year(texts: pa.StringArray) -> NDArray[np.bool_]:
     """Whether a 29 February has its leap year, and the year is one; only of texts that look like a day and time."""
-    looks = _matches(texts, r"^\d{4}-\d\d-\d\d")
+    looks = _match_texts(texts, r"^\d{4}-\d\d-\d\d")
     years = np.ones(len(texts), dtype=np.int64)
     years[looks] = pc.utf8_slice_codeunits(texts.filter(pa.array(looks)), 0, 4).cast(pa.int64()).to_numpy()
     is_leap_year = (years % 4 == 0) & ((years % 100 != 0) | (years % 400 == 0))
-    exists: NDArray[np.bool_] = (years >= 1) & (is_leap_year | ~_matches(texts, r"^\d{4}-02-29"))
+    exists: NDArray[np.bool_] = (years >= 1) & (is_leap_year | ~_match_texts(texts, r"^\d{4}-02-29"))
     return exists
 
 

@@ -49,10 +49,10 @@ async def lock_heads(db: Database, asset_keys: Sequence[int]) -> dict[int, Head]
         """,
         sorted(asset_keys),
     )
-    return {row["asset_key"]: _head(row) for row in rows}
+    return {row["asset_key"]: _read_head(row) for row in rows}
 
 
-def _head(row: asyncpg.Record) -> Head:
+def _read_head(row: asyncpg.Record) -> Head:
     return Head(*row.values())
 
 
@@ -112,7 +112,7 @@ async def find_head(db: Database, asset_key: int) -> Head | None:
         """,
         asset_key,
     )
-    return None if row is None else _head(row)
+    return None if row is None else _read_head(row)
 
 
 async def watch(db: Database, asset_key: int, lease: timedelta) -> Head:
@@ -126,4 +126,4 @@ async def watch(db: Database, asset_key: int, lease: timedelta) -> Head:
         asset_key, lease,
     )  # fmt: skip
     assert row is not None
-    return _head(row)
+    return _read_head(row)

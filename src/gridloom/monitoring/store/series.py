@@ -37,7 +37,7 @@ async def bodies_between(
         """,
         asset_key, wanted_ids, first_day, last_day,
     )  # fmt: skip
-    return _bodies(rows)
+    return _read_bodies(rows)
 
 
 async def points_between(
@@ -72,10 +72,10 @@ async def bodies_on(
         """,
         asset_key, wanted_ids, days,
     )  # fmt: skip
-    return _bodies(rows)
+    return _read_bodies(rows)
 
 
-def _bodies(rows: Iterable[Iterable[Any]]) -> tuple[list[StoredSegment], list[StoredChunk]]:
+def _read_bodies(rows: Iterable[Iterable[Any]]) -> tuple[list[StoredSegment], list[StoredChunk]]:
     segments, chunks = [], []
     for day, sequence, signal_id, body in rows:
         if sequence is not None:
@@ -125,7 +125,7 @@ async def summaries_between(
         asset_key, wanted_ids, first_day, last_day, partial,
     )  # fmt: skip
     with_points = [row for row in rows if row["body"] is not None]
-    hot, cold = _bodies([(row["day"], row["sequence"], row["signal_id"], row["body"]) for row in with_points])
+    hot, cold = _read_bodies([(row["day"], row["sequence"], row["signal_id"], row["body"]) for row in with_points])
     summaries = [
         DaySummary(row["signal_id"], row["day"], *tuple(row.values())[4:]) for row in rows if row["body"] is None
     ]

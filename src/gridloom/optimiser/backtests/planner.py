@@ -48,7 +48,7 @@ class Planner:
         key = len(today), len(tomorrow), step_h, end_kwh
         model = self._models.get(key)
         if model is None:
-            model = self._models[key] = BatteryModel([self._programme(*key)])
+            model = self._models[key] = BatteryModel([self._build_programme(*key)])
         prices = np.concatenate([today, tomorrow])
         model.set_prices(0, prices)
         model.set_initial(0, initial_kwh)
@@ -59,7 +59,7 @@ class Planner:
             power_kw = self._without_burning(model.programmes[0], prices, initial_kwh)
         return _today_of(model.programmes[0], power_kw, initial_kwh, len(today))
 
-    def _programme(
+    def _build_programme(
         self, today: int, tomorrow: int, step_h: float, end_kwh: tuple[float, float] | None = None
     ) -> Programme:
         battery, count = self.battery, today + tomorrow

@@ -81,7 +81,7 @@ def play(
         step_h = 0.25
         if table.is_hourly[place : place + 2].all():
             # Within an hour of one price nothing is gained by quarters; the programme is a quarter of the size.
-            prices, today, tomorrow, step_h = prices[::4], _hourly(today), _hourly(tomorrow), 1.0
+            prices, today, tomorrow, step_h = prices[::4], _average_hours(today), _average_hours(tomorrow), 1.0
         power_kw = planner.plan(today, tomorrow, energy_kwh, step_h)
         charged_kwh = float(-np.minimum(power_kw, 0.0).sum()) * step_h
         discharged_kwh = float(np.maximum(power_kw, 0.0).sum()) * step_h
@@ -91,5 +91,5 @@ def play(
         yield PlayedDay(day, earned_eur, charged_kwh, discharged_kwh, energy_kwh)
 
 
-def _hourly(quarters: Floats) -> Floats:
+def _average_hours(quarters: Floats) -> Floats:
     return np.asarray(quarters.reshape(-1, 4).mean(axis=1))

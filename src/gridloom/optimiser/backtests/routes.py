@@ -143,7 +143,7 @@ async def create_backtest(call: Call, body: NewBacktest) -> Answer[BacktestView]
     await enqueue(
         call.db, jobs.KIND, key=str(backtest.id), due=now, payload={"organisationID": str(backtest.organisation_id)}
     )
-    return Answer(_view(backtest), headers={"Location": f"/backtests/{backtest.id}", "Retry-After": "1"})
+    return Answer(_view_backtest(backtest), headers={"Location": f"/backtests/{backtest.id}", "Retry-After": "1"})
 
 
 def _days_of(body: NewBacktest) -> tuple[date, date]:
@@ -185,14 +185,14 @@ async def list_backtests(call: Call, query: Paging) -> Page[BacktestView]:
     """Your organisation's, the newest first."""
     found = await store.list_backtests(call.db, call.caller.organisation_id, query.after(UUID), query.limit + 1)
     page = query.page(found, lambda backtest: backtest.id)
-    return Page([_view(backtest) for backtest in page.items], page.next_cursor)
+    return Page([_view_backtest(backtest) for backtest in page.items], page.next_cursor)
 
 
 @operation(
     "GET", "/backtests/{backtestID}", summary="Read a back-test", tag=TAG, access=Permission.CREATE_OPTIMISATIONS
 )
 async def read_backtest(call: Call, backtest_id: UUID) -> BacktestView:
-    return _view(await _known_backtest(call, backtest_id))
+    return _view_backtest(await _known_backtest(call, backtest_id))
 
 
 @operation(
@@ -208,7 +208,7 @@ async def list_backtest_days(call: Call, backtest_id: UUID, query: Paging) -> Pa
     """By day, as far as it has been played. A table has all of them, whatever `limit` says."""
     backtest = await _known_backtest(call, backtest_id)
     if call.accepts != JSON:
-        return stream_table(call.accepts, _DAYS, _batches(call, backtest), file_name=f"backtest-{backtest.id}")
+        return stream_table(call.accepts, _DAYS, _stream_batches(call, backtest), file_name=f"backtest-{backtest.id}")
     found = await store.read_days(call.db, backtest.organisation_id, backtest.id, query.after(date), query.limit + 1)
     page = query.page(found, lambda day: day.day)
     return Page([_day_view(day, backtest) for day in page.items], page.next_cursor)
@@ -226,7 +226,7 @@ _DAYS = pa.schema(
 )
 
 
-async def _batches(call: Call, backtest: Backtest) -> AsyncIterator[pa.RecordBatch]:
+async def _stream_batches(call: Call, backtest: Backtest) -> AsyncIterator[pa.RecordBatch]:
     after: date | None = None
     while True:
         days = await store.read_days(call.pool, backtest.organisation_id, backtest.id, after, ROWS_AT_ONCE)
@@ -265,7 +265,7 @@ def _day_view(day: BacktestDay, backtest: Backtest) -> BacktestDayView:
     )
 
 
-def _view(backtest: Backtest) -> BacktestView:
+def _view_backtest(backtest: Backtest) -> BacktestView:
     battery = backtest.battery
     return BacktestView(
         id=backtest.id,

@@ -55,7 +55,7 @@ async def delete_oldest(db: Database, organisation_id: UUID, kept: int) -> None:
 
 async def read_backtest(db: Database, organisation_id: UUID, id: UUID) -> Backtest | None:
     row = await db.fetchrow(_BACKTEST + "where organisation_id = $1 and id = $2", organisation_id, id)
-    return None if row is None else _backtest(row)
+    return None if row is None else _read_backtest(row)
 
 
 async def list_backtests(db: Database, organisation_id: UUID, before: UUID | None, limit: int) -> list[Backtest]:
@@ -63,10 +63,10 @@ async def list_backtests(db: Database, organisation_id: UUID, before: UUID | Non
         _BACKTEST + "where organisation_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3",
         organisation_id, before, limit,
     )  # fmt: skip
-    return [_backtest(row) for row in rows]
+    return [_read_backtest(row) for row in rows]
 
 
-def _backtest(row: asyncpg.Record) -> Backtest:
+def _read_backtest(row: asyncpg.Record) -> Backtest:
     return Backtest(
         id=row["id"],
         organisation_id=row["organisation_id"],

@@ -118,7 +118,7 @@ class _View:
         spread = max(1.4826 * float(np.median(np.abs(self._hours - middle))), 1e-6)
         scaled = np.arcsinh((self._hours - middle) / spread)
         rows = np.arange(max(_LAGS), self._count)
-        design, target = self._design(scaled, rows), scaled[rows]
+        design, target = self._build_design(scaled, rows), scaled[rows]
         recent = max(0, len(rows) - SHORT_WINDOW)
         older, newer = design[:recent], design[recent:]
         square, mixed = newer.T @ newer, newer.T @ target[recent:]
@@ -132,7 +132,7 @@ class _View:
             self._fitted.append((square_sum, rows_fitted))
         return Fit(until, middle, spread, tuple(weights))
 
-    def _design(self, scaled: Floats, rows: Ints) -> Floats:
+    def _build_design(self, scaled: Floats, rows: Ints) -> Floats:
         lagged = [scaled[rows - lag] for lag in _LAGS]
         weekday = np.zeros((len(rows), 8))
         weekday[np.arange(len(rows)), self._weekdays[rows]] = 1.0
@@ -141,7 +141,7 @@ class _View:
 
     def combined(self, days: int) -> list[Floats]:
         """24 hours for each of the days after the history."""
-        regressed = [self._continue(weights, days) for weights in self.fit.weights]
+        regressed = [self._continue_days(weights, days) for weights in self.fit.weights]
         answered = []
         for ahead in range(days):
             views = [hours[ahead] for hours in regressed] or []
@@ -150,7 +150,7 @@ class _View:
             answered.append(np.mean([*views, self._mean_of_type(self._count + ahead, self._count)], axis=0))
         return answered
 
-    def _continue(self, weights: Floats, days: int) -> list[Floats]:
+    def _continue_days(self, weights: Floats, days: int) -> list[Floats]:
         """Day after day, each taking the one before as if it had come true."""
         scaled = np.concatenate([self._scaled[-max(_LAGS) :], np.zeros((days, 24))])
         shown = []
@@ -215,7 +215,7 @@ class _QuarterShape:
         self._quartered: Bools = ~recent.is_hourly
         self._hours = recent.hours[self._quartered]
         self._apart = recent.quarters[self._quartered].reshape(-1, 24, 4) - self._hours[:, :, None]
-        slopes = _slopes(self._hours)
+        slopes = _find_slopes(self._hours)
         prior = np.tile(_SHAPE_PRIOR * _CENTRES / 2, (2, 1))
         square = np.einsum("dhi,dhj->hij", slopes, slopes) + _SHAPE_RIDGE * np.eye(2)
         mixed = np.einsum("dhi,dhq->hiq", slopes, self._apart) + _SHAPE_RIDGE * prior
@@ -224,22 +224,22 @@ class _QuarterShape:
     def quarters(self, hours: Floats) -> Floats:
         if not self._quartered.any():
             return np.repeat(hours, 4)
-        return np.asarray(hours[:, None] + self._predicted(hours[None])[0]).ravel()
+        return np.asarray(hours[:, None] + self._predict_hours(hours[None])[0]).ravel()
 
-    def _predicted(self, hours: Floats) -> Floats:
-        shape = np.einsum("dhi,hiq->dhq", _slopes(hours), self._weights)
+    def _predict_hours(self, hours: Floats) -> Floats:
+        shape = np.einsum("dhi,hiq->dhq", _find_slopes(hours), self._weights)
         return np.asarray(shape - shape.mean(axis=2, keepdims=True))
 
     def errors(self, quantiles: tuple[float, float]) -> tuple[Floats, Floats]:
         """What the quarters add to the spread of their hour: less than their own, since the two are independent."""
         if not self._quartered.any():
             return np.zeros(96), np.zeros(96)
-        apart = (self._apart - self._predicted(self._hours)).reshape(len(self._hours), 96)
+        apart = (self._apart - self._predict_hours(self._hours)).reshape(len(self._hours), 96)
         low, high = np.quantile(apart, quantiles, axis=0)
         return np.maximum(-low, 0.0) / 3, np.maximum(high, 0.0) / 3
 
 
-def _slopes(hours: Floats) -> Floats:
+def _find_slopes(hours: Floats) -> Floats:
     """The steps from the hour before and to the hour after, per day and hour."""
     padded = np.concatenate([hours[:, :1], hours, hours[:, -1:]], axis=1)
     return np.asarray(np.stack([padded[:, 1:-1] - padded[:, :-2], padded[:, 2:] - padded[:, 1:-1]], axis=2))

@@ -65,18 +65,18 @@ async def forecast_day_ahead(call: Call, query: ForecastQuery) -> DayAheadForeca
         raise parameter_refused("query", "delivery-day", "is not between 1990 and 2190")
     published = await store.read_forecast(call.db, DAY_AHEAD, day)
     if published is not None:
-        return _view(*published)
+        return _view_forecast(*published)
     history = await load_day_table(call.db, DAY_AHEAD, day, HISTORY_DAYS)
     if not len(history) or (day - history.end).days >= MOST_DAYS_AHEAD:
         raise prices_missing(DAY_AHEAD, period_number(market_day_window(_first_needed(history.end, day)).start))
-    return _view(await asyncio.to_thread(forecast_day, history, day), None)
+    return _view_forecast(await asyncio.to_thread(forecast_day, history, day), None)
 
 
 def _first_needed(known_until: date, day: date) -> date:
     return known_until if known_until > day - timedelta(days=HISTORY_DAYS) else day - timedelta(days=1)
 
 
-def _view(forecast: Forecast, published_at: datetime | None) -> DayAheadForecast:
+def _view_forecast(forecast: Forecast, published_at: datetime | None) -> DayAheadForecast:
     start = market_day_window(forecast.day).start
     rows = zip(forecast.p10.tolist(), forecast.p50.tolist(), forecast.p90.tolist(), strict=True)
     return DayAheadForecast(

@@ -61,7 +61,7 @@ class Products:
                 )
         return shown
 
-    def _closes(self, market: Market, day: date) -> datetime:
+    def _find_closing(self, market: Market, day: date) -> datetime:
         at = self.gates.fcr_day_before if market is Market.FCR else self.gates.afrr_capacity_day_before
         return block_window(day - timedelta(days=1), 0, 1).start + timedelta(hours=at.hour, minutes=at.minute)
 
@@ -75,7 +75,7 @@ class Products:
             for block in [block_window(day, hour, hour + BLOCK_HOURS)]
             if block.start >= window.start and block.end <= window.end
             for market in self.markets
-            if self.now < self._closes(market, day)
+            if self.now < self._find_closing(market, day)
         ]
 
 
@@ -86,14 +86,14 @@ async def load_slots(db: Database, products: Products, task: Task, sent: Sequenc
     published = {} if sent is not None else await _load_published(db, products.markets, task)
     slots = []
     for market, block in offers:
-        price = given.get((market, block.start)) if sent is not None else _expected(published[market], block)
+        price = given.get((market, block.start)) if sent is not None else _expect_price(published[market], block)
         if price is None:
             raise PricesMissing(
                 f"{SERIES_OF[market]} has no price for the block from {written(block.start)}, none for such a block "
                 f"of the {DAYS_LOOKED_BACK} days before.",
                 firstMissingPeriod=written(block.start),
             )
-        slots.append(_slot(products.minutes, task, market, block, price))
+        slots.append(_make_slot(products.minutes, task, market, block, price))
     return replace(products, slots=tuple(slots), offers=tuple(offers))
 
 
@@ -109,7 +109,7 @@ async def _load_published(db: Database, markets: Sequence[Market], task: Task) -
     return found
 
 
-def _expected(published: Mapping[datetime, float], block: Window) -> float | None:
+def _expect_price(published: Mapping[datetime, float], block: Window) -> float | None:
     if block.start in published:
         return published[block.start]
     known = sorted((moment for moment in published if moment < block.start), reverse=True)
@@ -118,7 +118,7 @@ def _expected(published: Mapping[datetime, float], block: Window) -> float | Non
     return float(np.mean([published[moment] for moment in alike])) if alike else None
 
 
-def _slot(minutes: ReserveMinutes, task: Task, market: Market, block: Window, price_eur_mw_h: float) -> Slot:
+def _make_slot(minutes: ReserveMinutes, task: Task, market: Market, block: Window, price_eur_mw_h: float) -> Slot:
     first, end = period_number(block.start) - task.first, period_number(block.end) - task.first
     charge_kw = float(np.maximum(-task.programme.low_kw[first:end], 0.0).min())
     discharge_kw = float(np.maximum(task.programme.high_kw[first:end], 0.0).min())

@@ -31,7 +31,7 @@ async def solve_optimisation(run: JobRun) -> None:
     if kept is None:
         return
     try:
-        view: OptimisationView = await _solve(run, organisation_id, asset_id, kept.request)
+        view: OptimisationView = await _solve_request(run, organisation_id, asset_id, kept.request)
     except Problem as refusal:
         answer: dict[str, Any] = {"status": "FAILED", "problem": refusal.document()}
         await store.finish_optimisation(run.db, organisation_id, kept.id, "FAILED", answer)
@@ -39,7 +39,7 @@ async def solve_optimisation(run: JobRun) -> None:
     await store.finish_optimisation(run.db, organisation_id, kept.id, "DONE", msgspec.to_builtins(view))
 
 
-async def _solve(run: JobRun, organisation_id: UUID, asset_id: UUID, request: Any) -> OptimisationView:
+async def _solve_request(run: JobRun, organisation_id: UUID, asset_id: UUID, request: Any) -> OptimisationView:
     asset = await asset_store.read_asset(run.db, organisation_id, asset_id)
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {asset_id}.")

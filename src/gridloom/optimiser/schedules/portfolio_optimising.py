@@ -52,7 +52,7 @@ class SharedAssignment:
     def solve(self, deadline: Deadline) -> PortfolioOptimisationView:
         first, tasks = self.prices.first, self.tasks
         try:
-            found = self._solutions(deadline)
+            found = self._find_solutions(deadline)
         except InfeasibleError as refusal:
             raise no_feasible_schedule(refusal, first) from None
         values, bound = [one.value_eur for one in found], sum(one.bound_eur for one in found)
@@ -78,7 +78,7 @@ class SharedAssignment:
             assets=assets,
         )
 
-    def _solutions(self, deadline: Deadline) -> list[Solution]:
+    def _find_solutions(self, deadline: Deadline) -> list[Solution]:
         programmes = [_pad_programme(task, self.prices.first, self.prices.values) for task in self.tasks]
         if self.shared is None:
             return [solve(programme, deadline, exact=self.exact) for programme in programmes]

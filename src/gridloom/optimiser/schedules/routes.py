@@ -76,7 +76,7 @@ async def optimise_virtual_asset(
         else:
             assignment = await load_assignment(db, asset, body, products)
     if assignment is None:
-        return await _queue(call, asset, body)
+        return await _queue_job(call, asset, body)
     view = await call.resources[SolverQueue].run(assignment.solve, call)
     if call.retry is not None:
         await call.begin()
@@ -97,7 +97,7 @@ async def _products_of(call: Call, db: Database, body: NewOptimisation) -> Produ
     return Products(markets, call.resources[Gates], await platform_now(db), call.resources[ReserveMinutes])
 
 
-async def _queue(call: Call, asset: VirtualAsset, body: NewOptimisation) -> Answer[OptimisationView]:
+async def _queue_job(call: Call, asset: VirtualAsset, body: NewOptimisation) -> Answer[OptimisationView]:
     """Have a job make it, and say where it will be."""
     db = await call.begin()
     id, now = uuid7(), await real_now(db)

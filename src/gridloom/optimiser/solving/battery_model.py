@@ -57,16 +57,16 @@ class BatteryModel:
         rows, width, self.columns = Rows(), 0, []
         lower, upper, cost = [], [], []
         for programme in programmes:
-            columns, bounds = self._lay(programme, rows, width)
+            columns, bounds = self._lay_columns(programme, rows, width)
             self.columns.append(columns)
             lower.append(bounds[0])
             upper.append(bounds[1])
-            cost.append(self._cost(programme.price_eur_mwh, programme.step_h))
+            cost.append(self._find_cost(programme.price_eur_mwh, programme.step_h))
             width += 3 * len(programme)
         if shared is not None:
-            self._share(shared, rows)
+            self._share_rows(shared, rows)
         for columns, programme, marked in zip(self.columns, programmes, cut, strict=False):
-            self._cut(programme, columns, np.flatnonzero(marked), rows)
+            self._cut_ends(programme, columns, np.flatnonzero(marked), rows)
         extra_cost, extra_lower, extra_upper = self._extend(rows, width)
         width += len(extra_cost)
         binaries = []
@@ -74,7 +74,7 @@ class BatteryModel:
             places = np.flatnonzero(marked)
             binaries.append(np.arange(width, width + len(places)))
             width += len(places)
-            self._exclude(programme, columns, places, binaries[-1], rows)
+            self._exclude_both_ways(programme, columns, places, binaries[-1], rows)
         whole = np.concatenate(binaries) if binaries else np.zeros(0, dtype=np.int64)
         self.model = Model(
             np.concatenate([*cost, extra_cost, np.zeros(len(whole))]),
@@ -85,7 +85,7 @@ class BatteryModel:
         if len(whole):
             self.model.set_whole(whole)
 
-    def _lay(self, programme: Programme, rows: Rows, width: int) -> tuple[Columns, tuple[Floats, Floats]]:
+    def _lay_columns(self, programme: Programme, rows: Rows, width: int) -> tuple[Columns, tuple[Floats, Floats]]:
         count, unit = len(programme), self.unit_kw
         charge = np.arange(width, width + count)
         discharge, energy = charge + count, charge + 2 * count
@@ -101,34 +101,36 @@ class BatteryModel:
             numbers = rows.add(len(limit.left_kwh), -INFINITE, limit.left_kwh / unit)
             rows.put(numbers[limit.groups], discharge, programme.step_h)
             cycles.append(numbers)
-        return Columns(charge, discharge, energy, balance, tuple(cycles)), self._bounds(programme)
+        return Columns(charge, discharge, energy, balance, tuple(cycles)), self._find_bounds(programme)
 
     def _extend(self, rows: Rows, width: int) -> tuple[Floats, Floats, Floats]:
         """Further columns from `width` on, for models that have more to decide: their cost, lower and upper bounds."""
         return np.zeros(0), np.zeros(0), np.zeros(0)
 
-    def _bounds(self, programme: Programme) -> tuple[Floats, Floats]:
+    def _find_bounds(self, programme: Programme) -> tuple[Floats, Floats]:
         unit, low, high = self.unit_kw, programme.low_kw, programme.high_kw
         lower = np.concatenate([np.maximum(-high, 0.0), np.maximum(low, 0.0), programme.lowest_kwh]) / unit
         upper = np.concatenate([np.maximum(-low, 0.0), np.maximum(high, 0.0), programme.highest_kwh]) / unit
         return lower, upper
 
-    def _cost(self, price_eur_mwh: Floats, step_h: float) -> Floats:
+    def _find_cost(self, price_eur_mwh: Floats, step_h: float) -> Floats:
         earned = price_eur_mwh * step_h
         return np.concatenate([-earned, earned, np.zeros(len(earned))])
 
-    def _share(self, shared: SharedLimit, rows: Rows) -> None:
+    def _share_rows(self, shared: SharedLimit, rows: Rows) -> None:
         numbers = rows.add(len(shared.import_kw), -shared.import_kw / self.unit_kw, shared.export_kw / self.unit_kw)
         for columns in self.columns:
             rows.put(numbers, columns.discharge, 1.0)
             rows.put(numbers, columns.charge, -1.0)
 
-    def _cut(self, programme: Programme, columns: Columns, places: Ints, rows: Rows) -> None:
+    def _cut_ends(self, programme: Programme, columns: Columns, places: Ints, rows: Rows) -> None:
         numbers = rows.add(len(places), -INFINITE, 1.0)
         rows.put(numbers, columns.charge[places], self.unit_kw / programme.charge_kw[places])
         rows.put(numbers, columns.discharge[places], self.unit_kw / programme.discharge_kw[places])
 
-    def _exclude(self, programme: Programme, columns: Columns, places: Ints, binaries: Ints, rows: Rows) -> None:
+    def _exclude_both_ways(
+        self, programme: Programme, columns: Columns, places: Ints, binaries: Ints, rows: Rows
+    ) -> None:
         charge, discharge = programme.charge_kw[places] / self.unit_kw, programme.discharge_kw[places] / self.unit_kw
         charging = rows.add(len(places), -INFINITE, 0.0)
         rows.put(charging, columns.charge[places], 1.0)
@@ -142,7 +144,7 @@ class BatteryModel:
 
     def set_prices(self, battery: int, price_eur_mwh: Floats) -> None:
         columns, step_h = self.columns[battery], self.programmes[battery].step_h
-        cost = self._cost(price_eur_mwh, step_h)[: 2 * len(price_eur_mwh)]
+        cost = self._find_cost(price_eur_mwh, step_h)[: 2 * len(price_eur_mwh)]
         self.model.set_costs(np.concatenate([columns.charge, columns.discharge]), cost)
 
     def set_initial(self, battery: int, initial_kwh: float) -> None:
@@ -153,7 +155,7 @@ class BatteryModel:
     def fix_directions(self, battery: int, places: Ints, power_kw: Floats) -> None:
         """In these periods only charge or only discharge, as this power does; idle ones keep still."""
         programme, columns = self.programmes[battery], self.columns[battery]
-        lower, upper = (part.reshape(3, -1) for part in self._bounds(programme))
+        lower, upper = (part.reshape(3, -1) for part in self._find_bounds(programme))
         charging = power_kw[places] < 0
         self.model.set_bounds(
             columns.charge[places], lower[0, places], np.where(charging, upper[0, places], lower[0, places])

@@ -151,7 +151,7 @@ class Model:
         if self._is_mixed:
             self._stop_with(deadline)
         highs.run()
-        ended = Ended.STOPPED if deadline.stopped else self._ended()
+        ended = Ended.STOPPED if deadline.stopped else self._find_ending()
         info, solution = highs.getInfo(), highs.getSolution()
         known = bool(solution.value_valid)
         objective = float(info.objective_function_value) if known else -np.inf
@@ -172,7 +172,7 @@ class Model:
         self._highs.cbMipInterrupt.clear()
         self._highs.cbMipInterrupt.subscribe(look)
 
-    def _ended(self) -> Ended:
+    def _find_ending(self) -> Ended:
         status, known = self._highs.getModelStatus(), self._library.HighsModelStatus
         if status == known.kOptimal:
             return Ended.OPTIMAL

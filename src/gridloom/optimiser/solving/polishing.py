@@ -22,10 +22,10 @@ def polish(programme: Programme, power_kw: Floats) -> Floats:
         return shown_kw + 0.0
     first = int(np.argmin(inside))
     before_kwh = float(energy_kwh[first - 1]) if first else programme.initial_kwh
-    return _walk(programme, shown_kw, first, before_kwh) + 0.0
+    return _walk_energy(programme, shown_kw, first, before_kwh) + 0.0
 
 
-def _walk(programme: Programme, power_kw: Floats, first: int, energy_kwh: float) -> Floats:
+def _walk_energy(programme: Programme, power_kw: Floats, first: int, energy_kwh: float) -> Floats:
     charged, drawn = programme.charge_efficiency * programme.step_h, programme.step_h / programme.discharge_efficiency
     low_kw, high_kw = programme.low_kw.tolist(), programme.high_kw.tolist()
     lowest_kwh, highest_kwh = programme.lowest_kwh.tolist(), programme.highest_kwh.tolist()

@@ -47,28 +47,28 @@ def solve_together(
     if not (is_short or exact) and any(_may_burn(programme).any() for programme in programmes):
         return _with_fixed_directions(programmes, deadline, shared)
     model = BatteryModel(programmes, shared=shared)
-    found = _run(model, deadline)
+    found = _run_model(model, deadline)
     if found.ended is Ended.INFEASIBLE:
         raise diagnose(programmes, shared)
     if not _does_both(model, found):
-        return _answers(model, found, found.objective, found.ended is Ended.OPTIMAL)
+        return _list_answers(model, found, found.objective, found.ended is Ended.OPTIMAL)
     return _with_binaries(programmes, model, found, deadline, shared)
 
 
-def _run(model: BatteryModel, deadline: Deadline) -> Found:
+def _run_model(model: BatteryModel, deadline: Deadline) -> Found:
     found = model.run(deadline)
     if found.ended is Ended.STOPPED or deadline.stopped:
         raise CancelledError
     return found
 
 
-def _burning(model: BatteryModel, battery: int, found: Found) -> Bools:
+def _find_burning(model: BatteryModel, battery: int, found: Found) -> Bools:
     charge_kw, discharge_kw = model.powers_kw(battery, found)
     return np.asarray(np.minimum(charge_kw, discharge_kw) > _BOTH * model.unit_kw)
 
 
 def _does_both(model: BatteryModel, found: Found) -> bool:
-    return len(found.columns) > 0 and any(_burning(model, b, found).any() for b in range(len(model.programmes)))
+    return len(found.columns) > 0 and any(_find_burning(model, b, found).any() for b in range(len(model.programmes)))
 
 
 def _may_burn(programme: Programme) -> Bools:
@@ -88,16 +88,16 @@ def _with_binaries(
     for number in range(1, ROUNDS_OF_FEW_BINARIES + 2):
         for battery, chosen in enumerate(marked):
             everywhere = number > ROUNDS_OF_FEW_BINARIES
-            chosen |= candidates[battery] if everywhere else _burning(model, battery, found)
+            chosen |= candidates[battery] if everywhere else _find_burning(model, battery, found)
         model = BatteryModel(programmes, exclusive=marked, shared=shared)
-        found = _run(model, deadline)
+        found = _run_model(model, deadline)
         bound = min(bound, found.bound) if np.isfinite(found.bound) else bound
         if found.ended is not Ended.OPTIMAL or not _does_both(model, found):
             break
     if found.ended is Ended.INFEASIBLE:
         raise diagnose(programmes, shared)
     if found.ended is Ended.OPTIMAL and not _does_both(model, found):
-        return _settled(programmes, model, found, bound, shared, proven=True)
+        return _settle_directions(programmes, model, found, bound, shared, proven=True)
     kept = [] if not len(found.columns) or _does_both(model, found) else [(model, found)]
     return _with_fixed_directions(programmes, Deadline(SOLVING_S), shared, bound, kept)
 
@@ -111,21 +111,21 @@ def _with_fixed_directions(
 ) -> list[Solution]:
     """The directions that the relaxation with its cut suggests; `incumbents` are solutions to be beaten."""
     relaxed = BatteryModel(programmes, cut=[_may_burn(programme) for programme in programmes], shared=shared)
-    found = _run(relaxed, deadline)
+    found = _run_model(relaxed, deadline)
     if found.ended is Ended.INFEASIBLE:
         raise diagnose(programmes, shared)
     if found.ended is Ended.OPTIMAL:
         bound = min(bound, found.objective)
         if not _does_both(relaxed, found):
-            return _answers(relaxed, found, bound, True)
+            return _list_answers(relaxed, found, bound, True)
     best = max(incumbents, key=lambda kept: kept[1].objective, default=None)
     if len(found.columns):
         # From the basis at hand, with bounds moved, the second run is a short one.
-        again = _run(_fix_all(relaxed, relaxed, found), deadline)
+        again = _run_model(_fix_all(relaxed, relaxed, found), deadline)
         if again.ended is Ended.OPTIMAL and (best is None or again.objective > best[1].objective):
-            return _answers(relaxed, again, bound, False)
+            return _list_answers(relaxed, again, bound, False)
     if best is not None:
-        return _settled(programmes, best[0], best[1], bound, shared, proven=False)
+        return _settle_directions(programmes, best[0], best[1], bound, shared, proven=False)
     raise diagnose(programmes, shared)
 
 
@@ -136,7 +136,7 @@ def _fix_all(model: BatteryModel, relaxed: BatteryModel, found: Found) -> Batter
     return model
 
 
-def _settled(
+def _settle_directions(
     programmes: Sequence[Programme],
     mixed: BatteryModel,
     found: Found,
@@ -147,13 +147,13 @@ def _settled(
 ) -> list[Solution]:
     """A mixed solution has no duals: with its directions fixed, the linear programme gives them and the same value."""
     fixed = _fix_all(BatteryModel(programmes, shared=shared), mixed, found)
-    again = _run(fixed, Deadline(SOLVING_S))
+    again = _run_model(fixed, Deadline(SOLVING_S))
     if again.ended is Ended.OPTIMAL and again.objective >= found.objective - 1e-6 * abs(found.objective):
-        return _answers(fixed, again, max(bound, again.objective), proven)
-    return _answers(mixed, found, bound, proven)
+        return _list_answers(fixed, again, max(bound, again.objective), proven)
+    return _list_answers(mixed, found, bound, proven)
 
 
-def _answers(model: BatteryModel, found: Found, bound: float, proven: bool) -> list[Solution]:
+def _list_answers(model: BatteryModel, found: Found, bound: float, proven: bool) -> list[Solution]:
     powers_kw: list[Floats] = []
     for battery, programme in enumerate(model.programmes):
         charge_kw, discharge_kw = model.powers_kw(battery, found)

@@ -202,17 +202,19 @@ def value_window(past: DayValues, offer: Offer) -> Valuation:
     lead = min(max((offer.first - past.until).days, 0), _LONGEST_LEAD_DAYS)
     days = min(offer.days, max(1, (len(past.values) - _SETTLING_DAYS) // 3))
     centres, scales = _fading_means(past.values), _fading_means(np.abs(past.values))
-    apart = _deviations(past.values, centres, scales, days, lead)
+    apart = _find_deviations(past.values, centres, scales, days, lead)
     whole_days = offer.days if offer.days == 1 else offer.quarters / 96
     p10, p50, p90, expected = (
         (float(centres[-1]) + float(scales[-1]) * deviation) * whole_days - past.boundary_eur
-        for deviation in _spread(apart[-WINDOWS_COMPARED:], days)
+        for deviation in _find_spread(apart[-WINDOWS_COMPARED:], days)
     )
     if abs(offer.initial_soc - offer.target_soc) <= offer.tolerance:
         p10, p50, p90, expected = (max(0.0, value) for value in (p10, p50, p90, expected))  # one may keep still
     power_mw = (offer.battery.charge_kw + offer.battery.discharge_kw) / 2000
     years = offer.quarters / (4 * 24 * 365)
-    return Valuation(p10, p50, p90, expected, expected / power_mw / years, _calibrate(apart, days, lead), past.until)
+    return Valuation(
+        p10, p50, p90, expected, expected / power_mw / years, _calibrate_windows(apart, days, lead), past.until
+    )
 
 
 def _fading_means(values: Floats) -> Floats:
@@ -225,7 +227,7 @@ def _fading_means(values: Floats) -> Floats:
     return np.array(means)
 
 
-def _deviations(values: Floats, centres: Floats, scales: Floats, days: int, lead: int) -> Floats:
+def _find_deviations(values: Floats, centres: Floats, scales: Floats, days: int, lead: int) -> Floats:
     """For each past origin whose window is over: its window's mean day, less the centre at the origin, over the scale.
 
     Where all days earn something, scale and centre are the same, and this is the ratio of the two less one.
@@ -239,7 +241,7 @@ def _deviations(values: Floats, centres: Floats, scales: Floats, days: int, lead
     return np.asarray((means - centres[origins]) / np.maximum(scales[origins], floor))
 
 
-def _spread(apart: Floats, days: int) -> tuple[float, float, float, float]:
+def _find_spread(apart: Floats, days: int) -> tuple[float, float, float, float]:
     """Quantiles and mean; the outer ones further out the fewer independent windows there were."""
     if len(apart) < 1:
         return -0.5, 0.0, 0.5, 0.0
@@ -251,7 +253,7 @@ def _spread(apart: Floats, days: int) -> tuple[float, float, float, float]:
     return float(low), float(middle), float(high), float(apart.mean())
 
 
-def _calibrate(apart: Floats, days: int, lead: int) -> Calibration:
+def _calibrate_windows(apart: Floats, days: int, lead: int) -> Calibration:
     """Past windows valued with what was known at their origin, held against what they turned out to be worth."""
     first = max(_CALIBRATED_FROM, 3 * days) + days + lead
     origins = np.arange(first, len(apart))
@@ -262,7 +264,7 @@ def _calibrate(apart: Floats, days: int, lead: int) -> Calibration:
     chosen: Sequence[int] = origins[::stride].tolist()
     for origin in chosen:
         known = apart[max(0, origin - days - lead - WINDOWS_COMPARED + 1) : origin - days - lead + 1]
-        low, _, high, _ = _spread(known, days)
+        low, _, high, _ = _find_spread(known, days)
         below += bool(apart[origin] < low)
         above += bool(apart[origin] > high)
     count = len(chosen)

@@ -103,7 +103,7 @@ async def value_auction(call: Call, auction_id: UUID, body: NewValuation) -> Val
     valuation = await call.resources[SolverQueue].run(value, call, VALUING_S)
     if call.retry is not None:
         await call.begin()
-    return _view(valuation)
+    return _view_valuation(valuation)
 
 
 def offer_of(item: Item) -> Offer:
@@ -130,7 +130,7 @@ def offer_of(item: Item) -> Offer:
     )
 
 
-def _view(valuation: Valuation) -> ValuationView:
+def _view_valuation(valuation: Valuation) -> ValuationView:
     return ValuationView(
         p10=round(valuation.p10_eur, 2),
         p50=round(valuation.p50_eur, 2),

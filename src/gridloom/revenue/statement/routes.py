@@ -71,11 +71,11 @@ async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query
     Whatever the buckets, amounts add up to the same cents. Shares of an amount are rounded towards zero, and what that
     leaves goes to the largest.
     """
-    window, grid = _asked(query)
+    window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
         reach = await asset_reach(db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
-        entries = await _virtual(db, [reach.key], window, grid)
-    return _statement(window, grid, entries)
+        entries = await _list_virtual(db, [reach.key], window, grid)
+    return _make_statement(window, grid, entries)
 
 
 @operation(
@@ -87,14 +87,14 @@ async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query
 )
 async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its virtual assets together."""
-    window, grid = _asked(query)
+    window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
         group = await store.read_portfolio(db, portfolio_id)
         if group is None:
             raise NotFound(f"There is no portfolio {portfolio_id}.")
         await organisation_reach(db, call.caller, group.organisation_id)
-        entries = await _virtual(db, group.asset_keys, window, grid)
-    return _statement(window, grid, entries)
+        entries = await _list_virtual(db, group.asset_keys, window, grid)
+    return _make_statement(window, grid, entries)
 
 
 @operation(
@@ -106,11 +106,11 @@ async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: Statem
 )
 async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, query: StatementQuery) -> Statement:
     """From its owner's side: its share of auction prices and tolls, its own trades, awards and imbalance."""
-    window, grid = _asked(query)
+    window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
         reach = await asset_reach(db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
-        entries = await _physical(db, [reach.key], window, grid)
-    return _statement(window, grid, entries)
+        entries = await _list_physical(db, [reach.key], window, grid)
+    return _make_statement(window, grid, entries)
 
 
 @operation(
@@ -122,7 +122,7 @@ async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, que
 )
 async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its physical assets together."""
-    window, grid = _asked(query)
+    window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
         group = await store.read_fleet(db, fleet_id)
         if group is None:
@@ -131,11 +131,11 @@ async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery
             db, group.asset_keys, call.caller.organisation_id, READ
         ):
             raise Forbidden(f"Your organisation has no grant of {READ} on every asset of the fleet {fleet_id}.")
-        entries = await _physical(db, group.asset_keys, window, grid)
-    return _statement(window, grid, entries)
+        entries = await _list_physical(db, group.asset_keys, window, grid)
+    return _make_statement(window, grid, entries)
 
 
-def _asked(query: StatementQuery) -> tuple[Window, Grid]:
+def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
     if query.start >= query.end:
         raise parameter_refused("query", "end", "is not after start")
     for name, moment in (("start", query.start), ("end", query.end)):
@@ -155,7 +155,7 @@ def _asked(query: StatementQuery) -> tuple[Window, Grid]:
     return Window(query.start, query.end), grid
 
 
-async def _virtual(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
+async def _list_virtual(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
     scope = await load_scope(db, keys, window, grid)
     entries = []
     for key in keys:
@@ -165,7 +165,7 @@ async def _virtual(db: Database, keys: Sequence[int], window: Window, grid: Grid
     return entries
 
 
-async def _physical(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
+async def _list_physical(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
     backed = {key: await backing_store.read_backed_keys(db, key, window.start, window.end) for key in keys}
     everyone = sorted({*keys, *(virtual for own in backed.values() for virtual in own)})
     scope = await load_scope(db, everyone, window, grid)
@@ -177,7 +177,7 @@ async def _physical(db: Database, keys: Sequence[int], window: Window, grid: Gri
     return entries
 
 
-def _statement(window: Window, grid: Grid, entries: Sequence[Entry]) -> Statement:
+def _make_statement(window: Window, grid: Grid, entries: Sequence[Entry]) -> Statement:
     """Entries of the same line and counterparty are one."""
     sums: dict[tuple[Line, str], np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
     for entry in entries:
@@ -189,7 +189,7 @@ def _statement(window: Window, grid: Grid, entries: Sequence[Entry]) -> Statemen
         StatementLine(
             time=instant_of(grid.buckets.labels_s[place]),
             line=name[0],
-            amount=_euros(int(sums[name][place])),
+            amount=_show_euros(int(sums[name][place])),
             counterparty=name[1],
         )
         for place in range(len(grid.buckets))
@@ -197,8 +197,8 @@ def _statement(window: Window, grid: Grid, entries: Sequence[Entry]) -> Statemen
         if sums[name][place]
     ]
     total = sum(int(cents.sum()) for cents in sums.values())
-    return Statement(start=window.start, end=window.end, lines=lines, total=_euros(total))
+    return Statement(start=window.start, end=window.end, lines=lines, total=_show_euros(total))
 
 
-def _euros(cents: int) -> Decimal:
+def _show_euros(cents: int) -> Decimal:
     return Decimal(cents) * _CENT

@@ -73,14 +73,14 @@ def blocks_of(day: date) -> list[Block]:
 @lru_cache(maxsize=64)
 def fcr_prices_eur_mw(seed: int, day: date) -> Floats:
     """The settlement price of each block in EUR/MW for the whole block, to the cent, as it is published."""
-    per_hour = np.array(FCR_EUR_MW_H) * _level(seed, "fcr", day, spread=0.35)
+    per_hour = np.array(FCR_EUR_MW_H) * _draw_level(seed, "fcr", day, spread=0.35)
     return in_cents(per_hour * [block.length_h for block in blocks_of(day)])
 
 
 @lru_cache(maxsize=64)
 def afrr_capacity_prices(seed: int, day: date, direction: Direction) -> tuple[Floats, Floats]:
     """Average and marginal price of each block in EUR/MW per hour, to the cent."""
-    average = np.array(AFRR_EUR_MW_H[direction]) * _level(seed, f"afrr-{direction}", day, spread=0.5)
+    average = np.array(AFRR_EUR_MW_H[direction]) * _draw_level(seed, f"afrr-{direction}", day, spread=0.5)
     return in_cents(average), in_cents(MARGINAL * average)
 
 
@@ -122,7 +122,7 @@ def frequency_response(frequency: Floats) -> Floats:
     return np.where(np.abs(off) < DEAD_BAND_HZ, 0.0, np.clip(off / FULL_RESPONSE_HZ, -1, 1))
 
 
-def _level(seed: int, purpose: str, day: date, spread: float) -> Floats:
+def _draw_level(seed: int, purpose: str, day: date, spread: float) -> Floats:
     """A factor around 1 for each block: a level that lasts for days, and each block's own chance."""
     first = date.fromordinal(day.toordinal() - REMEMBERED_DAYS)
     shocks = daily_normals(seed, purpose, first, REMEMBERED_DAYS + 1, 1 + len(BLOCKS))

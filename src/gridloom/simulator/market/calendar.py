@@ -19,21 +19,21 @@ class DayType(IntEnum):
 
 
 def day_type(day: date) -> DayType:
-    if day.weekday() == 6 or day in _holidays(day.year):
+    if day.weekday() == 6 or day in _list_holidays(day.year):
         return DayType.SUNDAY
     return DayType.SATURDAY if day.weekday() == 5 else DayType.WORKDAY
 
 
 @lru_cache(maxsize=64)
-def _holidays(year: int) -> frozenset[date]:
+def _list_holidays(year: int) -> frozenset[date]:
     """Those of the whole of Germany."""
-    easter = _easter(year)
+    easter = _find_easter(year)
     fixed = [(1, 1), (5, 1), (10, 3), (12, 25), (12, 26)]
     moving = (-2, 1, 39, 50)
     return frozenset([date(year, m, d) for m, d in fixed] + [easter + timedelta(days=n) for n in moving])
 
 
-def _easter(year: int) -> date:
+def _find_easter(year: int) -> date:
     """Gauss's rule in Butcher's form."""
     a, b, c = year % 19, year // 100, year % 100
     d, e = divmod(b, 4)

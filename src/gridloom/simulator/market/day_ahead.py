@@ -57,7 +57,7 @@ class DayAhead:
     def hourly(self, first: date, days: int) -> list[Floats]:
         """EUR/MWh of each hour, for so many days in a row: the means of the quarter-hours, but for cents."""
         scores = self.scores(first, days)
-        return [self._hours(first + timedelta(days=n), scores[n]) for n in range(days)]
+        return [self._make_hours(first + timedelta(days=n), scores[n]) for n in range(days)]
 
     # --- how it comes about ----------------------------------------------------------------------------------------
 
@@ -75,20 +75,20 @@ class DayAhead:
             [np.interp(chain[:, k], self._normal_quantiles, self._score_quantiles[k]) for k in range(len(self._phi))]
         )
 
-    def _hours(self, day: date, scores: Floats) -> Floats:
-        of_day = _follow(self.raw_hours(day, scores), self._raw_quantiles, self._price_quantiles)
+    def _make_hours(self, day: date, scores: Floats) -> Floats:
+        of_day = _map_values(self.raw_hours(day, scores), self._raw_quantiles, self._price_quantiles)
         return np.asarray(np.clip(of_day, LOWEST_EUR_MWH, HIGHEST_EUR_MWH)[hours_of(day)])
 
     def raw_hours(self, day: date, scores: Floats) -> Floats:
         """The 24 hours of the wall clock before they are brought to the market's distribution."""
-        return np.asarray(self._mean(day) + self._scale(day) * (scores @ self._components))
+        return np.asarray(self._find_mean(day) + self._find_scale(day) * (scores @ self._components))
 
-    def _mean(self, day: date) -> Floats:
+    def _find_mean(self, day: date) -> Floats:
         low, high, weight = _months_around(day)
         means = self._means[:, day_type(day)]
         return np.asarray((1 - weight) * means[low] + weight * means[high])
 
-    def _scale(self, day: date) -> Floats:
+    def _find_scale(self, day: date) -> Floats:
         low, high, weight = _months_around(day)
         return np.asarray((1 - weight) * self._scales[low] + weight * self._scales[high])
 
@@ -147,7 +147,7 @@ class DayAhead:
         return array(self.table.quarter_offset_eur_mwh)
 
 
-def _follow(values: Floats, known: Floats, wanted: Floats) -> Floats:
+def _map_values(values: Floats, known: Floats, wanted: Floats) -> Floats:
     """Straight lines from one table to the other; beyond its ends they go on in parallel."""
     beyond = np.minimum(values - known[0], 0) + np.maximum(values - known[-1], 0)
     return np.asarray(np.interp(values, known, wanted) + beyond)

@@ -18,14 +18,14 @@ SYSTEM_PERSISTENCE = 0.86
 
 def intraday_prices(seed: int, day: date, day_ahead: Floats) -> Floats:
     """EUR/MWh to the cent: a curve that wanders around the auction's, further where prices are high."""
-    drift = _wander(seed, "intraday", day, INTRADAY_PERSISTENCE)
+    drift = _draw_chain(seed, "intraday", day, INTRADAY_PERSISTENCE)
     level = 60.0 + 0.5 * np.abs(day_ahead)
     return in_cents(day_ahead + INTRADAY_SPREAD * level * drift * (1 + 0.15 * drift**2))
 
 
 def system_imbalance(seed: int, day: date) -> Floats:
     """How short (positive) or long (negative) the system is in each quarter-hour, in standard deviations."""
-    return _wander(seed, "system", day, SYSTEM_PERSISTENCE)
+    return _draw_chain(seed, "system", day, SYSTEM_PERSISTENCE)
 
 
 def imbalance_prices(seed: int, day: date, intraday: Floats) -> Floats:
@@ -34,7 +34,7 @@ def imbalance_prices(seed: int, day: date, intraday: Floats) -> Floats:
     return in_cents(intraday + 48.0 * short + 22.0 * short * np.abs(short))
 
 
-def _wander(seed: int, purpose: str, day: date, persistence: float) -> Floats:
+def _draw_chain(seed: int, purpose: str, day: date, persistence: float) -> Floats:
     """A standard normal chain over the day's quarter-hours, begun anew each midnight from its own distribution."""
     shocks = stream(seed, purpose, day.toordinal()).standard_normal(period_count(day))
     shocks[1:] *= np.sqrt(1 - persistence**2)

@@ -65,14 +65,14 @@ def available_of(promises: Sequence[Promise], standing: Mapping[int, Standing], 
     """`standing` has for each battery, over the periods at least, what the firm lines of its book are made of."""
     parts = np.zeros((3, end - first))
     for promise in promises:
-        parts += promise.share * _kept(standing[promise.physical_asset_key], first, end)
+        parts += promise.share * _find_kept(standing[promise.physical_asset_key], first, end)
     # Shares sum to 1 up to rounding; what is not lost is there in full.
     parts /= math.fsum(promise.share for promise in promises)
     parts[parts > 1 - 1e-12] = 1.0
     return Availability(first, parts[0], parts[1], parts[2])
 
 
-def _kept(standing: Standing, first: int, end: int) -> Floats:
+def _find_kept(standing: Standing, first: int, end: int) -> Floats:
     """Which part of its firm holdings one battery keeps: rows for charging, discharging and energy."""
     touching = [one for one in standing.holdings if one.is_firm and one.first < end and one.end > first]
     book = Standing(standing.circumstances, touching, OwnSchedule.nothing()).book(first, end)

@@ -58,7 +58,7 @@ async def take_backing(
     known = await store.read_physical_terms(db, keys.values())
     _check_backing(terms, known)
     stands_in = {keys[asset_id] for asset_id in replaced if asset_id in keys}
-    promises = [_promise(terms, share, known[share.physical_asset_id]) for share in terms.backing]
+    promises = [_make_promise(terms, share, known[share.physical_asset_id]) for share in terms.backing]
     requests = [
         Request(
             promise.physical_asset_key,
@@ -81,7 +81,7 @@ async def hand_over_backing(
     keys = await store.read_keys(db, [share.physical_asset_id for share in terms.backing])
     locked = await lock_batteries(db, keys.values())
     known = await store.read_physical_terms(db, keys.values())
-    promises = [_promise(terms, share, known[share.physical_asset_id]) for share in terms.backing]
+    promises = [_make_promise(terms, share, known[share.physical_asset_id]) for share in terms.backing]
     for promise in promises:
         holding = holding_of(terms, promise, HoldingKind.VIRTUAL_ASSET, virtual_asset_id, organisation_id)
         await settle(db, locked, promise.physical_asset_key, given_back=[auction_id], holdings=[holding])
@@ -114,7 +114,7 @@ def holding_of(
     )
 
 
-def _promise(terms: AssetTerms, share: BackingShare, physical: PhysicalTerms) -> Promise:
+def _make_promise(terms: AssetTerms, share: BackingShare, physical: PhysicalTerms) -> Promise:
     return Promise(
         physical.key,
         physical.id,
@@ -130,23 +130,23 @@ def _check_backing(terms: AssetTerms, known: dict[UUID, PhysicalTerms]) -> None:
     strangers = [place for place, id in enumerate(ids) if id not in known]
     if strangers:
         raise UnknownBackingAsset(
-            f"No physical asset is registered here under {_listed(ids, strangers)}.",
-            _at(strangers, "is not registered here"),
+            f"No physical asset is registered here under {_list_ids(ids, strangers)}.",
+            _point_at(strangers, "is not registered here"),
         )
     idle = [place for place, id in enumerate(ids) if known[id].status is not AssetStatus.ACTIVE]
     if idle:
-        raise BackingAssetInactive(f"Not active: {_listed(ids, idle)}.", _at(idle, "is not active"))
+        raise BackingAssetInactive(f"Not active: {_list_ids(ids, idle)}.", _point_at(idle, "is not active"))
     elsewhere = [place for place, id in enumerate(ids) if known[id].delivery_zone != terms.delivery_zone]
     if elsewhere:
         raise DeliveryZonesDiffer(
-            f"Not in the delivery zone {terms.delivery_zone}: {_listed(ids, elsewhere)}.",
-            _at(elsewhere, f"lies in {known[ids[elsewhere[0]]].delivery_zone}"),
+            f"Not in the delivery zone {terms.delivery_zone}: {_list_ids(ids, elsewhere)}.",
+            _point_at(elsewhere, f"lies in {known[ids[elsewhere[0]]].delivery_zone}"),
         )
 
 
-def _listed(ids: Sequence[UUID], places: Sequence[int]) -> str:
+def _list_ids(ids: Sequence[UUID], places: Sequence[int]) -> str:
     return ", ".join(str(ids[place]) for place in places)
 
 
-def _at(places: Sequence[int], detail: str) -> list[FieldError]:
+def _point_at(places: Sequence[int], detail: str) -> list[FieldError]:
     return [FieldError(f"/backing/{place}/physicalAssetID", detail) for place in places]

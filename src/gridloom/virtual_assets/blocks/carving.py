@@ -61,13 +61,13 @@ async def carve_block(
     assert first_overcommitment(carving.blocks, asset.terms.charge_kw, asset.terms.discharge_kw) is None
     powers = await read_day_range(db, asset.key, days_of(first, end))
     available = await load_available(db, asset, max(asset.first, first - 1), end)
-    changes = _squeezed(carving, powers, available.between(first, end))
+    changes = _squeeze_lanes(carving, powers, available.between(first, end))
     if market is not Market.WHOLESALE:
         await _check_reserves(db, asset, carving.blocks, available, now)
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.CARVING, author, carving.block, changes)
     await block_store.replace_blocks(db, asset, version, before, carving.blocks)
-    await tell_updated(db, asset, carving.block.id, first, end, _count(changes), version)
+    await tell_updated(db, asset, carving.block.id, first, end, _count_changes(changes), version)
     return carving.block, version
 
 
@@ -102,7 +102,7 @@ async def _check_reserves(
         )
 
 
-def _squeezed(carving: Carving, powers: DayPowers, available: Availability) -> dict[int, LaneChange]:
+def _squeeze_lanes(carving: Carving, powers: DayPowers, available: Availability) -> dict[int, LaneChange]:
     """The lanes' schedules cut to what is left for them, and the rest on the new block's lane."""
     block = carving.block
     lanes_kw = {
@@ -127,7 +127,7 @@ def _squeezed(carving: Carving, powers: DayPowers, available: Availability) -> d
         after_kw[squeeze.lane][span] -= surplus_kw
         if block.market is Market.WHOLESALE:
             after_kw[block.lane][span] += surplus_kw
-    return _differences(lanes_kw, after_kw, block.first)
+    return _find_differences(lanes_kw, after_kw, block.first)
 
 
 def _left_for(squeeze: Squeeze, there_kw: Floats, available: Availability, *, follows: bool) -> tuple[Floats, Floats]:
@@ -159,19 +159,19 @@ async def give_back_block(db: Database, asset: LockedAsset, block: Block, author
     changes: dict[int, LaneChange] = {}
     if block.market is Market.WHOLESALE and giving.moves:
         powers = await read_day_range(db, asset.key, days_of(block.first, block.end))
-        changes = _moved(giving.moves, powers, block)
+        changes = _move_powers(giving.moves, powers, block)
     draft = await draft_change(db, asset, changes)
     version, _ = await write_change(db, asset, draft, VersionKind.GIVING_BACK, author, block, changes)
     await block_store.replace_blocks(db, asset, version, before, giving.blocks)
-    await tell_updated(db, asset, block.id, block.first, block.end, _count(changes), version)
+    await tell_updated(db, asset, block.id, block.first, block.end, _count_changes(changes), version)
     return version
 
 
-def _count(changes: Mapping[int, LaneChange]) -> int:
+def _count_changes(changes: Mapping[int, LaneChange]) -> int:
     return max((len(change.periods) for change in changes.values()), default=0)
 
 
-def _moved(moves: Sequence[Move], powers: DayPowers, block: Block) -> dict[int, LaneChange]:
+def _move_powers(moves: Sequence[Move], powers: DayPowers, block: Block) -> dict[int, LaneChange]:
     lanes = {lane for move in moves for lane in (move.source, move.target)}
     before_kw = {lane: lane_power_kw(powers, lane, block.first, block.end) for lane in lanes}
     after_kw = {lane: power_kw.copy() for lane, power_kw in before_kw.items()}
@@ -179,10 +179,10 @@ def _moved(moves: Sequence[Move], powers: DayPowers, block: Block) -> dict[int, 
         span = slice(move.first - block.first, move.end - block.first)
         after_kw[move.target][span] += before_kw[move.source][span]
         after_kw[move.source][span] -= before_kw[move.source][span]
-    return _differences(before_kw, after_kw, block.first)
+    return _find_differences(before_kw, after_kw, block.first)
 
 
-def _differences(before_kw: dict[int, Floats], after_kw: dict[int, Floats], first: int) -> dict[int, LaneChange]:
+def _find_differences(before_kw: dict[int, Floats], after_kw: dict[int, Floats], first: int) -> dict[int, LaneChange]:
     changes = {}
     for lane, power_kw in after_kw.items():
         places = np.flatnonzero(power_kw != before_kw[lane])

@@ -91,7 +91,7 @@ async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID,
         powers = await read_day_range(db, asset.key, days_of(first, end)) if version is None else {}
         views = []
         for block in page.items:
-            start, stop = _within(block, first, end)
+            start, stop = _clip_block(block, first, end)
             power_kw = (
                 lane_power_kw(powers, block.lane, start, stop)
                 if version is None
@@ -165,7 +165,7 @@ async def read_block(
         version = await _version_as_of(db, asset, query.as_of)
         block = await _known_block(db, asset, block_id, version)
         now = await platform_now(db)
-        first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
+        first, end = _clip_block(block, *asset.clip(*asked_periods(query.start, query.end, now)))
         power_kw, available = await _course_of(db, asset, block, first, end, version)
     columns = {"power": power_kw} | dict(zip(CAPACITY_COLUMNS, capacity_kw(block, first, end, available), strict=True))
     shown: BlockView | Stream
@@ -208,7 +208,7 @@ async def schedule_block(
     call.audit_details.update(version=accepted.version, periods=len(points.periods))
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
-        first, end = _within(block, *asset.clip(*asked_periods(query.start, query.end, now)))
+        first, end = _clip_block(block, *asset.clip(*asked_periods(query.start, query.end, now)))
     power_kw, available = accepted.draft.lane_kw(block.lane, first, end), accepted.available
     if power_kw is None or first < available.first:
         power_kw, available = await _course_of(call.db, asset, block, first, end)
@@ -257,7 +257,7 @@ async def _version_as_of(db: Database, asset: VirtualAsset, moment: datetime | N
     return version
 
 
-def _within(block: Block, first: int, end: int) -> tuple[int, int]:
+def _clip_block(block: Block, first: int, end: int) -> tuple[int, int]:
     first = min(max(first, block.first), block.end)
     return first, max(first, min(end, block.end))
 

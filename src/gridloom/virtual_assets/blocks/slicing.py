@@ -122,8 +122,8 @@ def carve(
                     host.lane,
                     cut,
                     cut_end,
-                    _rest(host.charge_kw - charge),
-                    _rest(host.discharge_kw - discharge),
+                    _round_rest(host.charge_kw - charge),
+                    _round_rest(host.discharge_kw - discharge),
                     charge,
                     discharge,
                 )
@@ -138,7 +138,7 @@ def carve(
             )
     after = [block for block in blocks if block.id not in taken]
     for host in hosts:
-        after += _pieces(host, taken[host.id])
+        after += _cut_pieces(host, taken[host.id])
     block = Block(BlockID(uuid7()), _free_lane(after, first, end), first, end, market, charge_kw, discharge_kw, minutes)
     squeezes = tuple(squeeze for host in hosts for squeeze in taken[host.id])
     return Carving((*after, block), block, squeezes)
@@ -161,7 +161,7 @@ def give_back(blocks: Sequence[Block], block: Block) -> GivingBack:
     moves = []
     for host in dict.fromkeys(host for host in host_of.values() if host is not None):
         gained = [span for span in spans if host_of[span] is host]
-        after += _pieces(
+        after += _cut_pieces(
             host,
             [
                 Squeeze(host.lane, first, end, host.charge_kw + block.charge_kw, host.discharge_kw + block.discharge_kw)
@@ -173,12 +173,12 @@ def give_back(blocks: Sequence[Block], block: Block) -> GivingBack:
         after.append(
             replace(block, id=BlockID(uuid7()), first=first, end=end, market=Market.WHOLESALE, reserve_minutes=0.0)
         )
-    return GivingBack(tuple(_joined(after, {block.first, *cuts, block.end})), tuple(moves))
+    return GivingBack(tuple(_join_blocks(after, {block.first, *cuts, block.end})), tuple(moves))
 
 
 def _join_neighbour(others: Sequence[Block], block: Block) -> GivingBack:
     for other in others:
-        if not _alike(other, block):
+        if not _are_alike(other, block):
             continue
         if other.end == block.first or block.end == other.first:
             joined = replace(other, first=min(other.first, block.first), end=max(other.end, block.end))
@@ -186,7 +186,7 @@ def _join_neighbour(others: Sequence[Block], block: Block) -> GivingBack:
     raise NothingToJoin("No other WHOLESALE block runs beside this one or continues it with equal power.")
 
 
-def _alike(one: Block, other: Block) -> bool:
+def _are_alike(one: Block, other: Block) -> bool:
     return (
         one.lane == other.lane
         and one.market is other.market
@@ -195,11 +195,11 @@ def _alike(one: Block, other: Block) -> bool:
     )
 
 
-def _rest(power_kw: float) -> float:
+def _round_rest(power_kw: float) -> float:
     return power_kw if power_kw > POWER_TOLERANCE_KW else 0.0
 
 
-def _pieces(host: Block, changed: Sequence[Squeeze]) -> list[Block]:
+def _cut_pieces(host: Block, changed: Sequence[Squeeze]) -> list[Block]:
     """The host cut where its power changes; neighbours of equal power stay one piece."""
     steps: list[tuple[int, int, float, float]] = []
     cursor = host.first
@@ -221,7 +221,7 @@ def _pieces(host: Block, changed: Sequence[Squeeze]) -> list[Block]:
     return pieces
 
 
-def _joined(blocks: Iterable[Block], edges: set[int]) -> list[Block]:
+def _join_blocks(blocks: Iterable[Block], edges: set[int]) -> list[Block]:
     """Wholesale blocks that meet at one of the edges, on one lane and with equal power, become one."""
     joined: list[Block] = []
     for block in sorted(blocks, key=lambda block: (block.lane, block.first)):
@@ -231,7 +231,7 @@ def _joined(blocks: Iterable[Block], edges: set[int]) -> list[Block]:
             and block.first in edges
             and last.end == block.first
             and block.market is Market.WHOLESALE
-            and _alike(last, block)
+            and _are_alike(last, block)
         ):
             joined[-1] = replace(last, end=block.end)
         else:

@@ -32,7 +32,7 @@ async def read_blocks(db: Database, key: int, version: int | None = None) -> lis
                 where asset_key = $1 and until_version is null order by first_period, lane""",
         *((key,) if version is None else (key, version)),
     )
-    return [_block(row) for row in rows]
+    return [_read_block(row) for row in rows]
 
 
 async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]) -> dict[int, list[Block]]:
@@ -48,7 +48,7 @@ async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]
         key,
         list(versions),
     ):
-        blocks[row["version"]].append(_block(row))
+        blocks[row["version"]].append(_read_block(row))
     return blocks
 
 
@@ -60,7 +60,7 @@ async def read_blocks_of(db: Database, keys: Sequence[int]) -> dict[int, list[Bl
            where asset_key = any($1::int[]) and until_version is null order by asset_key, first_period, lane""",
         list(keys),
     ):
-        blocks[row["asset_key"]].append(_block(row))
+        blocks[row["asset_key"]].append(_read_block(row))
     return blocks
 
 
@@ -75,7 +75,7 @@ async def read_block(db: Database, key: int, block_id: UUID, version: int | None
         block_id,
         version,
     )
-    return None if row is None else _block(row)
+    return None if row is None else _read_block(row)
 
 
 async def read_block_and_now(db: Database, key: int, block_id: UUID) -> tuple[Block | None, datetime]:
@@ -87,10 +87,10 @@ async def read_block_and_now(db: Database, key: int, block_id: UUID) -> tuple[Bl
         block_id,
     )
     assert row is not None
-    return None if row["id"] is None else _block(row), row["now"]
+    return None if row["id"] is None else _read_block(row), row["now"]
 
 
-def _block(row: asyncpg.Record) -> Block:
+def _read_block(row: asyncpg.Record) -> Block:
     return Block(
         BlockID(row["id"]),
         row["lane"],

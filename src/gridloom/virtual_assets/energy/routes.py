@@ -53,7 +53,7 @@ async def read_state_of_charge(
         first, end = asset.clip(*asked_periods(query.start, query.end, now))
         course = (await load_outlook(db, asset, now, first, end)).course
     percentages = np.clip(100 * course.energy_kwh[:-1] / asset.terms.energy_capacity_kwh, 0.0, 100.0)
-    return _series(call, first, "stateOfChargePercentage", percentages)
+    return _answer_series(call, first, "stateOfChargePercentage", percentages)
 
 
 @operation(
@@ -110,7 +110,7 @@ async def read_projected_state_of_energy(
     energy_kwh = np.clip(outlook.course.energy_kwh[:-1], 0.0, asset.terms.energy_capacity_kwh)
     if call.accepts == JSON and (outlook.cuts or outlook.unexplained_kwh.any()):
         return Content(await asyncio.to_thread(_energy_json, first, energy_kwh, outlook), JSON)
-    return _series(call, first, "energy", energy_kwh)
+    return _answer_series(call, first, "energy", energy_kwh)
 
 
 @operation(
@@ -165,7 +165,7 @@ def _energy_json(first: int, energy_kwh: Floats, outlook: Outlook) -> bytes:
     return b"[{" + b"},{".join(points) + b"}]"
 
 
-def _series(call: Call, first: int, name: str, values: Floats) -> Content | Stream:
+def _answer_series(call: Call, first: int, name: str, values: Floats) -> Content | Stream:
     """One series, as JSON points or as a table."""
     if call.accepts != JSON:
         return table(call.accepts, first, {name: values}, "energy")

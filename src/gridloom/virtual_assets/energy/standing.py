@@ -122,7 +122,7 @@ async def _cycle_rules(
         rules.append(
             CycleRule(
                 terms.daily_cycle_limit * terms.energy_capacity_kwh,
-                _groups(starts, first, end),
+                _group_starts(starts, first, end),
                 float(exported_kwh(total_power_kw(powers, starts[0], first)).sum()),
             )
         )
@@ -131,7 +131,9 @@ async def _cycle_rules(
         starts = [market_year_periods(y)[0] for y in range(year, market_day_of(period_start(end)).year + 1)]
         before_kwh = course.exported_before_kwh - await _exported_until_kwh(db, asset, starts[0])
         rules.append(
-            CycleRule(terms.annual_cycle_limit * terms.energy_capacity_kwh, _groups(starts, first, end), before_kwh)
+            CycleRule(
+                terms.annual_cycle_limit * terms.energy_capacity_kwh, _group_starts(starts, first, end), before_kwh
+            )
         )
     return tuple(rules)
 
@@ -142,5 +144,5 @@ async def _exported_until_kwh(db: Database, asset: VirtualAsset, period: int) ->
     return (await load_course(db, asset, period, period)).exported_before_kwh
 
 
-def _groups(starts: Sequence[int], first: int, end: int) -> Ints:
+def _group_starts(starts: Sequence[int], first: int, end: int) -> Ints:
     return np.searchsorted(np.array(starts), np.arange(first, end), side="right")

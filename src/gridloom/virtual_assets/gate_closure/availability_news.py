@@ -51,7 +51,7 @@ async def tell_holders(db: Database, before: BackedAssets, now: datetime) -> Non
             continue
         changed = changed_periods(had.between(has.first, has.end), has)
         if len(changed):
-            await _tell(db, asset, has, changed, await expected_cuts(db, asset, now))
+            await _tell_holder(db, asset, has, changed, await expected_cuts(db, asset, now))
 
 
 def changed_periods(before: Availability, after: Availability) -> Ints:
@@ -67,7 +67,7 @@ async def expected_cuts(db: Database, asset: VirtualAsset, now: datetime) -> lis
     return list((await load_outlook(db, asset, now, first, asset.end)).cuts) if first < asset.end else []
 
 
-async def _tell(
+async def _tell_holder(
     db: Database, asset: VirtualAsset, has: Availability, changed: Ints, cuts: Sequence[Adjustment]
 ) -> None:
     await record_event(

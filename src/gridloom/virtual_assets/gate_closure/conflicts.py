@@ -42,7 +42,7 @@ async def _conflicts_of(db: Database, asset: VirtualAsset, available: Availabili
         if block.market is Market.WHOLESALE and block.overlaps(first, end)
     }
     found = [
-        conflict for block, power_kw in lanes_kw.items() for conflict in _beyond(asset, block, power_kw, available)
+        conflict for block, power_kw in lanes_kw.items() for conflict in _find_beyond(asset, block, power_kw, available)
     ]
     if available.energy.min() < 1.0:
         course = course_of(asset, await read_summaries(db, asset), powers, first, end)
@@ -66,7 +66,7 @@ def _beyond_store(
         np.maximum(before_kwh, 0.0) * terms.efficiency.discharge,
     )
     conflicts = []
-    for stretch in _stretches(wrong):
+    for stretch in _find_stretches(wrong):
         worst = int(stretch[np.argmax(excess_kwh[stretch])])
         block = max(lanes_kw, key=lambda block: lanes_kw[block][worst] * np.sign(power_kw[worst]))
         conflicts.append(
@@ -87,12 +87,12 @@ def _beyond_store(
     return conflicts
 
 
-def _stretches(places: Ints) -> list[Ints]:
+def _find_stretches(places: Ints) -> list[Ints]:
     """Places that follow each other, together."""
     return [stretch for stretch in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(stretch)]
 
 
-def _beyond(asset: VirtualAsset, block: Block, power_kw: Floats, available: Availability) -> list[Conflict]:
+def _find_beyond(asset: VirtualAsset, block: Block, power_kw: Floats, available: Availability) -> list[Conflict]:
     """power_kw: the block's lane over the same periods as what is available."""
     inside = slice(max(0, block.first - available.first), block.end - available.first)
     limit_kw = np.where(power_kw > 0, block.discharge_kw * available.discharge, block.charge_kw * available.charge)[
@@ -102,11 +102,12 @@ def _beyond(asset: VirtualAsset, block: Block, power_kw: Floats, available: Avai
     wrong = np.flatnonzero(excess_kw > POWER_TOLERANCE_KW)
     offset = available.first + inside.start
     return [
-        _conflict(asset, block, stretch, power_kw[inside], limit_kw, excess_kw, offset) for stretch in _stretches(wrong)
+        _make_conflict(asset, block, stretch, power_kw[inside], limit_kw, excess_kw, offset)
+        for stretch in _find_stretches(wrong)
     ]
 
 
-def _conflict(
+def _make_conflict(
     asset: VirtualAsset,
     block: Block,
     stretch: Ints,

@@ -57,7 +57,7 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
     cuts = [cut for cut in projection.cuts if first + cut.position < closed]
     adjustments = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in cuts]
     if cuts:
-        await _write_cuts(db, asset, _changes(lanes, projection.power_kw, cuts, first), adjustments)
+        await _write_cuts(db, asset, _list_changes(lanes, projection.power_kw, cuts, first), adjustments)
     misfit = next((first + cut.position for cut in projection.cuts[len(cuts) :]), None)
     await store.set_judged(db, asset, closed, misfit)
     if misfit is not None:
@@ -88,7 +88,7 @@ async def cut_unserved_periods(db: Database, asset_key: int, periods: Ints, powe
     await gates.look_again(db, asset, await platform_now(db))
 
 
-def _changes(lanes: Sequence[int], power_kw: Floats, cuts: Sequence[Cut], first: int) -> dict[int, LaneChange]:
+def _list_changes(lanes: Sequence[int], power_kw: Floats, cuts: Sequence[Cut], first: int) -> dict[int, LaneChange]:
     places = np.array([cut.position for cut in cuts], dtype=np.int64)
     return {lane: LaneChange(places + first, power_kw[row, places]) for row, lane in enumerate(lanes)}
 

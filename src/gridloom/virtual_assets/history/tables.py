@@ -65,7 +65,7 @@ def adjustments_table(media_type: str, target: str, page: Page[Adjustment]) -> S
             schema=ADJUSTMENTS,
         )
 
-    return _linked(stream_table(media_type, ADJUSTMENTS, batches(), file_name="adjustments"), target, page)
+    return _link_page(stream_table(media_type, ADJUSTMENTS, batches(), file_name="adjustments"), target, page)
 
 
 def history_table(pool: Pool, media_type: str, target: str, asset: VirtualAsset, page: Page[ScheduleVersion]) -> Stream:
@@ -80,7 +80,7 @@ def history_table(pool: Pool, media_type: str, target: str, asset: VirtualAsset,
             blocks = await block_store.read_blocks(pool, asset.key, version.version) if changes else ()
             yield _version_batch(version, changes, blocks)
 
-    return _linked(stream_table(media_type, VERSIONS, batches(), file_name="schedule-history"), target, page)
+    return _link_page(stream_table(media_type, VERSIONS, batches(), file_name="schedule-history"), target, page)
 
 
 def _version_batch(
@@ -113,7 +113,7 @@ def _version_batch(
     )
 
 
-def _linked(table: Stream, target: str, page: Page[Adjustment] | Page[ScheduleVersion]) -> Stream:
+def _link_page(table: Stream, target: str, page: Page[Adjustment] | Page[ScheduleVersion]) -> Stream:
     """The table with the link to its next page, as JSON has it."""
     if page.next_cursor is None:
         return table

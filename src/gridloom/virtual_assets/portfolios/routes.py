@@ -50,7 +50,7 @@ async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio
     portfolio_id = PortfolioID(uuid7())
     await portfolio_store.insert_portfolio(call.db, portfolio_id, owner, body.name)
     if body.virtual_asset_ids is not UNSET:
-        await _fill(call, portfolio_id, owner, body.virtual_asset_ids)
+        await _fill_portfolio(call, portfolio_id, owner, body.virtual_asset_ids)
     portfolio = await _known_portfolio(call, owner, portfolio_id)
     return Answer(
         portfolio_view(portfolio), headers={"Location": f"{call.path}/{portfolio_id}"}, etag=_portfolio_etag(portfolio)
@@ -84,7 +84,7 @@ async def update_portfolio(
     if body.name is UNSET and body.virtual_asset_ids is UNSET:
         raise BadRequest("There is nothing to change.", [FieldError("", "Expected name or virtualAssetIDs.")])
     if body.virtual_asset_ids is not UNSET:
-        await _fill(call, portfolio_id, owner, body.virtual_asset_ids)
+        await _fill_portfolio(call, portfolio_id, owner, body.virtual_asset_ids)
     await portfolio_store.update_portfolio(
         call.db, portfolio_id, owner, portfolio.name if body.name is UNSET else body.name
     )
@@ -99,7 +99,7 @@ async def _known_portfolio(call: Call, owner: UUID, portfolio_id: UUID, *, lock:
     return portfolio
 
 
-async def _fill(call: Call, portfolio_id: UUID, owner: UUID, asset_ids: list[UUID]) -> None:
+async def _fill_portfolio(call: Call, portfolio_id: UUID, owner: UUID, asset_ids: list[UUID]) -> None:
     strangers = await portfolio_store.set_portfolio_assets(call.db, portfolio_id, owner, asset_ids)
     if strangers:
         listed = ", ".join(str(stranger) for stranger in strangers[:20])

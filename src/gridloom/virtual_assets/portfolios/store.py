@@ -28,7 +28,7 @@ async def read_portfolios(
         after,
         limit,
     )
-    return [_portfolio(row) for row in rows]
+    return [_read_portfolio(row) for row in rows]
 
 
 async def read_portfolio(
@@ -41,7 +41,7 @@ async def read_portfolio(
             portfolio_id,
         )
     row = await db.fetchrow(_PORTFOLIO + "where p.organisation_id = $1 and p.id = $2", organisation_id, portfolio_id)
-    return None if row is None else _portfolio(row)
+    return None if row is None else _read_portfolio(row)
 
 
 async def insert_portfolio(db: Database, portfolio_id: PortfolioID, organisation_id: UUID, name: str) -> None:
@@ -83,7 +83,7 @@ async def set_portfolio_assets(
     return []
 
 
-def _portfolio(row: asyncpg.Record) -> Portfolio:
+def _read_portfolio(row: asyncpg.Record) -> Portfolio:
     return Portfolio(
         PortfolioID(row["id"]),
         OrganisationID(row["organisation_id"]),

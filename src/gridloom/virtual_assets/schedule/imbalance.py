@@ -33,7 +33,7 @@ def imbalance_of(
         beyond_kwh = 0.0  # what sums of doubles leave behind is no imbalance
     balanced = abs(beyond_kwh) <= final_soc_tolerance * energy_capacity_kwh + noise_kwh
     end_percentage = min(max(100 * end_kwh / energy_capacity_kwh, 0.0), 100.0)
-    feedback = _feedback(beyond_kwh, balanced, end_percentage, 100 * final_soc_target)
+    feedback = _word_feedback(beyond_kwh, balanced, end_percentage, 100 * final_soc_target)
     if not balanced and remaining_kwh > noise_kwh:
         feedback = _feedback_of_rest(beyond_kwh, min(remaining_kwh, abs(beyond_kwh)), noise_kwh, end_percentage)
     return Imbalance(balanced, end_percentage, max(0.0, -beyond_kwh), max(0.0, beyond_kwh), feedback)
@@ -54,7 +54,7 @@ def _feedback_of_rest(beyond_kwh: float, remaining_kwh: float, noise_kwh: float,
     )
 
 
-def _feedback(beyond_kwh: float, balanced: bool, end_percentage: float, target_percentage: float) -> str:
+def _word_feedback(beyond_kwh: float, balanced: bool, end_percentage: float, target_percentage: float) -> str:
     if balanced and beyond_kwh == 0:
         return f"The schedule ends at its target of {target_percentage:g} %: nothing to do."
     if balanced:

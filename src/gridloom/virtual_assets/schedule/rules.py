@@ -85,20 +85,20 @@ def read_points(times: Sequence[datetime], power_kw: Floats, span: tuple[int, in
     if not times:
         raise BadRequest("The schedule is empty.", [FieldError("/schedule", "Expected at least one {time, power}.")])
     numbers, on_grid = period_numbers(times)
-    _refuse(~on_grid, "Expected a time on a 15-minute boundary.")
+    _refuse_points(~on_grid, "Expected a time on a 15-minute boundary.")
     outside = (numbers < span[0]) | (numbers >= span[1])
     where = f" The {whose} runs from {wire_time(span[0])} to {wire_time(span[1])}."
-    _refuse(outside, f"Expected a time within the {whose}.", where)
-    _refuse(~np.isfinite(power_kw), "Expected a finite power.", member="power")
+    _refuse_points(outside, f"Expected a time within the {whose}.", where)
+    _refuse_points(~np.isfinite(power_kw), "Expected a finite power.", member="power")
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     doubled = np.zeros(len(numbers), dtype=bool)
     doubled[order[1:]] = ordered[1:] == ordered[:-1]
-    _refuse(doubled, "Expected each time once; it is doubled.")
+    _refuse_points(doubled, "Expected each time once; it is doubled.")
     return Points(ordered, power_kw[order] + 0.0, order)  # an optimiser's -0.0 is a plain 0
 
 
-def _refuse(wrong: Sequence[bool] | np.ndarray, detail: str, where: str = "", member: str = "time") -> None:
+def _refuse_points(wrong: Sequence[bool] | np.ndarray, detail: str, where: str = "", member: str = "time") -> None:
     positions = np.flatnonzero(wrong)
     if not len(positions):
         return

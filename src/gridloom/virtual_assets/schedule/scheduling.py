@@ -206,7 +206,7 @@ async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, availabl
     flat = capacity_kwh.ravel()
     flat[offset : offset + len(available.energy)] = available.energy * asset.terms.energy_capacity_kwh
     suspects = suspicious_days(
-        draft.before, draft.after, asset.initial_kwh, _from(capacity_kwh.min(axis=1), first_place), slack_kwh
+        draft.before, draft.after, asset.initial_kwh, _take_from(capacity_kwh.min(axis=1), first_place), slack_kwh
     )
     suspects[:first_place] = False
     suspects[draft.days - asset.first_day] = True
@@ -216,7 +216,7 @@ async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, availabl
     touched = {int(day) - asset.first_day: row for row, day in enumerate(draft.days.tolist())}
     remains_outside = False
     # Touched days are at hand, and a change of a whole year is judged at once; others are fetched a few at a time.
-    for group in _groups(places, touched):
+    for group in _group_days(places, touched):
         strangers = [place + asset.first_day for place in group.tolist() if place not in touched]
         powers = await schedule_store.read_days(db, asset.key, strangers) if strangers else {}
         old_kw = np.empty((len(group), PERIODS_PER_DAY))
@@ -240,7 +240,7 @@ async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, availabl
     return remains_outside
 
 
-def _from(values: Floats, place: int) -> Floats:
+def _take_from(values: Floats, place: int) -> Floats:
     return np.concatenate([np.full(place, np.inf), values])
 
 
@@ -249,7 +249,7 @@ def _energies_kwh(asset: VirtualAsset, starts_kwh: Floats, power_kw: Floats) -> 
     return np.asarray(starts_kwh[:, None] + np.cumsum(energy_changes_kwh(power_kw, asset.terms.efficiency), axis=1))
 
 
-def _groups(places: Ints, touched: Mapping[int, int]) -> list[Ints]:
+def _group_days(places: Ints, touched: Mapping[int, int]) -> list[Ints]:
     """The days in the order of time, cut so that each group holds few that have to be fetched."""
     fetched = np.array([place not in touched for place in places.tolist()], dtype=bool)
     cuts = np.flatnonzero(np.diff(np.cumsum(fetched) // DAYS_LOOKED_AT_TOGETHER)) + 1

@@ -19,7 +19,7 @@ def wholesale_blocks(blocks: Sequence[Block]) -> list[Block]:
 def rated_kw(blocks: Sequence[Block], periods: Ints) -> tuple[Floats, Floats]:
     """What wholesale blocks can charge and discharge together, in each of these periods, which are in order."""
     charge_kw, discharge_kw = np.zeros(len(periods)), np.zeros(len(periods))
-    for block, places in _covered(blocks, periods):
+    for block, places in _find_covered(blocks, periods):
         charge_kw[places] += block.charge_kw
         discharge_kw[places] += block.discharge_kw
     return charge_kw, discharge_kw
@@ -32,7 +32,7 @@ def spread_over(blocks: Sequence[Block], points: Points) -> dict[Block, LaneChan
     parts sum to what was asked for. A point without power rests all blocks; where no block has power in its direction,
     nothing is set.
     """
-    covered = list(_covered(blocks, points.periods))
+    covered = list(_find_covered(blocks, points.periods))
     charging = points.power_kw < 0
     total_kw = np.where(charging, *rated_kw(blocks, points.periods))
     rest_kw, largest_kw = points.power_kw.copy(), np.zeros(len(points.periods))
@@ -52,7 +52,7 @@ def spread_over(blocks: Sequence[Block], points: Points) -> dict[Block, LaneChan
     return changes
 
 
-def _covered(blocks: Sequence[Block], periods: Ints) -> Iterator[tuple[Block, slice]]:
+def _find_covered(blocks: Sequence[Block], periods: Ints) -> Iterator[tuple[Block, slice]]:
     """The wholesale blocks that cover some of the periods, and which."""
     for block in wholesale_blocks(blocks):
         low, high = np.searchsorted(periods, (block.first, block.end)).tolist()
