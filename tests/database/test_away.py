@@ -28,6 +28,8 @@ class TestOutage:
                 asyncpg.InternalClientError("cannot switch to state 15; another operation (2) is in progress"),
                 Outage.AWAY,
             ),
+            (asyncpg.InternalClientError("got result for unknown protocol state 3"), Outage.AWAY),
+            (asyncpg.InterfaceError("cannot perform operation: another operation is cancelling"), Outage.AWAY),
             (asyncpg.PostgresIOError("could not read block"), Outage.AWAY),
             (asyncpg.InvalidPasswordError("password authentication failed"), Outage.AWAY),
             (ConnectionResetError(), Outage.AWAY),
@@ -86,3 +88,27 @@ class TestADeadConnection:
         async with await create_pool(database_url, size=1) as pool, pool.acquire() as connection:
             connection.terminate()
             rolled_back(connection)
+
+
+class TestAConnectionWhoseThreadIsLost:
+    async def test_is_used_by_nobody_again(self, database_url):
+        """Closed while a statement is under way, as by a pool that closes: its answer may outrun the cancelling."""
+        async with await create_pool(database_url, size=1) as pool:
+            backends = []
+            with pytest.raises(asyncpg.InternalClientError):
+                await self.lose_the_thread(pool, backends)
+            assert await pool.fetchval("select pg_backend_pid()") not in backends
+
+    async def lose_the_thread(self, pool, backends):
+        async with transaction(pool) as connection:
+            backends.append(await connection.fetchval("select pg_backend_pid()"))
+            raise asyncpg.InternalClientError("got result for unknown protocol state 3")
+
+    async def test_is_known_by_a_statement_that_a_close_overtakes(self, database_url):
+        connection = await asyncpg.connect(database_url)
+        asked = asyncio.create_task(connection.fetchval("select 1"))
+        await asyncio.sleep(0)
+        await connection.close()
+        with pytest.raises(BaseException) as raised:  # noqa: PT011 — which of its words is the driver's affair
+            await asked
+        assert outage_of(raised.value) is not None

@@ -64,7 +64,9 @@ async def transaction(pool: Pool) -> AsyncIterator[PoolConnectionProxy[asyncpg.R
         try:
             async with connection.transaction():
                 yield connection
-        except BaseException:
+        except BaseException as fault:
             rolled_back(physical)
+            if isinstance(fault, asyncpg.InternalClientError) and isinstance(physical, asyncpg.Connection):
+                physical.terminate()  # the driver no longer knows what it will say next
             raise
         committed(physical)

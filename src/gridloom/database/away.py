@@ -64,7 +64,14 @@ _ERRNOS_AWAY: Final = {
 }
 _ERRNOS_NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
 # What the driver says of a connection that ended while somebody held it; it has no classes for these.
-_LOST: Final = ("closed", "closing", "released back to the pool", "connection is lost", "terminated")
+_LOST: Final = (
+    "closed",
+    "closing",
+    "released back to the pool",
+    "connection is lost",
+    "terminated",
+    "another operation is cancelling",
+)
 
 
 def outage_of(fault: BaseException) -> Outage | None:
@@ -80,8 +87,9 @@ def outage_of(fault: BaseException) -> Outage | None:
     if isinstance(fault, asyncpg.InterfaceError):
         return Outage.AWAY if any(word in str(fault) for word in _LOST) else None
     if isinstance(fault, asyncpg.InternalClientError):
-        # Between the last words of a backend and the end of its connection the driver knows no state for a question.
-        return Outage.AWAY if "cannot switch to state" in str(fault) else None
+        # The driver has lost the thread of a connection that ends: its backend has gone, or it was closed while a
+        # statement was under way. Such a connection answers nothing any more.
+        return Outage.AWAY
     if isinstance(fault, OSError):
         if fault.errno in _ERRNOS_NO_ROOM:
             return Outage.NO_ROOM

@@ -174,6 +174,12 @@ class Call:
             await transaction.commit()
             committed(physical)
 
+    def abandon_connection(self) -> None:
+        """Have nobody use this connection again: the driver no longer knows what it will say next."""
+        physical: Any = physical_of(self._connection)
+        if physical is not None:
+            physical.terminate()
+
     async def release(self) -> None:
         """Roll back what was not committed and give the connection back."""
         connection, self._connection = self._connection, None

@@ -7,7 +7,7 @@ import re
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
@@ -54,6 +54,8 @@ BODY_PAUSE_S = 10
 DECODED_AT_ONCE_BYTES = 32 * 1024
 """Longer bodies are decoded in a thread, so that the event loop stays free."""
 SLOW_REQUEST_S = 2.0
+DRAIN_S = 10.0
+"""How long a service that stops waits for the answers that are under way before it takes their database away."""
 CALLER_LEFT = 499
 """Counted where nobody was left to answer."""
 
@@ -122,15 +124,21 @@ class Edge:
         self._trusts_proxy = trusts_proxy
         self.bodies = BodyBudget()
         self.connections = connections or Connections(port=0)
+        self._under_way = 0
+        self._all_answered = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             peer = scope.get("client")
             self.connections.begin(peer)
+            self._under_way += 1
             try:
                 await self._answer(scope, receive, send)
             finally:
                 self.connections.end(peer)
+                self._under_way -= 1
+                if self._under_way == 0 and self.stopping.is_set():
+                    self._all_answered.set()
         elif scope["type"] == "lifespan":
             await self._answer_live(receive, send)
 
@@ -141,11 +149,20 @@ class Edge:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 self.stopping.set()
+                await self._drain()
         except Exception as fault:
             log.exception("lifespan failed")
             await send({"type": "lifespan.startup.failed", "message": str(fault)})
             return
         await send({"type": "lifespan.shutdown.complete"})
+
+    async def _drain(self) -> None:
+        """Have everybody answered who has asked: a pool that closes breaks off whoever still waits for a connection."""
+        if self._under_way == 0:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_S):
+                await self._all_answered.wait()
 
     # --- one request ---------------------------------------------------------------------------------------------
 
@@ -318,6 +335,9 @@ class Edge:
             except _RETRIED:
                 if attempt == ATTEMPTS - 1:
                     raise
+            except asyncpg.InternalClientError:
+                call.abandon_connection()
+                raise
             finally:
                 await call.release()
             await asyncio.sleep(0.005 * 2**attempt)
