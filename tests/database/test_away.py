@@ -94,7 +94,7 @@ class TestAConnectionWhoseThreadIsLost:
     async def test_is_used_by_nobody_again(self, database_url):
         """Closed while a statement is under way, as by a pool that closes: its answer may outrun the cancelling."""
         async with await create_pool(database_url, size=1) as pool:
-            backends = []
+            backends: list[int] = []
             with pytest.raises(asyncpg.InternalClientError):
                 await self.lose_the_thread(pool, backends)
             assert await pool.fetchval("select pg_backend_pid()") not in backends
