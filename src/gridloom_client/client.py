@@ -9,6 +9,7 @@ import httpx2
 
 from gridloom_client.exchange import Exchange, new_key
 from gridloom_client.operations import M
+from gridloom_client.profiles import Identity, find_identity, find_url
 from gridloom_client.retries import Retries
 from gridloom_client.steps import Steps
 from gridloom_client.surfaces.auctions import Auctions
@@ -33,20 +34,31 @@ from gridloom_client.tokens import ApiKey, Memory, Password, Tokens, TokenStore
 from gridloom_client.transport import Awaiting, Blocking
 from gridloom_client.wire import JSON, Reply, Request, encode_body
 
-DEFAULT_URL: Final = "http://127.0.0.1:8000"
 USER_AGENT: Final = "gridloom-python"
 
 
-def _credentials(username: str | None, password: str | None, api_key: str | None) -> Password | ApiKey | None:
+def _identify(
+    url: str | None,
+    username: str | None,
+    password: str | None,
+    api_key: str | None,
+    tokens: TokenStore | None,
+    profile: str | None,
+) -> Identity:
+    """What is given, or else what the environment and the profiles say; an address alone is called as nobody."""
+    if profile is not None and (username, password, api_key, tokens) != (None, None, None, None):
+        raise ValueError("A profile says who you are: leave username, password, api_key and tokens out.")
     if api_key is not None:
         if username is not None or password is not None:
             raise ValueError("Give an API key or a username and password, not both.")
-        return ApiKey(api_key)
-    if username is None and password is None:
-        return None
-    if username is None or password is None:
-        raise ValueError("A username needs its password and a password its username.")
-    return Password(username, password)
+        return Identity(find_url(url), ApiKey(api_key), tokens)
+    if username is not None or password is not None:
+        if username is None or password is None:
+            raise ValueError("A username needs its password and a password its username.")
+        return Identity(find_url(url), Password(username, password), tokens)
+    if tokens is not None or (url is not None and profile is None):
+        return Identity(find_url(url), None, tokens)
+    return find_identity(url, profile)
 
 
 class Surfaces(Generic[M]):
@@ -76,22 +88,30 @@ class Surfaces(Generic[M]):
 
 
 class Client(Surfaces[Blocking]):
-    """Blocks until the answer is there. Threads may share it; close it, or use it in a `with` statement."""
+    """Blocks until the answer is there. Threads may share it; close it, or use it in a `with` statement.
+
+    Without arguments it is whoever the commands are: the environment says so (`GRIDLOOM_URL`, `GRIDLOOM_API_KEY`, …),
+    or the profile in use, or the one that `profile` names.
+    """
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         username: str | None = None,
         password: str | None = None,
         api_key: str | None = None,
         tokens: TokenStore | None = None,
+        profile: str | None = None,
         retries: Retries | None = None,
         timeout_s: float = 30.0,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        exchange = Exchange(_credentials(username, password, api_key), tokens or Memory(), retries or Retries())
-        http = httpx2.Client(base_url=url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport)
+        who = _identify(url, username, password, api_key, tokens, profile)
+        exchange = Exchange(who.credentials, who.store or Memory(), retries or Retries())
+        http = httpx2.Client(
+            base_url=who.url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
+        )
         super().__init__(exchange, Blocking(http))
 
     def call(self, method: str, target: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Reply:
@@ -115,23 +135,28 @@ class Client(Surfaces[Blocking]):
 
 
 class AsyncClient(Surfaces[Awaiting]):
-    """Awaits its answers on asyncio. Tasks may share it; close it, or use it in an `async with` statement."""
+    """Awaits its answers on asyncio. Tasks may share it; close it, or use it in an `async with` statement.
+
+    Without arguments it is whoever the commands are, as `Client` is.
+    """
 
     def __init__(
         self,
-        url: str = DEFAULT_URL,
+        url: str | None = None,
         *,
         username: str | None = None,
         password: str | None = None,
         api_key: str | None = None,
         tokens: TokenStore | None = None,
+        profile: str | None = None,
         retries: Retries | None = None,
         timeout_s: float = 30.0,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        exchange = Exchange(_credentials(username, password, api_key), tokens or Memory(), retries or Retries())
+        who = _identify(url, username, password, api_key, tokens, profile)
+        exchange = Exchange(who.credentials, who.store or Memory(), retries or Retries())
         http = httpx2.AsyncClient(
-            base_url=url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
+            base_url=who.url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
         )
         super().__init__(exchange, Awaiting(http))
 

@@ -10,7 +10,15 @@ from typing import Any
 
 import msgspec
 
-from gridloom_client.errors import AnswerError, CredentialsError, ProblemError, TransportError, UnauthenticatedError
+from gridloom_client.errors import (
+    AnswerError,
+    CredentialsError,
+    ProblemError,
+    ServiceError,
+    TooManyRequestsError,
+    TransportError,
+    UnauthenticatedError,
+)
 from gridloom_client.retries import Retries
 from gridloom_client.server_sent import EventParser, ServerSentEvent
 from gridloom_client.steps import Alone, Emit, Pause, Steps, open_stream, read, send
@@ -130,25 +138,34 @@ class Exchange:
             request = replace(request, target=request.target.partition("?")[0] + query)
 
     def events(self, request: Request, read_event: Callable[[ServerSentEvent], Any]) -> Steps[None]:
-        """Emits what the service sends until the caller stops; takes up a lost stream where it was lost."""
-        losses, pause_s, last_event_id = 0, 0.0, request.headers.get("Last-Event-ID", "")
+        """Emits what the service sends until the caller stops; takes up a lost stream where it was lost.
+
+        A stream that was open once is tried again for as long as `retries.resume_for_s`, counted in pauses; any sign
+        of life, even a comment, starts the count anew.
+        """
+        losses, waited_s, last_event_id, was_open = 0, 0.0, request.headers.get("Last-Event-ID", ""), False
         while True:
             parser = EventParser()
             try:
                 reply = yield from self.call(request.with_headers(Last_Event_ID=last_event_id or None), is_stream=True)
                 if reply.status == 204:  # the stream has ended for good
                     return
+                was_open = True
                 while (chunk := (yield from read())) is not None:
+                    losses, waited_s = 0, 0.0
                     for event in parser.feed(chunk):
-                        losses = 0
-                        yield Emit(read_event(event))
+                        item = read_event(event)
+                        if item is not None:
+                            yield Emit(item)
                     last_event_id = parser.last_event_id or last_event_id
-            except TransportError:
-                if losses + 1 >= self.retries.attempts:
+            except (TransportError, ServiceError, TooManyRequestsError):
+                if not was_open or waited_s >= self.retries.resume_for_s:
                     raise
             losses += 1
-            pause_s = parser.retry_s if parser.retry_s is not None else self.retries.pause_s(min(losses, 10))
-            yield Pause(min(pause_s, self.retries.longest_pause_s))
+            pause_s = max(parser.retry_s or 0.0, self.retries.pause_s(min(losses, 10)))
+            pause_s = min(pause_s, self.retries.longest_pause_s)
+            yield Pause(pause_s)
+            waited_s += pause_s
 
 
 def _accepted(reply: Reply) -> Reply:

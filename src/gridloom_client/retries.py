@@ -21,6 +21,8 @@ class Retries:
     attempts: int = 4
     first_pause_s: float = 0.2
     longest_pause_s: float = 20.0
+    resume_for_s: float = 900.0
+    """For how long a stream that was lost is tried to be taken up again."""
     random: Callable[[], float] = field(default=random.random, repr=False)
 
     def after_reply(self, request: Request, reply: Reply, attempt: int) -> float | None:
@@ -50,4 +52,4 @@ class Retries:
         return reply.status == 409 and request.method == "POST" and _STILL_RUNNING in reply.content
 
 
-NEVER = Retries(attempts=1)
+NEVER = Retries(attempts=1, resume_for_s=0.0)

@@ -14,7 +14,7 @@ from tests.client.conftest import Terminal
 from tests.people import OPERATOR_USERNAME, PASSWORD, People
 
 from gridloom_client import Tokens
-from gridloom_client.commands.credentials import Credentials, CredentialsFile
+from gridloom_client.profiles import Profile, Profiles, ProfileTokens, Secret
 
 
 @pytest.fixture
@@ -24,7 +24,8 @@ async def signed_in(terminal: Terminal, people: People) -> Terminal:
     tokens = Tokens(
         access_token=person.tokens.access, refresh_token=person.tokens.refresh, expires_at=time.time() + 900
     )
-    CredentialsFile(terminal.home / "gridloom").write(Credentials(url=terminal.address, tokens=tokens))
+    profile = Profile(url=terminal.address, username=OPERATOR_USERNAME)
+    Profiles(terminal.home / "gridloom").put("default", profile, Secret(tokens=tokens))
     return terminal
 
 
@@ -37,7 +38,7 @@ async def sign_in(terminal: Terminal) -> None:
 class TestSigningIn:
     async def test_is_remembered_where_only_the_user_can_read_it(self, terminal: Terminal):
         await sign_in(terminal)
-        path = CredentialsFile(terminal.home / "gridloom").path
+        path = Profiles(terminal.home / "gridloom").path
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert PASSWORD not in path.read_text()
         me = json.loads((await terminal("whoami", "--json")).out)
@@ -64,12 +65,12 @@ class TestSigningIn:
         assert again.code != 0
 
     async def test_is_over_after_logout(self, terminal: Terminal, signed_in: Terminal):
-        file = CredentialsFile(signed_in.home / "gridloom")
-        credentials = file.read()
-        assert credentials is not None
+        profiles = Profiles(signed_in.home / "gridloom")
+        profile, secret = profiles.get("default"), profiles.secret_of("default")
+        assert secret is not None
         assert (await terminal("logout")).out == "Signed out.\n"
         assert (await terminal("whoami")).code == 3
-        file.write(credentials)  # the session itself has ended too
+        profiles.put("default", profile, secret)  # the session itself has ended too
         ended = await terminal("whoami")
         assert (ended.code, ended.out) == (3, "")
 
@@ -80,7 +81,7 @@ class TestSigningIn:
         assert "Traceback" not in ended.err
 
     async def test_renews_its_tokens_once_for_commands_that_run_at_once(self, signed_in: Terminal):
-        file = CredentialsFile(signed_in.home / "gridloom")
+        file = ProfileTokens(Profiles(signed_in.home / "gridloom"), "default")
         old = file.load()
         assert old is not None
         file.save(Tokens(access_token=old.access_token, refresh_token=old.refresh_token, expires_at=0))
@@ -96,7 +97,8 @@ class TestSigningIn:
         assert (await terminal("whoami", "--json")).code == 0
 
     async def test_holds_for_the_address_where_it_happened(self, terminal: Terminal):
-        CredentialsFile(terminal.home / "gridloom").write(Credentials(url="http://elsewhere.test", api_key="k"))
+        elsewhere = Profile(url="http://elsewhere.test")
+        Profiles(terminal.home / "gridloom").put("default", elsewhere, Secret(api_key="k"))
         ended = await terminal("whoami")
         assert ended.code == 3
         assert "signed in to http://elsewhere.test" in ended.err

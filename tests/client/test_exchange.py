@@ -4,11 +4,13 @@ import pytest
 from tests.client.script import LOST, UNREACHED, World, problem, reply, tokens_in, world
 
 from gridloom_client import (
+    NEVER,
     Client,
     ConflictError,
     CredentialsError,
     Memory,
     NotFoundError,
+    Reply,
     Request,
     Retries,
     Tokens,
@@ -230,10 +232,24 @@ class TestFollowing:
     def test_ends_when_the_service_has_nothing_more(self):
         self.follow(world(reply(204)))
 
-    def test_gives_up_when_nothing_comes_any_more(self):
-        with pytest.raises(TransportError):
-            self.follow(world(reply(), LOST, reply(), LOST, reply(), LOST, reply(), LOST))
+    def test_outlasts_a_service_that_is_away_for_minutes(self):
+        away = [UNREACHED] * 40 + [problem(503)] * 8
+        played = world(reply(), b"id: 1\ndata: a\n\n", LOST, *away, reply(), b"id: 2\ndata: b\n\n")
+        self.follow(played, emits=2)
+        assert played.emitted == ["a", "b"]
+        assert {request.headers.get("Last-Event-ID") for request in played.requests[1:]} == {"1"}
 
-    def test_raises_what_the_service_refuses(self):
-        with pytest.raises(NotFoundError):
-            self.follow(world(problem(404)))
+    def test_gives_up_when_it_was_away_for_too_long(self):
+        exchange = Exchange(ApiKey("secret"), retries=Retries(random=lambda: 1.0, resume_for_s=1.0))
+        lost_again: list[Reply | TransportError] = [LOST, reply()]
+        with pytest.raises(TransportError):
+            world(reply(), *lost_again * 9).play(exchange.events(Request("GET", "/events"), lambda event: event))
+
+    def test_does_not_wait_for_a_stream_that_never_was_open(self):
+        with pytest.raises(TransportError):
+            self.follow(world(*[UNREACHED] * 4))
+
+    def test_is_not_resumed_by_whoever_wants_no_retries(self):
+        exchange = Exchange(ApiKey("secret"), retries=NEVER)
+        with pytest.raises(TransportError):
+            world(reply(), LOST).play(exchange.events(Request("GET", "/events"), lambda event: event))

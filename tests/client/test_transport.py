@@ -35,7 +35,9 @@ def service(request: httpx2.Request) -> httpx2.Response:
             return httpx2.Response(200, json=ORGANISATION, headers={"ETag": '"7"'})
         case "/monitoring/1/stream":
             number = int(request.headers.get("last-event-id", "0")) + 1
-            return httpx2.Response(200, content=f"id: {number}\ndata: {number}\n\n".encode())
+            points = f'{{"active_power": {{"time": ["2026-01-01T00:00:00Z"], "value": [{number}]}}}}'
+            known = f"id: {number}\nevent: datapoints\ndata: {points}\n\n"
+            return httpx2.Response(200, content=f"event: of-a-newer-service\ndata: ?\n\n{known}".encode())
         case "/monitoring/1/datapoints":
             assert request.headers["accept"] == CSV
             return httpx2.Response(200, content=b"time,value\n")
@@ -59,7 +61,9 @@ class TestBlockingClient:
     def test_follows_streams_across_losses(self):
         with blocking(service, api_key="k") as client:
             events = client.monitoring.follow("1")
-            assert [next(events).data for _ in range(3)] == ["1", "2", "3"]
+            seen = [next(events) for _ in range(3)]
+            assert [next(each.points())[::2] for each in seen] == [("active_power", n) for n in (1.0, 2.0, 3.0)]
+            assert [(each.kind, each.place) for each in seen] == [("datapoints", n) for n in "123"]
             events.close()
 
     def test_reads_other_media_types_as_bytes(self):
@@ -117,10 +121,10 @@ class TestAwaitingClient:
         seen = []
         async with awaiting(service, api_key="k") as client:
             async for event in client.monitoring.follow("1"):
-                seen.append(event.data)
+                seen.append(event.data["active_power"][0].value)
                 if len(seen) == 3:
                     break
-        assert seen == ["1", "2", "3"]
+        assert seen == [1.0, 2.0, 3.0]
 
     async def test_says_when_the_service_cannot_be_reached(self):
         async with AsyncClient("http://127.0.0.1:9", api_key="k", retries=AT_ONCE) as client:

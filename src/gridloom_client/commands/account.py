@@ -10,11 +10,11 @@ from cyclopts import Parameter
 
 from gridloom_client.answers.identity import Me
 from gridloom_client.client import Client
-from gridloom_client.commands.credentials import Credentials, CredentialsFile
 from gridloom_client.commands.ending import Misunderstood, ending
-from gridloom_client.commands.options import USUAL, Options, address, connect
+from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.rendering import print_facts, print_json
 from gridloom_client.errors import CredentialsError, GridloomError
+from gridloom_client.profiles import DEFAULT_PROFILE, Profile, Profiles, ProfileTokens, Secret, find_url
 
 NO_TERMINAL = "There is no terminal to ask on: give --username, and the rest on standard input (--help says how)."
 
@@ -27,7 +27,13 @@ def login(
     api_key_stdin: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
 ) -> None:
-    """Sign in and remember it, in a file that only you can read.
+    """Sign in and remember it, in the keyring or in a file that only you can read.
+
+    Examples:
+
+        gridloom login
+        gridloom login --username ada --url https://gridloom.example
+        gridloom login --profile robot --api-key-stdin < key.txt
 
     Parameters
     ----------
@@ -38,23 +44,22 @@ def login(
     api_key_stdin
         Read an API key from standard input and use that instead of a username.
     """
-    url, file = address(options), CredentialsFile()
+    name, url = choose_profile(options)
     if api_key_stdin:
-        api_key = _first_line("an API key")
-        with Client(url, api_key=api_key) as client:
+        secret = Secret(api_key=_read_line("an API key"))
+        with Client(url, api_key=secret.api_key) as client:
             me = client.auth.me()
-        file.write(Credentials(url=url, api_key=api_key))
     else:
-        username = username or _ask("Username: ")
-        password = _first_line("a password") if password_stdin else _ask_secretly("Password: ")
+        username = username or _ask_openly("Username: ")
+        password = _read_line("a password") if password_stdin else _ask_secretly("Password: ")
         with Client(url, username=username, password=password) as client:
-            tokens = client.sign_in()
+            secret = Secret(tokens=client.sign_in())
             me = client.auth.me()
-        file.write(Credentials(url=url, tokens=tokens))
+    remember(name, url, me, secret)
     if options.form == "json":
         print_json(me)
     else:
-        print(f"Signed in to {url} as {_name(me)}.")
+        print(f"Signed in to {url} as {name_of(me)}.")
 
 
 @ending
@@ -67,6 +72,11 @@ def join(
 ) -> None:
     """Accept an invitation to an organisation: choose a username and a password, and be signed in.
 
+    Examples:
+
+        gridloom join
+        gridloom join --username ada --url https://gridloom.example
+
     Parameters
     ----------
     username
@@ -76,10 +86,10 @@ def join(
     stdin
         Read the invitation's token and then the password from standard input, one a line, instead of asking for them.
     """
-    url = address(options)
-    token = _first_line("the invitation's token") if stdin else _ask_secretly("Token of the invitation: ")
-    username = username or _ask("Username: ")
-    password = _first_line("a password") if stdin else _ask_secretly("New password: ")
+    name, url = choose_profile(options)
+    token = _read_line("the invitation's token") if stdin else _ask_secretly("Token of the invitation: ")
+    username = username or _ask_openly("Username: ")
+    password = _read_line("a password") if stdin else _ask_secretly("New password: ")
     if not stdin and _ask_secretly("The password again: ") != password:
         raise Misunderstood("The passwords differ. Nothing was done.")
     with Client(url) as client:
@@ -87,31 +97,38 @@ def join(
             token=token, username=username, password=password, display_name=display_name or username
         )
     with Client(url, username=username, password=password) as client:
-        tokens = client.sign_in()
+        secret = Secret(tokens=client.sign_in())
         me = client.auth.me()
-    CredentialsFile().write(Credentials(url=url, tokens=tokens))
+    remember(name, url, me, secret)
     if options.form == "json":
         print_json(me)
     else:
-        print(f"Joined as {me.role} and signed in to {url} as {_name(me)}.")
+        print(f"Joined as {me.role} and signed in to {url} as {name_of(me)}.")
 
 
 @ending
 def logout(*, options: Options = USUAL) -> None:
-    """Sign out: the session ends and what was remembered is removed."""
-    file = CredentialsFile()
-    credentials = file.read()
-    if credentials is not None and credentials.tokens is not None:
+    """Sign out: the session ends and what was remembered is removed.
+
+    Examples:
+
+        gridloom logout
+        gridloom logout --profile production
+    """
+    profiles = Profiles()
+    name = options.profile or profiles.current
+    profile, secret = profiles.find(name), profiles.secret_of(name)
+    if profile is not None and secret is not None and secret.tokens is not None:
         try:
-            with Client(credentials.url, tokens=file) as client:
+            with Client(profile.url, tokens=ProfileTokens(profiles, name)) as client:
                 client.auth.logout()
         except CredentialsError:
             pass  # the session had ended by itself
         except GridloomError as error:
-            file.remove()
+            profiles.forget_secret(name)
             print(f"Forgotten here, but the session may go on for a while: {error}", file=sys.stderr)
             return
-    file.remove()
+    profiles.forget_secret(name)
     if options.form == "json":
         print_json({"signedIn": False})
     else:
@@ -120,28 +137,53 @@ def logout(*, options: Options = USUAL) -> None:
 
 @ending
 def whoami(*, options: Options = USUAL) -> None:
-    """Show who you are and what you may do."""
+    """Show who you are and what you may do.
+
+    Examples:
+
+        gridloom whoami
+        gridloom whoami --profile production -o json
+    """
     with connect(options) as client:
         me = client.auth.me()
     if options.form == "json":
         print_json(me)
         return
     facts = {"ID": me.id, "Organisation": me.organisation_id, "Role": me.role, "Permissions": me.permissions}
-    print_facts(_name(me), facts)
+    print_facts(name_of(me), facts)
 
 
-def _name(me: Me) -> str:
+def choose_profile(options: Options) -> tuple[str, str]:
+    """Under which name to remember, and where to sign in; a profile of another service is never overwritten unasked."""
+    profiles = Profiles()
+    known = profiles.all()
+    if options.profile is not None:
+        stored = known.get(options.profile)
+        return options.profile, options.url or (stored.url if stored else find_url())
+    url = find_url(options.url)
+    same = [name for name, profile in known.items() if profile.url.rstrip("/") == url.rstrip("/")]
+    return (profiles.current if profiles.current in same else next(iter(same), DEFAULT_PROFILE)), url
+
+
+def remember(name: str, url: str, me: Me, secret: Secret) -> None:
+    """The sign-in, under a profile that is in use from now on."""
+    profiles = Profiles()
+    profiles.put(name, Profile(url=url, username=name_of(me)), secret)
+    profiles.use(name)
+
+
+def name_of(me: Me) -> str:
     return me.username or me.display_name or str(me.id)
 
 
-def _first_line(what: str) -> str:
+def _read_line(what: str) -> str:
     line = sys.stdin.readline().strip()
     if not line:
         raise Misunderstood(f"Expected {what} on standard input.")
     return line
 
 
-def _ask(prompt: str) -> str:
+def _ask_openly(prompt: str) -> str:
     if not sys.stdin.isatty():
         raise Misunderstood(NO_TERMINAL)
     return input(prompt).strip()

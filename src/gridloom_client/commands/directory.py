@@ -14,6 +14,7 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "join": (ACCOUNT, "gridloom_client.commands.account:join", "Accept an invitation."),
     "logout": (ACCOUNT, "gridloom_client.commands.account:logout", "Sign out and forget it."),
     "whoami": (ACCOUNT, "gridloom_client.commands.account:whoami", "Who you are here."),
+    "profile": (ACCOUNT, "gridloom_client.commands.profile:app", "Who you are at which service: add, use, list."),
     "organisations": (USING, "gridloom_client.commands.organisations:app", "Who takes part."),
     "assets": (USING, "gridloom_client.commands.assets:app", "Physical assets: batteries that stand somewhere."),
     "monitoring": (USING, "gridloom_client.commands.monitoring:app", "Telemetry in and out."),

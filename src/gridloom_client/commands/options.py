@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from gridloom_client.client import DEFAULT_URL, Client
-from gridloom_client.commands.credentials import Credentials, CredentialsFile
+from gridloom_client.client import Client
 from gridloom_client.errors import CredentialsError
+from gridloom_client.profiles import NOT_SIGNED_IN, find_identity, find_url
+from gridloom_client.tokens import ApiKey, Password
 
 
 @Parameter(name="*")
@@ -29,6 +29,7 @@ class Options:
     url: Annotated[
         str | None, Parameter(help="The service's address; else GRIDLOOM_URL, else where you signed in.")
     ] = None
+    profile: Annotated[str | None, Parameter(help="Who to be; else GRIDLOOM_PROFILE, else the profile in use.")] = None
 
     @property
     def form(self) -> str:
@@ -38,24 +39,17 @@ class Options:
 USUAL = Options()
 
 
-def address(options: Options, credentials: Credentials | None = None) -> str:
-    return options.url or os.environ.get("GRIDLOOM_URL") or (credentials.url if credentials else DEFAULT_URL)
+def address(options: Options) -> str:
+    return find_url(options.url, options.profile)
 
 
 def connect(options: Options) -> Client:
     """A client for whoever the environment names, or else whoever signed in."""
-    environment = os.environ
-    if api_key := environment.get("GRIDLOOM_API_KEY"):
-        return Client(address(options), api_key=api_key)
-    if (username := environment.get("GRIDLOOM_USERNAME")) and (password := environment.get("GRIDLOOM_PASSWORD")):
-        return Client(address(options), username=username, password=password)
-    file = CredentialsFile()
-    credentials = file.read()
-    if credentials is None:
-        raise CredentialsError("You are not signed in: run gridloom login, or set GRIDLOOM_API_KEY.")
-    url = address(options, credentials)
-    if url.rstrip("/") != credentials.url.rstrip("/"):
-        raise CredentialsError(f"You are signed in to {credentials.url}, not to {url}: run gridloom login --url {url}.")
-    if credentials.api_key is not None:
-        return Client(url, api_key=credentials.api_key)
-    return Client(url, tokens=file)
+    who = find_identity(options.url, options.profile)
+    if who.is_nobody:
+        raise CredentialsError(NOT_SIGNED_IN)
+    if isinstance(who.credentials, ApiKey):
+        return Client(who.url, api_key=who.credentials.secret)
+    if isinstance(who.credentials, Password):
+        return Client(who.url, username=who.credentials.username, password=who.credentials.password)
+    return Client(who.url, tokens=who.store)

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from gridloom_client.answers.monitoring import AllWritten, DetailedSum, Latest, Signal, Written
+from gridloom_client.answers.monitoring import AllWritten, DetailedSum, FollowedPoints, Latest, Signal, Written
 from gridloom_client.answers.reporting import DataPoints
 from gridloom_client.choices import Aggregation, SeriesResolution
 from gridloom_client.frames import Frame
 from gridloom_client.operations import M, Surface, collection, operation, stream
-from gridloom_client.server_sent import ServerSentEvent
 from gridloom_client.wire import ARROW, ID
 
 Points: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any]] | Frame | bytes
@@ -63,5 +62,6 @@ class Monitoring(Surface[M]):
     @stream("/monitoring/{physicalAssetID}/stream")
     def follow(
         self, physical_asset_id: ID, *, datapoints: Sequence[str] | None = None, last_event_id: str | None = None
-    ) -> ServerSentEvent:
-        """Points as they arrive, until you stop."""
+    ) -> FollowedPoints:
+        """Points as they are stored, until you stop; first the newest of each signal, or what came after
+        `last_event_id`. A lost connection is resumed without losing or repeating any."""

@@ -1,0 +1,187 @@
+"""Profiles: who somebody is at which service, for the commands and for `Client()` alike."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.client.conftest import Terminal
+from tests.people import OPERATOR_USERNAME, PASSWORD
+
+from gridloom_client import AsyncClient, Client, CredentialsError, Tokens
+from gridloom_client.profiles import Profile, Profiles, ProfileTokens, Secret
+from gridloom_client.tokens import ApiKey, Password
+
+URL = "http://one.test"
+TOKENS = Tokens(access_token="a", refresh_token="r", expires_at=1e12)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configuration directory of its own, and an environment that names nobody."""
+    for name in [name for name in os.environ if name.startswith("GRIDLOOM_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("GRIDLOOM_KEYRING", "off")
+    return tmp_path / "gridloom"
+
+
+class Ring(dict[tuple[str, str], str]):
+    """A desktop's keyring."""
+
+    priority = 5
+
+    def set_password(self, service: str, name: str, password: str) -> None:
+        self[service, name] = password
+
+    def get_password(self, service: str, name: str) -> str | None:
+        return self.get((service, name))
+
+    def delete_password(self, service: str, name: str) -> None:
+        del self[service, name]
+
+    def get_keyring(self) -> Ring:
+        return self
+
+
+@pytest.fixture
+def ring(monkeypatch: pytest.MonkeyPatch) -> Ring:
+    made = Ring()
+    monkeypatch.delenv("GRIDLOOM_KEYRING")
+    monkeypatch.setitem(sys.modules, "keyring", made)
+    return made
+
+
+class TestAProfile:
+    def test_keeps_its_secret_in_the_keyring_where_there_is_one(self, ring: Ring):
+        profiles = Profiles()
+        profiles.put("sandbox", Profile(url=URL), Secret(tokens=TOKENS))
+        assert profiles.secret_of("sandbox") == Secret(tokens=TOKENS)
+        assert len(ring) == 1
+        assert "access_token" not in profiles.path.read_text()
+        profiles.remove("sandbox")
+        assert not ring
+
+    def test_keeps_it_in_a_file_for_its_owner_alone_otherwise(self):
+        profiles = Profiles()
+        profiles.put("sandbox", Profile(url=URL), Secret(api_key="k"))
+        assert profiles.secret_of("sandbox") == Secret(api_key="k")
+        assert stat.S_IMODE(profiles.path.stat().st_mode) == 0o600
+
+    def test_falls_back_to_the_file_when_the_keyring_refuses(self, ring: Ring, monkeypatch: pytest.MonkeyPatch):
+        def refuse(*_: str) -> None:
+            raise OSError("locked")
+
+        monkeypatch.setattr(ring, "set_password", refuse, raising=False)
+        Profiles().put("sandbox", Profile(url=URL), Secret(api_key="k"))
+        assert Profiles().secret_of("sandbox") == Secret(api_key="k")
+
+    def test_moves_out_of_the_file_when_a_keyring_appears(self, monkeypatch: pytest.MonkeyPatch):
+        Profiles().put("sandbox", Profile(url=URL), Secret(tokens=TOKENS))
+        ring = Ring()
+        monkeypatch.delenv("GRIDLOOM_KEYRING")
+        monkeypatch.setitem(sys.modules, "keyring", ring)
+        ProfileTokens(Profiles(), "sandbox").save(TOKENS)
+        assert ring
+        assert "access_token" not in Profiles().path.read_text()
+
+    def test_that_is_removed_leaves_another_in_use(self):
+        profiles = Profiles()
+        profiles.put("one", Profile(url=URL))
+        profiles.put("two", Profile(url="http://two.test"))
+        assert profiles.current == "one"
+        profiles.use("two")
+        profiles.remove("two")
+        assert profiles.current == "one"
+
+    def test_that_is_unknown_is_refused_with_those_there_are(self):
+        Profiles().put("one", Profile(url=URL))
+        with pytest.raises(CredentialsError, match="there are: one"):
+            Profiles().use("two")
+
+
+class TestAClientWithoutArguments:
+    @pytest.mark.parametrize("kind", [Client, AsyncClient])
+    def test_is_whoever_the_environment_names(
+        self, kind: type[Client] | type[AsyncClient], monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("GRIDLOOM_URL", URL)
+        monkeypatch.setenv("GRIDLOOM_API_KEY", "k")
+        client = kind()
+        assert client._exchange.credentials == ApiKey("k")
+        assert client._runner.client.base_url == httpx2.URL(URL)
+        monkeypatch.delenv("GRIDLOOM_API_KEY")
+        monkeypatch.setenv("GRIDLOOM_USERNAME", "ada")
+        monkeypatch.setenv("GRIDLOOM_PASSWORD", "pw")
+        assert kind()._exchange.credentials == Password("ada", "pw")
+
+    @pytest.mark.parametrize("kind", [Client, AsyncClient])
+    def test_is_the_profile_in_use_or_the_one_it_is_given(
+        self, kind: type[Client] | type[AsyncClient], monkeypatch: pytest.MonkeyPatch
+    ):
+        profiles = Profiles()
+        profiles.put("sandbox", Profile(url=URL), Secret(tokens=TOKENS))
+        profiles.put("production", Profile(url="http://two.test"), Secret(api_key="k"))
+        in_use, named = kind(), kind(profile="production")
+        assert in_use._exchange.store.load() == TOKENS
+        assert in_use._runner.client.base_url == httpx2.URL(URL)
+        assert named._exchange.credentials == ApiKey("k")
+        assert named._runner.client.base_url == httpx2.URL("http://two.test")
+        monkeypatch.setenv("GRIDLOOM_PROFILE", "production")
+        assert kind()._exchange.credentials == ApiKey("k")
+
+    def test_never_takes_a_profiles_secret_to_another_address(self, monkeypatch: pytest.MonkeyPatch):
+        Profiles().put("sandbox", Profile(url=URL), Secret(api_key="k"))
+        monkeypatch.setenv("GRIDLOOM_URL", "http://elsewhere.test")
+        with pytest.raises(CredentialsError, match="signed in to http://one"):
+            Client()
+
+    def test_says_on_its_first_call_that_nobody_is_signed_in(self):
+        with Client() as client, pytest.raises(CredentialsError):
+            client.auth.me()
+
+    def test_called_with_an_address_alone_is_nobody(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("GRIDLOOM_API_KEY", "k")
+        assert Client(URL)._exchange.credentials is None
+
+    def test_refuses_a_profile_beside_other_credentials(self):
+        with pytest.raises(ValueError, match="profile"):
+            Client(profile="sandbox", api_key="k")
+
+
+@pytest.mark.usefixtures("operator")
+class TestProfileCommands:
+    async def test_add_use_list_and_remove(self, terminal: Terminal):
+        typed = f"{PASSWORD}\n"
+        added = await terminal(
+            "profile", "add", "sandbox", terminal.address, "--username", OPERATOR_USERNAME, "--password-stdin",
+            typed=typed,
+        )  # fmt: skip
+        assert added.code == 0, added.err
+        noted = await terminal("profile", "add", "elsewhere", "http://elsewhere.test", "--no-sign-in")
+        assert noted.code == 0, noted.err
+        listed = await terminal("profile", "list")
+        assert [line.split()[:2] for line in listed.out.splitlines()[2:]] == [
+            ["*", "sandbox"],
+            ["elsewhere", "http://elsewhere.test"],
+        ]
+        assert (await terminal("whoami", "--profile", "sandbox")).code == 0
+        assert (await terminal("whoami", "--profile", "elsewhere")).code == 3
+        assert (await terminal("profile", "use", "elsewhere")).code == 0
+        assert (await terminal("profile", "remove", "elsewhere")).code == 0
+        assert (await terminal("whoami")).code == 0
+        assert (await terminal("profile", "use", "nobody")).code == 3
+
+
+def test_a_login_elsewhere_leaves_a_named_profile_alone():
+    from gridloom_client.commands.account import choose_profile
+    from gridloom_client.commands.options import Options
+
+    Profiles().put("production", Profile(url="http://two.test"))
+    assert choose_profile(Options(url=URL)) == ("default", URL)
+    assert choose_profile(Options(url="http://two.test")) == ("production", "http://two.test")
+    assert choose_profile(Options(url=URL, profile="new")) == ("new", URL)
