@@ -13,7 +13,7 @@ from gridloom import edge_retention
 from gridloom.ancillary.awards import RECORD_AWARDS
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
-from gridloom.delivery import deviations, dispatching
+from gridloom.delivery import deviations, dispatching, gates
 from gridloom.events import retention as event_retention
 from gridloom.jobs import jobs_of, know
 from gridloom.kernel.need import Need
@@ -43,6 +43,7 @@ JOB_ROOMS: Final[tuple[ModuleType, ...]] = (
     edge_retention,
     event_retention,
     forecast_publishing,
+    gates,
     optimisation_jobs,
     revalidation,
     telemetry_folding,

@@ -206,7 +206,7 @@ class TestARunAfterAPause:
         await yard.gate_of(0)
         # Nobody runs for an hour.
         await yard.edge.pool.execute(
-            "update job set due = due + interval '1 hour' where kind = 'delivery.dispatch' and key = 'TenneT'"
+            "update job set due = due + interval '1 hour' where kind = 'delivery.look'"
         )
         await yard.advance(yard.start + 6 * QUARTER)
         facts = (await yard.operator.get("/settlements/net-off")).json()

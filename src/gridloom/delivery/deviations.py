@@ -21,10 +21,10 @@ ARRIVAL: Final = timedelta(minutes=5)
 READ: Final = Permission.READ_MONITORING
 
 
-async def is_measured(db: Database, zone: str, now: datetime) -> bool:
-    """Whether there is anything to look at: telemetry that comes much later is no news."""
+async def read_measured_zones(db: Database, now: datetime) -> list[str]:
+    """Where there is anything to look at: telemetry that comes much later is no news."""
     since = period_start(period_number(now - ARRIVAL) - 1)
-    return bool(await situation_store.read_measured_keys(db, zone, since))
+    return sorted(await situation_store.read_measured_keys(db, since))
 
 
 @job(CHECK, clock="platform")
@@ -33,8 +33,8 @@ async def check_zone(run: JobRun) -> None:
     if plan is None:
         return
     end = period_number(run.due - ARRIVAL)
-    measured = await situation_store.read_measured_keys(run.db, run.key, period_start(end - 1))
-    keys = [key for key in plan.battery_keys.tolist() if key in measured]
+    measured = await situation_store.read_measured_keys(run.db, period_start(end - 1), run.key)
+    keys = [key for key in plan.battery_keys.tolist() if key in measured.get(run.key, ())]
     for battery in await situation_store.read_batteries(run.db, keys):
         performance = await load_performance(run.db, battery.key, end - 3, end)
         earlier, first, second = performance.deviates.tolist()

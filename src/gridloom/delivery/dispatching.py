@@ -1,7 +1,7 @@
 """The run of a delivery zone: cuts, netting, spread, unserved, netting again; then the batteries' dispatch.
 
-There is a run when the last gate of each quarter-hour closes. It plans until the end of the next market day, keeps
-what has not changed, and makes final what has closed. A run that finds nothing changed has looked once and is done.
+There is a run when the last gate of a quarter-hour closes and a look at it finds anything to do. It plans until the end
+of the next market day, keeps what has not changed, and makes final what has closed.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import numpy as np
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery import situation_store, store
-from gridloom.delivery.deviations import CHECK, is_measured
+from gridloom.delivery.gates import LOOK, next_look, planned_span
 from gridloom.delivery.loading import Zone, load_zone
+from gridloom.delivery.look_store import Look, Stamps, look_at_zones
 from gridloom.delivery.model import Floats
 from gridloom.delivery.notifications import tell_dispatched
 from gridloom.delivery.parts import changed_range
 from gridloom.delivery.plan_codec import StandingPlan, pack
-from gridloom.delivery.settling import settle_periods
+from gridloom.delivery.settling import first_settling, settle_periods
 from gridloom.delivery.standing import Replanned, battery_series, replan
 from gridloom.delivery.store import NewVersion, Run, ZoneState
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.ids import uuid7
-from gridloom.kernel.market_time import market_day_of, market_day_window
 from gridloom.kernel.units import KW_PER_MW, POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.monitoring.reading.latest import latest_of_asset
 from gridloom.virtual_assets.backing.allocation import DISPATCH
 from gridloom.virtual_assets.gate_closure.revalidation import revalidate
-from gridloom.virtual_assets.grid import market_day_periods, period_number, period_number_from, period_start
+from gridloom.virtual_assets.grid import period_number, period_number_from
 from gridloom.virtual_assets.schedule.rules import first_open_period
 
 FRESH = timedelta(hours=1)
@@ -51,48 +51,48 @@ class Horizon:
 
 @job(DISPATCH, clock="platform", limit=timedelta(minutes=2))
 async def dispatch_zone(run: JobRun) -> None:
-    zone, now = run.key, await platform_now(run.db)
-    clock = await situation_store.read_zone_clock(run.db, zone, now)
-    if clock is None:
+    """Plan a zone, and have its gates looked at from then on."""
+    now = await platform_now(run.db)
+    span = planned_span(now)
+    looks = await look_at_zones(run.db, now, span.start, span.end, period_number(span.end), run.key)
+    if not looks:
         return
-    day = market_day_of(now)
-    end = market_day_periods(day + timedelta(days=1))[1]
-    if clock.next_start >= period_start(end):
-        due = market_day_window(market_day_of(clock.next_start) - timedelta(days=1)).start
-    else:
-        await plan_zone(run.db, zone, now, clock.gate_closure_s)
-        next_gate = first_open_period(now, clock.gate_closure_s)
-        due = period_start(next_gate) - timedelta(seconds=clock.gate_closure_s)
-    await enqueue(run.db, DISPATCH, key=zone, due=due, clock="platform")
-    if await is_measured(run.db, zone, now):
-        await enqueue(run.db, CHECK, key=zone, due=now, clock="platform")
+    [look] = looks
+    if look.next_start < span.end:
+        await plan_zone(run.db, look, now)
+    # The last statement, so that a look never waits for a run.
+    await enqueue(run.db, LOOK, key="", due=next_look(looks, now), clock="platform", at_latest=True)
 
 
-async def plan_zone(db: Database, zone: str, now: datetime, gate_closure_s: int) -> Run | None:
+async def plan_zone(db: Database, look: Look, now: datetime) -> Run | None:
     """One run; None where nothing has changed."""
+    zone = look.delivery_zone
     state = await store.lock_zone(db, zone)
-    final = first_open_period(now, gate_closure_s)
+    final = first_open_period(now, look.gate_closure_s)
     first = period_number_from(now) if state.settled_until is None else max(state.settled_until, period_number(now))
-    end = market_day_periods(market_day_of(now) + timedelta(days=1))[1]
-    horizon = Horizon(zone, now, min(first, final), final, end)
+    horizon = Horizon(zone, now, min(first, final), final, period_number(planned_span(now).end))
     if state.plan is not None and state.settled_until is not None:
         # What closed while nobody ran is final as it was planned.
         await settle_periods(db, state.plan, state.settled_until, horizon.first)
     for key in await situation_store.read_closed_misfits(db, zone, final):
         await revalidate(db, key, now)
-    day_start = market_day_window(market_day_of(period_start(horizon.first))).start
-    stamps = await situation_store.read_stamps(db, zone, day_start, period_start(end))
+    stamps = await _read_stamps(db, zone, now)
     run, plan = None, state.plan
-    if plan is None or plan.end < end or state.stamps != stamps or plan.first > horizon.first:
+    if plan is None or plan.end < horizon.end or state.stamps != stamps or plan.first > horizon.first:
         run, plan = await _plan_anew(db, horizon, state, stamps)
     await settle_periods(db, plan, horizon.first, final)
-    await store.keep_settled(db, zone, final)
+    await store.keep_settled(db, zone, final, first_settling(plan, final))
     return run
 
 
-async def _plan_anew(
-    db: Database, horizon: Horizon, state: ZoneState, stamps: situation_store.Stamps
-) -> tuple[Run, StandingPlan]:
+async def _read_stamps(db: Database, zone: str, now: datetime) -> Stamps:
+    """Anew, with the zone held: nobody else plans from them meanwhile."""
+    span = planned_span(now)
+    looks = await look_at_zones(db, now, span.start, span.end, period_number(span.end), zone)
+    return looks[0].stamps if looks else {}
+
+
+async def _plan_anew(db: Database, horizon: Horizon, state: ZoneState, stamps: Stamps) -> tuple[Run, StandingPlan]:
     zone = await load_zone(db, horizon.zone, horizon.first, horizon.end)
     energy_kwh, due_kwh = await _start_energies(db, zone, state.plan, horizon.now)
     keeps_batteries = {n: s for n, s in state.stamps.items() if n[0] not in "V"} == {

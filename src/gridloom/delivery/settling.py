@@ -39,6 +39,15 @@ async def settle_periods(db: Database, plan: StandingPlan, first: int, end: int)
         await _record_net_offs(db, plan.asset_keys.tolist(), parts, first)
 
 
+def first_settling(plan: StandingPlan, first: int) -> int | None:
+    """The first period from there on that leaves anything behind when it becomes final."""
+    low = max(0, first - plan.first)
+    power_kw = plan.power_kw[:, low:]
+    leaves = ((power_kw > 0).any(axis=0) & (power_kw < 0).any(axis=0)) | (plan.unserved_kw[low:] != 0)
+    places = np.flatnonzero(leaves)
+    return plan.first + low + int(places[0]) if len(places) else None
+
+
 async def _cut_schedules(db: Database, keys: Sequence[int], power_kw: Floats, delivered_kw: Floats, first: int) -> None:
     for row, key in enumerate(keys):
         places = np.flatnonzero(np.abs(power_kw[row] - delivered_kw[row]) > NOISE_KW)

@@ -14,60 +14,6 @@ from gridloom.delivery.model import Floats
 from gridloom.monitoring.reading.latest import unpack
 from gridloom.virtual_assets.grid import PERIODS_PER_DAY, days_of, first_period
 
-Stamps = dict[str, str]
-"""What each input was at, by its kind and key: an input whose stamp is the same has not changed."""
-
-# One look at all that a plan depends on. Stamps hold for the whole market day, so that what merely passes by changes
-# none of them.
-_STAMPS = """
-with live as materialized (
-  select asset_key, version, first_misfit from virtual_asset
-  where delivery_zone = $1 and end_at > $2 and start_at < $3
-), battery as materialized (
-  select distinct physical_asset_key as asset_key from virtual_backing where asset_key in (select asset_key from live)
-)
-select 'V' || asset_key as name, version || ':' || coalesce(first_misfit, 0) as stamp from live
-union all
-select 'P' || asset_key, max(version)::text from physical_asset_parameters
-where asset_key in (select asset_key from battery) group by asset_key
-union all
-select 'U' || asset_key, md5(string_agg(id || ':' || version, ',' order by id)) from unavailability
-where asset_key in (select asset_key from battery) and ends_at > $2 and starts_at < $3 group by asset_key
-union all
-select 'S' || asset_key, version::text from physical_schedule_version
-where asset_key in (select asset_key from battery)
-union all
-select 'A' || asset_key, count(*) || ':' || coalesce(sum(revision), 0) from ancillary_result
-where asset_key in (select asset_key from battery)
-  and delivery_day between ($2::timestamptz at time zone 'Europe/Berlin')::date - 1
-    and ($3::timestamptz at time zone 'Europe/Berlin')::date
-group by asset_key
-"""
-
-
-async def read_stamps(db: Database, zone: str, start: datetime, end: datetime) -> Stamps:
-    return {row["name"]: row["stamp"] for row in await db.fetch(_STAMPS, zone, start, end)}
-
-
-@dataclass(frozen=True, slots=True)
-class ZoneClock:
-    """When the zone's virtual assets live: the last of their gates, and the first start of those still to come."""
-
-    gate_closure_s: int
-    next_start: datetime
-
-
-async def read_zone_clock(db: Database, zone: str, now: datetime) -> ZoneClock | None:
-    """None where no virtual asset lives, now or later."""
-    row = await db.fetchrow(
-        """select min(gate_closure_s) as gate_s, min(start_at) as next_start from virtual_asset
-           where delivery_zone = $1 and end_at > $2""",
-        zone,
-        now,
-    )
-    assert row is not None
-    return None if row["gate_s"] is None else ZoneClock(row["gate_s"], row["next_start"])
-
 
 async def read_closed_misfits(db: Database, zone: str, closed_until: int) -> list[int]:
     """The virtual assets of the zone with periods that no longer fit and whose gates have closed, in their order."""
@@ -251,21 +197,22 @@ async def read_own_kw(db: Database, keys: Sequence[int], first: int, end: int) -
     return own_kw
 
 
-async def read_measured_keys(db: Database, zone: str, since: datetime) -> list[int]:
-    """Those of the zone's batteries whose power was measured at some moment from then on."""
+async def read_measured_keys(db: Database, since: datetime, zone: str | None = None) -> dict[str, list[int]]:
+    """By zone, or in one, the batteries whose power was measured at some moment from then on."""
     rows = await db.fetch(
-        """select asset_key, s.signal_id, h.latest
+        """select p.delivery_zone, asset_key, s.signal_id, h.latest
            from physical_asset p join telemetry_head h using (asset_key) join telemetry_signal s using (asset_key)
-           where p.delivery_zone = $1 and s.name = 'active_power'
+           where ($1::text is null or p.delivery_zone = $1) and s.name = 'active_power'
            order by asset_key""",
         zone,
     )
     since_us = int(since.timestamp() * 1_000_000)
-    return [
-        row["asset_key"]
-        for row in rows
-        if len(known := unpack(row["latest"])) > row["signal_id"] and known["time"][row["signal_id"]] >= since_us
-    ]
+    measured: dict[str, list[int]] = {}
+    for row in rows:
+        known = unpack(row["latest"])
+        if len(known) > row["signal_id"] and known["time"][row["signal_id"]] >= since_us:
+            measured.setdefault(row["delivery_zone"], []).append(row["asset_key"])
+    return measured
 
 
 async def read_backed_shares(db: Database, physical_asset_key: int, first: int, end: int) -> list[Backing]:

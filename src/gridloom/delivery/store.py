@@ -11,9 +11,9 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.delivery.look_store import Stamps
 from gridloom.delivery.model import Floats, Method
 from gridloom.delivery.plan_codec import StandingPlan, standing_plan, unpack
-from gridloom.delivery.situation_store import Stamps
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,14 @@ async def keep_plan(db: Database, zone: str, run_id: UUID, stamps: Stamps, plan:
     )
 
 
-async def keep_settled(db: Database, zone: str, settled_until: int) -> None:
-    await db.execute("update delivery_zone set settled_until = $2 where delivery_zone = $1", zone, settled_until)
+async def keep_settled(db: Database, zone: str, settled_until: int, first_settling: int | None) -> None:
+    """`first_settling`: the first period after those that leaves facts when it becomes final."""
+    await db.execute(
+        "update delivery_zone set settled_until = $2, first_settling = $3 where delivery_zone = $1",
+        zone,
+        settled_until,
+        first_settling,
+    )
 
 
 async def read_zone_plan(db: Database, zone: str) -> StandingPlan | None:

@@ -1,0 +1,99 @@
+"""One look at what all plans depend on: whether anything has changed since they were made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gridloom.database.pool import Database
+
+Stamps = dict[str, str]
+"""What each input was at, by its kind and key: an input whose stamp is the same has not changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A zone in which virtual assets live, now or later.
+
+    `gate_closure_s` is the last of its gates, `next_start` the first start of those assets. `settled_until` says up to
+    where periods are final, None before the first run; `has_news` whether there is anything to do but to go on.
+    """
+
+    delivery_zone: str
+    gate_closure_s: int
+    next_start: datetime
+    stamps: Stamps
+    revision: int | None
+    settled_until: int | None
+    has_news: bool
+
+
+# Stamps hold for the whole market day, so that what merely passes by changes none of them.
+_LOOK = """
+with zone as materialized (
+  select delivery_zone, min(gate_closure_s) as gate_closure_s, min(start_at) as next_start,
+         min(first_misfit) filter (where end_at > to_timestamp(first_misfit::bigint * 900)) as first_misfit
+  from virtual_asset where end_at > $1 and ($5::text is null or delivery_zone = $5) group by delivery_zone
+), live as materialized (
+  select delivery_zone, asset_key, version, first_misfit from virtual_asset
+  where end_at > $2 and start_at < $3 and ($5::text is null or delivery_zone = $5)
+), battery as materialized (
+  select distinct delivery_zone, physical_asset_key as asset_key from live join virtual_backing using (asset_key)
+), stamp as (
+  select delivery_zone, 'V' || asset_key as name, version || ':' || coalesce(first_misfit, 0) as stamp from live
+  union all
+  select delivery_zone, 'P' || asset_key, max(version)::text
+  from battery join physical_asset_parameters using (asset_key) group by delivery_zone, asset_key
+  union all
+  select delivery_zone, 'U' || asset_key, md5(string_agg(id || ':' || version, ',' order by id))
+  from battery join unavailability using (asset_key) where ends_at > $2 and starts_at < $3
+  group by delivery_zone, asset_key
+  union all
+  select delivery_zone, 'S' || asset_key, version::text from battery join physical_schedule_version using (asset_key)
+  union all
+  select delivery_zone, 'A' || asset_key, count(*) || ':' || coalesce(sum(revision), 0)
+  from battery join ancillary_result using (asset_key)
+  where delivery_day between ($2::timestamptz at time zone 'Europe/Berlin')::date - 1
+    and ($3::timestamptz at time zone 'Europe/Berlin')::date
+  group by delivery_zone, asset_key
+), stamps as materialized (
+  select delivery_zone, jsonb_object_agg(name, stamp) as stamps from stamp group by delivery_zone
+)
+select zone.delivery_zone, zone.gate_closure_s, zone.next_start, coalesce(stamps.stamps, '{}'::jsonb) as stamps,
+       last.revision, last.settled_until,
+       last.end_period is null or last.end_period < $4
+         or coalesce(stamps.stamps, '{}'::jsonb) is distinct from last.stamps
+         or coalesce(least(zone.first_misfit, last.first_settling)
+              <= floor((extract(epoch from $1::timestamptz) + zone.gate_closure_s) / 900), false) as has_news
+from zone left join stamps using (delivery_zone) left join delivery_zone last using (delivery_zone)
+order by zone.delivery_zone
+"""
+
+
+async def look_at_zones(
+    db: Database, now: datetime, start: datetime, end: datetime, end_period: int, zone: str | None = None
+) -> list[Look]:
+    """All zones, or one: planned over the market days from `start` to `end`, which is the start of `end_period`."""
+    return [Look(*row) for row in await db.fetch(_LOOK, now, start, end, end_period, zone)]
+
+
+async def read_now(db: Database) -> tuple[datetime, bool]:
+    """The platform's time, and whether any virtual asset lives, now or later."""
+    row = await db.fetchrow(
+        "select now, exists (select from virtual_asset where end_at > now) as is_alive from platform_now() as now"
+    )
+    assert row is not None
+    return row["now"], row["is_alive"]
+
+
+async def pass_gates(db: Database, looks: Sequence[Look], finals: Sequence[int]) -> None:
+    """Note that the periods before `finals` are final as they were planned, where nobody has run since the look."""
+    await db.execute(
+        """update delivery_zone z set settled_until = seen.final
+           from unnest($1::text[], $2::bigint[], $3::int[]) seen (delivery_zone, revision, final)
+           where z.delivery_zone = seen.delivery_zone and z.revision = seen.revision""",
+        [look.delivery_zone for look in looks],
+        [look.revision for look in looks],
+        list(finals),
+    )
