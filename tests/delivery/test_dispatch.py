@@ -205,10 +205,52 @@ class TestARunAfterAPause:
         await yard.schedule(await yard.virtual(two), [-400.0] * 4)
         await yard.gate_of(0)
         # Nobody runs for an hour.
-        await yard.edge.pool.execute(
-            "update job set due = due + interval '1 hour' where kind = 'delivery.look'"
-        )
+        await yard.edge.pool.execute("update job set due = due + interval '1 hour' where kind = 'delivery.look'")
         await yard.advance(yard.start + 6 * QUARTER)
         facts = (await yard.operator.get("/settlements/net-off")).json()
         assert len({fact["time"] for fact in facts}) == 4
         assert len(facts) == 8
+
+
+class TestAGateAtWhichNothingChanged:
+    async def test_costs_one_look_and_no_run(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        await yard.schedule(await yard.virtual(battery), [400.0, -200.0])
+        await yard.gate_of(1)  # after midnight, when another market day has come into view
+        before = await _zone_of(yard)
+        await yard.gate_of(8)
+        after = await _zone_of(yard)
+        assert after["revision"] == before["revision"], "nobody has held the zone to plan it"
+        assert after["settled_until"] == before["settled_until"] + 7
+
+    async def test_still_makes_its_period_final(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0] * 6)
+        await yard.gate_of(4)  # gates 2, 3 and 4 bring nothing new
+        await _lose(yard, battery, 1000.0)  # of the first four quarter-hours, all of which are closed
+        await yard.gate_of(5)
+        assert await yard.powers(battery, 6) == [400.0] * 6
+
+    async def test_does_not_hide_a_change_at_the_next(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0] * 6)
+        await yard.gate_of(3)
+        await yard.schedule(virtual, [100.0], offset=5)
+        await yard.gate_of(5)
+        assert await yard.powers(battery, 6) == [400.0] * 5 + [100.0]
+
+    async def test_is_looked_at_no_more_when_no_virtual_asset_is_left(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery, end=wire(yard.start + 2 * QUARTER))
+        await yard.schedule(virtual, [400.0, 0.0])
+        await yard.gate_of(1)
+        assert await yard.edge.pool.fetchval("select due from job where kind = 'delivery.look'") is not None
+        await yard.advance(yard.start + 4 * QUARTER)
+        left = await yard.edge.pool.fetch("select kind from job where kind like 'delivery.%'")
+        assert [row["kind"] for row in left] == []
+
+
+async def _zone_of(yard: Yard) -> Any:
+    return await yard.edge.pool.fetchrow("select * from delivery_zone where delivery_zone = 'TenneT'")
