@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from bench.harness import Client, Harness
 from bench.settled_year import MEASURE_NAMES, RATED_MW, YEAR, Scene, day_numbers, fill, window_of
-from gridloom.settlements.market_days import PERIOD_S, period_counts
+from gridloom.market_calendar import PERIOD_S, period_counts
 
 ARROW = "application/vnd.apache.arrow.stream"
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gridloom.kernel.ids import uuid7
-from gridloom.settlements.market_days import PERIOD_S, day_edges_s, day_of_number, number_of_day, period_counts
-from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, KEPT_SOURCES, MEASURES, positions_of
+from gridloom.market_calendar import BLOCKS_PER_DAY, PERIOD_S, date_of, day_start, number_of, period_counts
+from gridloom.settlements.measures import BLOCK_SOURCES, KEPT_SOURCES, MEASURES, positions_of
 from gridloom.settlements.sheets import FloatArray, encode_sheet, spread_blocks
 
 YEAR = (datetime(2025, 12, 31, 23, tzinfo=UTC), datetime(2026, 12, 31, 23, tzinfo=UTC))
@@ -30,12 +30,12 @@ class Scene:
 
 
 def day_numbers(days: int) -> Any:
-    first = number_of_day(datetime(2026, 1, 1, tzinfo=UTC).date())
+    first = number_of(datetime(2026, 1, 1, tzinfo=UTC).date())
     return np.arange(first, first + days)
 
 
 def window_of(days: int) -> str:
-    end = datetime.fromtimestamp(int(day_edges_s()[day_numbers(days)[-1] + 1]), tz=UTC)
+    end = datetime.fromtimestamp(day_start(day_numbers(days)[-1] + 1), tz=UTC)
     return urllib.parse.urlencode({"start": YEAR[0].isoformat(), "end": end.isoformat()})
 
 
@@ -45,7 +45,7 @@ async def fill(url: str, assets: int, days: int, parquet: Path) -> Scene:
     numbers = day_numbers(days)
     counts = period_counts(numbers)
     periods = int(counts.sum())
-    starts_ms = (int(day_edges_s()[numbers[0]]) + PERIOD_S * np.arange(periods)) * 1000
+    starts_ms = (day_start(numbers[0]) + PERIOD_S * np.arange(periods)) * 1000
     organisation, portfolio = uuid7(), uuid7()
     await connection.execute(
         "insert into organisation (id, name, kind) values ($1, 'Bench', 'PARTICIPANT')", organisation
@@ -99,7 +99,7 @@ def _made_up(dice: np.random.Generator, numbers: Any, counts: Any) -> tuple[Floa
     price = np.round(dice.normal(80, 40, (2, periods)), 2)
     activated = np.round(np.where(dice.random((2, periods)) < 0.2, dice.random((2, periods)), 0), 3)
     energy_price = np.round(dice.normal(120, 30, (2, periods)), 2)
-    blocks = len(numbers) * BLOCKS_A_DAY
+    blocks = len(numbers) * BLOCKS_PER_DAY
     hours = np.where(dice.random(blocks) < 0.7, 4.0, 0.0)
     capacity, fcr_price = dice.integers(1, 8, blocks).astype(float), np.round(dice.random(blocks) * 20, 6)
     by_block = np.array(
@@ -130,10 +130,10 @@ async def _keep(connection: Any, key: int, numbers: Any, counts: Any, table: tup
             found = positions_of(source)
             if source in BLOCK_SOURCES:
                 places = slice(found.start - 5, found.stop - 5)
-                row.append(encode_sheet(source, by_block[places, n * BLOCKS_A_DAY : (n + 1) * BLOCKS_A_DAY]))
+                row.append(encode_sheet(source, by_block[places, n * BLOCKS_PER_DAY : (n + 1) * BLOCKS_PER_DAY]))
             else:
                 row.append(encode_sheet(source, part[found]))
-        day = day_of_number(int(numbers[n]))
+        day = date_of(int(numbers[n]))
         sheets.append((key, day, *row))
         sums.append((key, day, *part.sum(axis=1).tolist()))
     await connection.copy_records_to_table(

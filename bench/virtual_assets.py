@@ -16,7 +16,8 @@ import orjson
 
 from bench.ceiling import Bare
 from bench.harness import Client, Harness, Request
-from gridloom.virtual_assets.grid import first_period, period_number
+from gridloom.kernel.market_time import period_number
+from gridloom.market_calendar import first_period
 from gridloom.virtual_assets.model import Efficiency
 from gridloom.virtual_assets.schedule.trajectory import (
     DaySummaries,

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.kernel.market_time import block_window, market_day_of, period_count
 from gridloom.kernel.problem import BadRequest
-from gridloom.settlements.market_days import (
-    block_period_counts,
-    day_numbers_at,
-    day_of_number,
-    number_of_day,
-    period_counts,
-)
 from gridloom.settlements.model import (
     AFRR_CAPACITY_AWARDS,
     FCR_AWARDS,
@@ -159,16 +150,3 @@ class TestBatch:
         with pytest.raises(UnknownSettledAsset) as caught:
             batch_of(WHOLESALE_TRADES, columns, {ASSET: 7})
         assert [error.pointer for error in caught.value.errors] == ["/1/assetID"]
-
-
-class TestMarketCalendar:
-    @given(st.integers(0, 36_000 * 86_400))
-    def test_agrees_with_the_kernel(self, seconds: int) -> None:
-        instant = datetime(2000, 1, 2, tzinfo=UTC) + timedelta(seconds=seconds)
-        number = day_numbers_at(np.array([int(instant.timestamp())]))
-        day = market_day_of(instant)
-        assert day_of_number(number[0]) == day
-        assert number[0] == number_of_day(day)
-        assert period_counts(number)[0] == period_count(day)
-        blocks = [block_window(day, hour, hour + 4).duration // timedelta(minutes=15) for hour in range(0, 24, 4)]
-        assert block_period_counts(number)[0].tolist() == blocks

@@ -5,16 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.virtual_assets.grid import (
-    days_of,
-    first_period,
-    market_day_periods,
-    market_year_periods,
-    period_number,
-    period_number_from,
-    period_numbers,
-    period_start,
-)
+from gridloom.kernel.market_time import period_number, period_number_from, period_start
+from gridloom.market_calendar import days_of, first_period, market_day_periods, market_year_periods, period_numbers
 
 MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2199, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 

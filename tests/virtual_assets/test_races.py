@@ -7,7 +7,8 @@ import asyncpg
 import numpy as np
 import pytest
 
-from gridloom.virtual_assets.grid import first_period, period_number
+from gridloom.kernel.market_time import period_number
+from gridloom.market_calendar import first_period
 from gridloom.virtual_assets.model import Efficiency
 from gridloom.virtual_assets.schedule.trajectory import energy_trajectory_kwh, tolerance_kwh
 

@@ -12,9 +12,9 @@ from tests.virtual_assets.test_schedules import problem
 
 from gridloom.edge.dispatch import Edge
 from gridloom.jobs import JobRun, run_due_platform_jobs
+from gridloom.kernel.market_time import period_number
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.gate_closure.revalidation import look_at_backed_assets
-from gridloom.virtual_assets.grid import period_number
 from gridloom.virtual_assets.model import LockedKey
 from gridloom.virtual_assets.schedule import gates
 

@@ -6,7 +6,7 @@ import pytest
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.edge.paging import encode_cursor
-from gridloom.virtual_assets.grid import wire_time
+from gridloom.market_calendar import wire_time
 from gridloom.virtual_assets.schedule.rules import first_open_period
 
 

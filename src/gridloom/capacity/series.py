@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.kernel.market_time import PERIOD, floor_to_period
+from gridloom.kernel.market_time import EPOCH, PERIOD, floor_to_period
 from gridloom.kernel.window import Window
 
 CHARGE: Final = 0
@@ -26,7 +26,6 @@ CHARGE_EFFICIENCY: Final = 4
 DISCHARGE_EFFICIENCY: Final = 5
 USABLE: Final = 6
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 PERIOD_MS: Final = PERIOD // _MILLISECOND
 
@@ -132,11 +131,11 @@ class AvailabilitySeries:
 
 def milliseconds_of(instant: datetime) -> int:
     """Since 1970, rounded down."""
-    return (instant - _EPOCH) // _MILLISECOND
+    return (instant - EPOCH) // _MILLISECOND
 
 
 def instant_of(milliseconds: int) -> datetime:
-    return _EPOCH + milliseconds * _MILLISECOND
+    return EPOCH + milliseconds * _MILLISECOND
 
 
 def availability(ratings: Sequence[Rating], outages: Sequence[Outage], window: Window) -> AvailabilitySeries:

@@ -10,9 +10,9 @@ from gridloom.delivery import situation_store, store
 from gridloom.delivery.performance import load_performance
 from gridloom.events.outbox import record_event
 from gridloom.jobs import JobRun, job
+from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
-from gridloom.virtual_assets.grid import period_number, period_start
 
 CHECK: Final = "delivery.check"
 """The job, keyed by a delivery zone: look at what its batteries did in the quarter-hours that have passed."""

@@ -27,11 +27,14 @@ from gridloom.delivery.standing import Replanned, battery_series, replan
 from gridloom.delivery.store import NewVersion, Run, ZoneState
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_time import (
+    period_number,
+    period_number_from,
+)
 from gridloom.kernel.units import KW_PER_MW, POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.monitoring.reading.latest import latest_of_asset
 from gridloom.virtual_assets.backing.allocation import DISPATCH
 from gridloom.virtual_assets.gate_closure.revalidation import revalidate
-from gridloom.virtual_assets.grid import period_number, period_number_from
 from gridloom.virtual_assets.schedule.rules import first_open_period
 
 FRESH = timedelta(hours=1)

@@ -16,11 +16,11 @@ from gridloom.delivery import situation_store as store
 from gridloom.delivery.model import Batteries, Floats, Ints, PartKind, Situation, sum_rows
 from gridloom.delivery.situation_store import Battery, LiveAsset, Reserve
 from gridloom.delivery.spreading import changes_kwh
+from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, ENERGY, load_availability
 from gridloom.virtual_assets.energy.projection import project
 from gridloom.virtual_assets.energy.standing import load_standing
-from gridloom.virtual_assets.grid import period_number, period_start
 from gridloom.virtual_assets.store import read_asset_by_key
 
 _MINUTES: Final = ReserveMinutes()

@@ -9,8 +9,8 @@ from gridloom.delivery.situation_store import Battery
 from gridloom.delivery.store import NewVersion
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
-from gridloom.virtual_assets.grid import period_start
 
 READ = Permission.READ_SCHEDULES
 

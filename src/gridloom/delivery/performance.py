@@ -10,13 +10,14 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.delivery.model import Floats, PartKind
 from gridloom.delivery.reading import StandingDispatch, load_dispatch
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
+from gridloom.market_calendar import PERIOD_S
 from gridloom.monitoring import store as monitoring
 from gridloom.monitoring.model import EMPTY, Series, microseconds
 from gridloom.monitoring.reading.aggregation import HOLD, Aggregation, aggregate
 from gridloom.monitoring.reading.series import read
-from gridloom.virtual_assets.grid import PERIOD_S, period_start
 
 ACTIVE_POWER: Final = "active_power"
 STATE_OF_CHARGE: Final = "state_of_charge"

@@ -10,11 +10,11 @@ from gridloom.database.pool import Database
 from gridloom.delivery import store
 from gridloom.delivery.model import Floats
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
+from gridloom.market_calendar import days_of
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes
 from gridloom.virtual_assets.energy.projection import project
 from gridloom.virtual_assets.energy.standing import load_standing
-from gridloom.virtual_assets.grid import days_of
 from gridloom.virtual_assets.history.store import read_accepted_kw
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw

@@ -21,12 +21,13 @@ from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View
 from gridloom.edge.tabular import TIME, stream_table
 from gridloom.edge.wire import to_json
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.market_calendar import PERIOD_S
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
 from gridloom.virtual_assets.asset_lookup import ASSET, known_asset
 from gridloom.virtual_assets.asset_lookup import TAG as VIRTUAL_TAG
-from gridloom.virtual_assets.grid import PERIOD_S, period_number, period_number_from, period_start
 from gridloom.virtual_assets.windows import asked_periods
 
 TABLES = (JSON, CSV, ARROW, PARQUET)

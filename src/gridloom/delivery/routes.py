@@ -19,10 +19,11 @@ from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Page
 from gridloom.edge.tabular import TIME, stream_table
 from gridloom.edge.wire import parameter_refused, to_json
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
+from gridloom.market_calendar import PERIOD_S
 from gridloom.physical_assets.window_query import asked_window
-from gridloom.virtual_assets.grid import PERIOD_S, period_number, period_number_from, period_start
 
 TAG = "Delivery"
 READ = Permission.READ_SCHEDULES

@@ -13,10 +13,10 @@ from gridloom.delivery.model import NOISE_KW, Floats, Ints
 from gridloom.delivery.netting import cut_unserved, net, net_off_parts
 from gridloom.delivery.plan_codec import StandingPlan
 from gridloom.delivery.store import read_asset_ids
+from gridloom.kernel.market_time import period_start
 from gridloom.settlements.model import NET_OFFS, NetOff, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
 from gridloom.virtual_assets.gate_closure.revalidation import cut_unserved_periods
-from gridloom.virtual_assets.grid import period_start
 
 PLATFORM_ID: Final = UUID(int=0)
 """Who records what the platform itself has computed."""

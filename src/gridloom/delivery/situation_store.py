@@ -11,8 +11,8 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.delivery.model import Floats
+from gridloom.market_calendar import PERIODS_PER_DAY, days_of, first_period
 from gridloom.monitoring.reading.latest import unpack
-from gridloom.virtual_assets.grid import PERIODS_PER_DAY, days_of, first_period
 
 
 async def read_closed_misfits(db: Database, zone: str, closed_until: int) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from uuid import UUID
@@ -13,13 +13,13 @@ from msgspec import UNSET, UnsetType
 from gridloom.edge.acceptance import LATEST
 from gridloom.exchange_notifications.message import CapacityInterval, MarketMessage, ReasonCode, UnavailabilityType
 from gridloom.exchange_notifications.model import NewCapacityInterval
+from gridloom.kernel.market_time import EPOCH
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 
 MOST_VERSIONS = 999
 LONGEST_REMARKS = 500
 _MINUTE = timedelta(minutes=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class CapacityMismatch(Problem):
@@ -87,11 +87,11 @@ def event_window(start: datetime, end: datetime) -> tuple[datetime, datetime]:
 
 
 def minute_down(instant: datetime) -> datetime:
-    return instant - (instant - _EPOCH) % _MINUTE
+    return instant - (instant - EPOCH) % _MINUTE
 
 
 def minute_up(instant: datetime) -> datetime:
-    return instant + (_EPOCH - instant) % _MINUTE
+    return instant + (EPOCH - instant) % _MINUTE
 
 
 def usual_reason(unavailability_type: UnavailabilityType) -> ReasonCode:

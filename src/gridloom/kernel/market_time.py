@@ -15,9 +15,9 @@ from gridloom.kernel.window import Window
 
 MARKET_ZONE: Final = ZoneInfo("Europe/Berlin")
 PERIOD: Final = timedelta(minutes=15)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _DAY = timedelta(days=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def market_day_of(instant: datetime) -> date:
@@ -55,27 +55,27 @@ def is_block_start(instant: datetime) -> bool:
 
 def is_period_start(instant: datetime) -> bool:
     _demand_offset(instant)
-    return not (instant - _EPOCH) % PERIOD
+    return not (instant - EPOCH) % PERIOD
 
 
 def floor_to_period(instant: datetime) -> datetime:
     """The start of the period in which the instant falls."""
     _demand_offset(instant)
-    return (instant - (instant - _EPOCH) % PERIOD).astimezone(UTC)
+    return (instant - (instant - EPOCH) % PERIOD).astimezone(UTC)
 
 
 def period_number(instant: datetime) -> int:
     """The period in which the instant falls, counted in quarter-hours since 1970 in UTC."""
-    return (instant - _EPOCH) // PERIOD
+    return (instant - EPOCH) // PERIOD
 
 
 def period_number_from(instant: datetime) -> int:
     """The first period that starts at the instant or later."""
-    return -((_EPOCH - instant) // PERIOD)
+    return -((EPOCH - instant) // PERIOD)
 
 
 def period_start(number: int) -> datetime:
-    return _EPOCH + number * PERIOD
+    return EPOCH + number * PERIOD
 
 
 def periods_in(window: Window) -> Iterator[datetime]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
@@ -12,6 +12,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from gridloom.kernel.market_time import EPOCH
 from gridloom.monitoring.codec import Times, Values
 
 SECOND_US: Final = 1_000_000
@@ -28,15 +29,13 @@ TOLERATED_AHEAD_US: Final = 24 * HOUR_US
 MOST_POINTS: Final = 1_000_000
 MOST_SIGNALS: Final = 4096
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 def microseconds(instant: datetime) -> int:
-    return (instant - _EPOCH) // timedelta(microseconds=1)
+    return (instant - EPOCH) // timedelta(microseconds=1)
 
 
 def instant_of(time_us: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=time_us)
+    return EPOCH + timedelta(microseconds=time_us)
 
 
 class SignalKind(StrEnum):

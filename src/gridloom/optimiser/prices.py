@@ -11,12 +11,12 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.kernel.instant import written
-from gridloom.kernel.market_time import market_day_window
+from gridloom.kernel.market_time import market_day_window, period_number, period_start
 from gridloom.kernel.problem import Problem
+from gridloom.market_calendar import PERIOD_S
 from gridloom.optimiser.forecasts.day_table import DayTable, quarters_of, table_of
 from gridloom.optimiser.solving.programme import Floats
 from gridloom.reference_prices.store import read_price_arrays
-from gridloom.virtual_assets.grid import PERIOD_S, period_number, period_start
 
 DAY_AHEAD: Final = "DAY_AHEAD_DE_LU"
 _LONGEST_PRICE: Final = timedelta(days=1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from itertools import groupby
+from math import floor
 
 import numpy as np
 
+from gridloom.market_calendar import HOUR_S, date_of, day_number, day_start, number_of
 from gridloom.revenue.formulas import FloatArray, quotient
 from gridloom.revenue.model import AuctionResult, Buckets, Rating, Span, Toll
-from gridloom.settlements.market_days import HOUR_S, day_edges_s, day_of_number, number_of_day
 
 TOLLING_MEASURES = ("tolling_revenue_eur", "tolling_price_weighted", "tolling_mw_h")
 AUCTION_MEASURES = ("vba_revenue_eur", "hurdle_price_weighted", "hurdle_mw_h")
@@ -90,11 +91,11 @@ def _calendar_years(span: Span, buckets: Buckets) -> Iterator[tuple[Span, float]
     """
     start_s, end_s = max(span.start_s, buckets.starts_s.min()), min(span.end_s, buckets.ends_s.max())
     while start_s < end_s:
-        year = day_of_number(int(np.searchsorted(day_edges_s(), start_s, side="right") - 1)).year
+        year = date_of(day_number(floor(start_s))).year
         next_year_s = _new_year_s(year + 1)
         yield Span(start_s, min(end_s, next_year_s)), (next_year_s - _new_year_s(year)) / HOUR_S
         start_s = next_year_s
 
 
 def _new_year_s(year: int) -> float:
-    return float(day_edges_s()[number_of_day(date(year, 1, 1))])
+    return float(day_start(number_of(date(year, 1, 1))))

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil, floor
 from typing import Final
 
 import numpy as np
 
 from gridloom.kernel.resolution import Resolution
-from gridloom.revenue.formulas import FloatArray
-from gridloom.revenue.model import Buckets, Span
-from gridloom.settlements.market_days import (
+from gridloom.market_calendar import (
     PERIOD_S,
-    IntArray,
+    Ints,
     block_period_counts,
-    day_edges_s,
-    day_numbers_at,
+    day_number,
+    day_start,
     period_counts,
 )
+from gridloom.revenue.formulas import FloatArray
+from gridloom.revenue.model import Buckets, Span
 
 BLOCK: Final = "block"
 PERIODS_AN_HOUR: Final = 4
@@ -28,13 +29,13 @@ PERIODS_AN_HOUR: Final = 4
 class Grid:
     """The periods of consecutive market days, grouped into buckets and cut to the asked window."""
 
-    numbers: IntArray
+    numbers: Ints
     """Of the market days."""
-    offsets: IntArray
+    offsets: Ints
     """Where each day's periods start, and where the last one's end."""
     coverage: FloatArray | None
     """The part of each period that lies within the window; None where the window holds all of them."""
-    group_starts: IntArray
+    group_starts: Ints
     """The first period of each bucket."""
     buckets: Buckets
     shown: slice
@@ -52,12 +53,11 @@ class Grid:
         return np.add.reduceat(covered, self.group_starts, axis=1)[:, self.shown]
 
 
-def grid_of(numbers: IntArray, resolution: Resolution | str, window: Span) -> Grid:
+def grid_of(numbers: Ints, resolution: Resolution | str, window: Span) -> Grid:
     """The grid of consecutive market days at a resolution, or by wall-clock blocks."""
-    edges = day_edges_s()
     counts = period_counts(numbers)
     offsets = np.concatenate(([0], np.cumsum(counts)))
-    first_s, last_s = int(edges[numbers[0]]), int(edges[numbers[-1] + 1])
+    first_s, last_s = day_start(numbers[0]), day_start(numbers[-1] + 1)
     starts = np.arange(first_s, last_s, PERIOD_S)
     sizes = _group_sizes(numbers, counts, resolution)
     group_ends = np.cumsum(sizes)
@@ -80,7 +80,7 @@ def grid_of(numbers: IntArray, resolution: Resolution | str, window: Span) -> Gr
     return Grid(numbers, offsets, coverage, group_starts, buckets, shown)
 
 
-def _group_sizes(numbers: IntArray, counts: IntArray, resolution: Resolution | str) -> IntArray:
+def _group_sizes(numbers: Ints, counts: Ints, resolution: Resolution | str) -> Ints:
     if resolution == Resolution.QUARTER_HOUR:
         return np.ones(int(counts.sum()), dtype=np.int64)
     if resolution == Resolution.HOUR:
@@ -92,14 +92,11 @@ def _group_sizes(numbers: IntArray, counts: IntArray, resolution: Resolution | s
     return counts
 
 
-def days_of(window: Span) -> IntArray:
+def days_of(window: Span) -> Ints:
     """The numbers of the market days of which the window holds some part."""
-    edges = day_edges_s()
-    first, last = day_numbers_at(np.array([window.start_s, np.nextafter(window.end_s, 0)]))
-    assert edges[0] <= window.start_s, "the window lies within the calendar"
-    return np.arange(first, last + 1)
+    return np.arange(day_number(floor(window.start_s)), day_number(ceil(window.end_s) - 1) + 1)
 
 
-def parts_of(numbers: IntArray, days_at_once: int) -> Iterator[IntArray]:
+def parts_of(numbers: Ints, days_at_once: int) -> Iterator[Ints]:
     for first in range(0, len(numbers), days_at_once):
         yield numbers[first : first + days_at_once]

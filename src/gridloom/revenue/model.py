@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from gridloom.market_calendar import HOUR_S, Ints
 from gridloom.revenue.formulas import FloatArray
-from gridloom.settlements.market_days import HOUR_S, IntArray
 
 LONGEST_REPORT_DAYS: Final = 3660
 
@@ -113,7 +113,7 @@ class AuctionResult:
 class Buckets:
     """Consecutive or scattered buckets: their names and the parts of them that lie within the asked window."""
 
-    labels_s: IntArray
+    labels_s: Ints
     starts_s: FloatArray
     ends_s: FloatArray
 

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridloom.kernel.resolution import Resolution
+from gridloom.market_calendar import PERIOD_S, Ints
 from gridloom.revenue.accruals import AUCTION_MEASURES, TOLLING_MEASURES, auction_sums, tolling_sums
 from gridloom.revenue.categories import SOURCE_OF
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.grid import BLOCK, grid_of
 from gridloom.revenue.model import AuctionResult, Buckets, Contribution, Rating, Span, Toll
 from gridloom.revenue.summing import KeptDays, sum_over_assets
-from gridloom.settlements.market_days import PERIOD_S, IntArray
 from gridloom.settlements.measures import BLOCK_SOURCES, PERIOD_SOURCES, Source
 
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -31,7 +31,7 @@ _Points: TypeAlias = tuple[Buckets, dict[str, FloatArray]]
 class RawSums:
     """The sums at the start of every fact."""
 
-    labels_s: IntArray
+    labels_s: Ints
     sums: dict[str, FloatArray]
     spans: dict[Source, Buckets]
     """The time of each source's facts at every start, a delivery period where it has none."""
@@ -44,10 +44,10 @@ _NO_VALUE: Final = frozenset({"fcr_capacity_mw"})
 
 
 def raw_sums(
-    days: IntArray,
+    days: Ints,
     window: Span,
     kept: KeptDays,
-    starts: Mapping[Source, IntArray],
+    starts: Mapping[Source, Ints],
     contributions: Sequence[Contribution],
     sources: frozenset[Source],
     accruing: Accruing,
@@ -74,10 +74,10 @@ def raw_sums(
 
 
 def _kept_points(
-    days: IntArray,
+    days: Ints,
     window: Span,
     kept: KeptDays,
-    starts: IntArray,
+    starts: Ints,
     contributions: Sequence[Contribution],
     source: Source,
 ) -> _Points:

@@ -14,6 +14,7 @@ import numpy as np
 from gridloom.database.pool import Database, Pool, snapshot
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import Ints, date_of, day_start
 from gridloom.revenue import store
 from gridloom.revenue.accruals import auction_sums, tolling_sums
 from gridloom.revenue.categories import CATEGORIES, Category
@@ -22,7 +23,6 @@ from gridloom.revenue.grid import days_of, grid_of, parts_of
 from gridloom.revenue.model import AuctionResult, Buckets, Rating, Span, Subject, Toll
 from gridloom.revenue.raw import raw_sums
 from gridloom.revenue.summing import KeptDays, rated_power_mw, sum_over_assets
-from gridloom.settlements.market_days import IntArray, day_edges_s, day_of_number
 from gridloom.settlements.measures import KEPT_SOURCES, Source
 from gridloom.settlements.sheets import encode_sheet
 from gridloom.settlements.store import read_sheets, read_starts
@@ -163,16 +163,14 @@ async def _read_background(db: Database, report: Report) -> Background:
     return Background(ratings, rated, tolls, results, weights)
 
 
-async def _parts_from_sheets(
-    db: Database, report: Report, background: Background, days: IntArray
-) -> AsyncIterator[Part]:
+async def _parts_from_sheets(db: Database, report: Report, background: Background, days: Ints) -> AsyncIterator[Part]:
     """Days that are read at one moment, then summed up some at a time: the first are on their way while others wait."""
     kept = await _kept_days(db, report, days)
     for some in parts_of(days, DAYS_IN_A_PART):
         yield await asyncio.to_thread(_sum_sheets, report, background, some, kept.on(some))
 
 
-def _sum_sheets(report: Report, background: Background, days: IntArray, kept: KeptDays) -> Part:
+def _sum_sheets(report: Report, background: Background, days: Ints, kept: KeptDays) -> Part:
     grid = grid_of(days, report.resolution, report.span)
     sums = sum_over_assets(grid, kept, report.subject.contributions, report.kept_sources)
     return _complete_part(report, background, grid.buckets, sums)
@@ -190,7 +188,7 @@ def _complete_part(report: Report, background: Background, buckets: Buckets, sum
     return Part(buckets, Sums({name: values for name, values in sums.items() if name in needed}), {})
 
 
-async def _kept_days(db: Database, report: Report, days: IntArray) -> KeptDays:
+async def _kept_days(db: Database, report: Report, days: Ints) -> KeptDays:
     """The sheets as they are kept, or summed up anew from the facts that were known at an earlier moment."""
     first = int(days[0])
     if not report.kept_sources:
@@ -198,7 +196,7 @@ async def _kept_days(db: Database, report: Report, days: IntArray) -> KeptDays:
     if report.as_of is None:
         return await store.read_days(db, report.subject.keys, days, report.kept_sources)
     keys = [key for key in report.subject.keys for _ in days]
-    dates = [day_of_number(int(number)) for number in days] * len(report.subject.keys)
+    dates = [date_of(int(number)) for number in days] * len(report.subject.keys)
     found: dict[int, dict[Source, Sequence[bytes | None]]] = {key: {} for key in report.subject.keys}
     for source in report.kept_sources:
         sheets = await read_sheets(db, source, keys, dates, report.as_of)
@@ -211,10 +209,10 @@ async def _kept_days(db: Database, report: Report, days: IntArray) -> KeptDays:
 # --- daily: sums as they lie, but for the days that the window cuts -------------------------------------------------
 
 
-async def _daily_parts(db: Database, report: Report, background: Background, numbers: IntArray) -> AsyncIterator[Part]:
-    edges, span = day_edges_s(), report.span
-    first_cut = span.start_s > edges[numbers[0]]
-    last_cut = span.end_s < edges[numbers[-1] + 1]
+async def _daily_parts(db: Database, report: Report, background: Background, numbers: Ints) -> AsyncIterator[Part]:
+    span = report.span
+    first_cut = span.start_s > day_start(numbers[0])
+    last_cut = span.end_s < day_start(numbers[-1] + 1)
     if first_cut:
         async for part in _parts_from_sheets(db, report, background, numbers[:1]):
             yield part
@@ -232,7 +230,7 @@ async def _daily_parts(db: Database, report: Report, background: Background, num
 
 
 async def _raw_parts(
-    db: Pool, report: Report, background: Background, numbers: IntArray, at_once: int
+    db: Pool, report: Report, background: Background, numbers: Ints, at_once: int
 ) -> AsyncIterator[Part]:
     waiting_tolls, waiting_results = list(background.tolls), list(background.results)
     for days in parts_of(numbers, at_once):
@@ -243,7 +241,7 @@ async def _raw_parts(
                 for source in report.kept_sources
             }
         is_last = int(days[-1]) == int(numbers[-1])
-        until_s = float("inf") if is_last else float(day_edges_s()[days[-1] + 1])
+        until_s = float("inf") if is_last else float(day_start(days[-1] + 1))
         tolls = [toll for toll in waiting_tolls if toll.span.start_s < until_s]
         results = [result for result in waiting_results if result.span.start_s < until_s]
         waiting_tolls = [toll for toll in waiting_tolls if toll not in tolls]
@@ -256,9 +254,9 @@ async def _raw_parts(
 def _raw_part(
     report: Report,
     background: Background,
-    days: IntArray,
+    days: Ints,
     kept: KeptDays,
-    starts: Mapping[Source, IntArray],
+    starts: Mapping[Source, Ints],
     tolls: Sequence[Toll],
     results: Sequence[AuctionResult],
 ) -> Part:

@@ -18,12 +18,12 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import calendar_edges_s, instant_of
 from gridloom.revenue import store
 from gridloom.revenue.categories import CATEGORIES
 from gridloom.revenue.model import LONGEST_REPORT_DAYS, Contribution, Subject
 from gridloom.revenue.rendering import DataPointMetaData, json_chunks, record_batches, schema_of
 from gridloom.revenue.reporting import Part, Report, all_categories, begun, report_parts
-from gridloom.settlements.market_days import day_edges_s, instant_of
 
 TAG: Final = "Revenue reporting"
 READ: Final = Permission.READ_REVENUE
@@ -162,12 +162,12 @@ async def _answer_report(call: Call, subject: Subject, query: DataPointQuery) ->
 
 
 def _read_window(start: datetime, end: datetime) -> Window:
-    edges = day_edges_s()
+    first_s, end_s = calendar_edges_s()
     if start >= end:
         raise parameter_refused("query", "end", "is not after start")
-    if start < instant_of(edges[0]):
+    if start < instant_of(first_s):
         raise parameter_refused("query", "start", "is before the year 2000")
-    if end > instant_of(edges[-1]):
+    if end > instant_of(end_s):
         raise parameter_refused("query", "end", "is after the year 2099")
     if (end - start).days > LONGEST_REPORT_DAYS:
         raise parameter_refused("query", "end", f"is more than {LONGEST_REPORT_DAYS} days after start")

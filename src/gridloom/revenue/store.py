@@ -17,10 +17,10 @@ from gridloom.database.pool import Database
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import Ints, date_of
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.model import AuctionResult, Contribution, Rating, Span, Toll
 from gridloom.revenue.summing import LEVEL_MEASURES, KeptDays
-from gridloom.settlements.market_days import IntArray, day_of_number
 from gridloom.settlements.measures import KEPT_SOURCES, MEASURES, Source
 
 
@@ -202,7 +202,7 @@ def _make_span(start: datetime, end: datetime) -> Span:
 # --- kept sums and sheets ------------------------------------------------------------------------------------------
 
 
-async def read_days(db: Database, keys: Sequence[int], numbers: IntArray, sources: Iterable[Source]) -> KeptDays:
+async def read_days(db: Database, keys: Sequence[int], numbers: Ints, sources: Iterable[Source]) -> KeptDays:
     """The kept sheets of consecutive market days; one statement, hence one moment."""
     wanted = [source for source in KEPT_SOURCES if source in set(sources)]
     columns = ", ".join(source.value for source in wanted)
@@ -210,8 +210,8 @@ async def read_days(db: Database, keys: Sequence[int], numbers: IntArray, source
         f"select asset_key, day - $2::date, {columns} from settled_periods"
         " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day",
         list(keys),
-        day_of_number(int(numbers[0])),
-        day_of_number(int(numbers[-1])),
+        date_of(int(numbers[0])),
+        date_of(int(numbers[-1])),
     )
     found: dict[int, dict[Source, Sequence[bytes | None]]] = {}
     for key, own in groupby(rows, key=itemgetter(0)):
@@ -238,9 +238,7 @@ _DAY_SUMS: Final = ", ".join(
 )
 
 
-async def read_day_sums(
-    db: Database, contributions: Sequence[Contribution], numbers: IntArray
-) -> dict[str, FloatArray]:
+async def read_day_sums(db: Database, contributions: Sequence[Contribution], numbers: Ints) -> dict[str, FloatArray]:
     """All measures of whole market days, summed over the assets where they lie; one statement, hence one moment."""
     rows = await db.fetch(
         f"""
@@ -256,13 +254,13 @@ async def read_day_sums(
         [part.asset_key for part in contributions],
         [part.weight for part in contributions],
         [float(part.holders) for part in contributions],
-        day_of_number(int(numbers[0])),
-        day_of_number(int(numbers[-1])),
+        date_of(int(numbers[0])),
+        date_of(int(numbers[-1])),
     )
     return _by_day(rows, numbers)
 
 
-def _by_day(rows: Sequence[Any], numbers: IntArray) -> dict[str, FloatArray]:
+def _by_day(rows: Sequence[Any], numbers: Ints) -> dict[str, FloatArray]:
     names = (*(measure.name for measure in MEASURES), *LEVEL_MEASURES)
     table = np.zeros((len(names), len(numbers)))
     table[names.index("fcr_capacity_mw")] = np.nan

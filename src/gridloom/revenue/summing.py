@@ -9,13 +9,12 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from gridloom.market_calendar import BLOCKS_PER_DAY, Ints
 from gridloom.revenue.formulas import FloatArray, quotient
 from gridloom.revenue.grid import Grid
 from gridloom.revenue.model import Buckets, Contribution, Rating
-from gridloom.settlements.market_days import IntArray
 from gridloom.settlements.measures import (
     BLOCK_SOURCES,
-    BLOCKS_A_DAY,
     KEPT_SOURCES,
     MEASURES,
     POSITION,
@@ -40,7 +39,7 @@ class KeptDays:
     """The number of the first day."""
     by_asset: Mapping[int, Mapping[Source, Sequence[bytes | None]]]
 
-    def on(self, numbers: IntArray) -> KeptDays:
+    def on(self, numbers: Ints) -> KeptDays:
         """Those of some consecutive days among them."""
         low, high = int(numbers[0]) - self.first, int(numbers[-1]) + 1 - self.first
         by_asset = {
@@ -112,7 +111,7 @@ def _by_period(grid: Grid, sheets: Mapping[Source, Sequence[bytes | None]], want
         if not any(bodies):
             own[:] = 0.0
         elif source in BLOCK_SOURCES:
-            blocks = decode_sheets(source, bodies, [BLOCKS_A_DAY] * len(bodies))
+            blocks = decode_sheets(source, bodies, [BLOCKS_PER_DAY] * len(bodies))
             own[:] = spread_blocks(blocks, grid.numbers)
         else:
             decode_sheets(source, bodies, widths, into=own)

@@ -56,7 +56,6 @@ PERIOD_SOURCES: Final = (Source.WHOLESALE, Source.NET_OFF, Source.AFRR_ENERGY)
 BLOCK_SOURCES: Final = (Source.FCR, Source.AFRR_CAPACITY)
 """Facts of one wall-clock block, six to a day."""
 KEPT_SOURCES: Final = (*PERIOD_SOURCES, *BLOCK_SOURCES)
-BLOCKS_A_DAY: Final = 6
 
 
 @cache

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.market_calendar import PERIOD_S, calendar_edges_s, date_of, day_number, day_start
 from gridloom.settlements import store
-from gridloom.settlements.market_days import PERIOD_S, day_edges_s, day_numbers_at, day_of_number
 from gridloom.settlements.measures import POSITION, Source, positions_of
 from gridloom.settlements.sheets import FloatArray
 
@@ -42,14 +42,14 @@ async def _read_periods(db: Database, source: Source, asset_key: int, first: int
     """A row for each of the source's measures."""
     count = positions_of(source).stop - positions_of(source).start
     values = np.zeros((count, max(0, end - first)))
-    calendar_first, calendar_end = (int(edge) // PERIOD_S for edge in day_edges_s()[[0, -1]])
+    calendar_first, calendar_end = (edge // PERIOD_S for edge in calendar_edges_s())
     low, high = max(first, calendar_first), min(end, calendar_end)  # nothing can be settled outside
     if low >= high:
         return values
-    first_day, last_day = day_numbers_at(np.array([low * PERIOD_S, (high - 1) * PERIOD_S])).tolist()
-    days = [day_of_number(number) for number in range(first_day, last_day + 1)]
+    first_day, last_day = day_number(low * PERIOD_S), day_number((high - 1) * PERIOD_S)
+    days = [date_of(number) for number in range(first_day, last_day + 1)]
     sheets = await store.read_sheets(db, source, [asset_key] * len(days), days)
-    start = int(day_edges_s()[first_day]) // PERIOD_S
+    start = day_start(first_day) // PERIOD_S
     whole = np.concatenate(sheets, axis=1)
     values[:, low - first : high - first] = whole[:, low - start : high - start]
     return values

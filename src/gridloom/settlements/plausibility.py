@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridloom.kernel.problem import Forbidden, Problem
-from gridloom.settlements.market_days import HOUR_S, PERIOD_S, block_period_counts, day_edges_s, instant_of
+from gridloom.market_calendar import HOUR_S, PERIOD_S, block_period_counts, day_starts, instant_of
 from gridloom.settlements.model import FCR_AWARDS, TOLLING_CONTRACTS, FactKind
 from gridloom.settlements.rules import BLOCK_OF, Faults, NamedAssets
 
@@ -118,7 +118,7 @@ def _block_facts(columns: Mapping[str, Any]) -> _Facts:
     places = [BLOCK_OF[product] for product in columns["product"]]
     blocks = np.array([block for _, block in places])
     lengths_s = block_period_counts(numbers) * PERIOD_S
-    ends_s = day_edges_s()[numbers][:, None] + np.cumsum(lengths_s, axis=1)
+    ends_s = day_starts(numbers)[:, None] + np.cumsum(lengths_s, axis=1)
     rows = np.arange(len(numbers))
     last_s = ends_s[rows, blocks].astype(np.float64)
     first_s = last_s - lengths_s[rows, blocks]

@@ -15,8 +15,8 @@ from gridloom.audit.model import Actor, NewEntry
 from gridloom.audit.store import insert_entry
 from gridloom.database.pool import Database, Pool, snapshot
 from gridloom.kernel.market_time import market_day_window
+from gridloom.market_calendar import date_of, number_of
 from gridloom.settlements import store
-from gridloom.settlements.market_days import day_of_number, number_of_day
 from gridloom.settlements.measures import KEPT_SOURCES, MEASURES, Source, positions_of
 from gridloom.settlements.model import Touched
 from gridloom.settlements.recording import announce, keep
@@ -95,10 +95,10 @@ async def rebuild(
 
 
 def _split_days(asset: SettledAsset) -> Iterator[list[date]]:
-    first = number_of_day(asset.first_day)
+    first = number_of(asset.first_day)
     for start in range(first, first + asset.day_count, DAYS_AT_ONCE):
         end = min(start + DAYS_AT_ONCE, first + asset.day_count)
-        yield [day_of_number(number) for number in range(start, end)]
+        yield [date_of(number) for number in range(start, end)]
 
 
 async def _compare_days(db: Database, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:

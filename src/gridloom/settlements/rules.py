@@ -13,17 +13,17 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from gridloom.kernel.problem import FieldError, Problem
-from gridloom.settlements.decoding import MOST_ERRORS, FaultyRows, read_rows, refuse_rows
-from gridloom.settlements.market_days import (
+from gridloom.market_calendar import (
+    BLOCKS_PER_DAY,
     FIRST_DAY,
     HOUR_S,
     LAST_DAY,
     PERIOD_S,
     block_period_counts,
-    day_edges_s,
-    number_of_day,
+    calendar_edges_s,
+    number_of,
 )
-from gridloom.settlements.measures import BLOCKS_A_DAY
+from gridloom.settlements.decoding import MOST_ERRORS, FaultyRows, read_rows, refuse_rows
 from gridloom.settlements.model import (
     AFRR_CAPACITY_AWARDS,
     FCR_AWARDS,
@@ -50,7 +50,7 @@ DECIMALS: Final[Mapping[str, int]] = {
 BLOCK_OF: Final = {
     f"{direction}_{4 * block:02}_{4 * block + 4:02}": (direction, block)
     for direction in ("NEGPOS", "POS", "NEG")
-    for block in range(BLOCKS_A_DAY)
+    for block in range(BLOCKS_PER_DAY)
 }
 
 
@@ -240,8 +240,8 @@ def _read_text(column: Column, wire: str, cells: list[Any], faults: Faults) -> l
 def _read_moments(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.float64]:
     """Seconds since 1970; NaN for a moment that was left out."""
     seconds = np.array([np.nan if cell is None or cell is UNSET else cell.timestamp() for cell in cells])
-    edges = day_edges_s()
-    outside = np.flatnonzero((seconds < edges[0]) | (seconds >= edges[-1]))
+    first_s, end_s = calendar_edges_s()
+    outside = np.flatnonzero((seconds < first_s) | (seconds >= end_s))
     if len(outside):
         faults.add(outside, wire, f"is not between the years {FIRST_DAY.year} and {LAST_DAY.year}")
     return np.floor(seconds * 1000.0 + 1e-3) / 1000.0
@@ -252,8 +252,7 @@ def _read_days(column: Column, wire: str, cells: list[Any], faults: Faults) -> N
     outside = [position for position, day in enumerate(cells) if not FIRST_DAY <= day <= LAST_DAY]
     if outside:
         faults.add(outside, wire, f"is not between the years {FIRST_DAY.year} and {LAST_DAY.year}")
-    first = FIRST_DAY.toordinal()
-    return np.array([day.toordinal() - first for day in cells], dtype=np.int64)
+    return np.array([number_of(day) for day in cells], dtype=np.int64)
 
 
 def _read_decimals(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.float64]:
@@ -296,7 +295,7 @@ def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: Faults) 
 
 def _settle_delivery_hours(columns: dict[str, Any]) -> None:
     """The block's true length where no hours are given; never more than that."""
-    numbers = np.clip(columns["delivery_day"], 0, number_of_day(LAST_DAY))
+    numbers = np.clip(columns["delivery_day"], number_of(FIRST_DAY), number_of(LAST_DAY))
     blocks = np.array([BLOCK_OF[product][1] for product in columns["product"]])
     lengths_h = block_period_counts(numbers)[np.arange(len(numbers)), blocks] * (PERIOD_S / HOUR_S)
     given = columns["delivery_h"]

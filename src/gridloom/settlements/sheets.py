@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gridloom.settlements.market_days import IntArray, block_period_counts
+from gridloom.market_calendar import Ints, block_period_counts
 from gridloom.settlements.measures import BLOCK_SOURCES, Source, measure_count
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -76,7 +76,7 @@ def scatter(source: Source, records: bytes, column_count: int) -> FloatArray:
     return sheet
 
 
-def spread_blocks(blocks: FloatArray, numbers: IntArray) -> FloatArray:
+def spread_blocks(blocks: FloatArray, numbers: Ints) -> FloatArray:
     """Blocks of consecutive days over their periods, evenly: measures × (6 a day) to measures × periods."""
     counts = block_period_counts(numbers).ravel()
     return np.repeat(blocks / counts, counts, axis=1)

@@ -14,7 +14,7 @@ _STAGED: Final = {"int": "int", "text": "text", "day": "int", "moment": "float8"
 _VALUE: Final = {
     "int": "u.{0}",
     "text": "u.{0}",
-    "day": "date '2000-01-01' + u.{0}",
+    "day": "date '1970-01-01' + u.{0}",
     "moment": "to_timestamp(nullif(u.{0}, 'NaN'))",
     "decimal": "u.{0} * 0.00000001",
 }
@@ -49,7 +49,7 @@ def merge_statement(kind: FactKind) -> str:
     staged = ", ".join(f"{_cast_column(column)} as {column.name}" for column in kind.columns)
     new_day = kind.day
     if kind.is_of_a_period:
-        staged += f", date '2000-01-01' + u.{MARKET_DAY} as {MARKET_DAY}"
+        staged += f", date '1970-01-01' + u.{MARKET_DAY} as {MARKET_DAY}"
         new_day = f"f.{MARKET_DAY}"
     kept = ", ".join(f"t.{column.name}" for column in kind.columns)
     olds = ", ".join(f"t.{column.name}" for column in kind.values)

@@ -12,9 +12,9 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.market_calendar import BLOCKS_PER_DAY, PERIOD_S, Ints, date_of, day_numbers, day_starts, number_of
 from gridloom.settlements.copying import FLOAT8, INT4, INT8, TEXT, copy_bytes
-from gridloom.settlements.market_days import IntArray, day_edges_s, day_numbers_at, day_of_number, number_of_day
-from gridloom.settlements.measures import BLOCK_SOURCES, BLOCKS_A_DAY, KEPT_SOURCES, MEASURES, Source
+from gridloom.settlements.measures import BLOCK_SOURCES, KEPT_SOURCES, MEASURES, Source
 from gridloom.settlements.model import Batch, FactKind, Origin, Touched
 from gridloom.settlements.rules import hundred_millionths
 from gridloom.settlements.sheets import FloatArray, scatter
@@ -80,7 +80,7 @@ def _stage_batch(batch: Batch) -> bytes:
         cells = batch.columns[column.name]
         columns.append((_FORMS[column.form], hundred_millionths(cells) if column.form == "decimal" else cells))
     if batch.kind.is_of_a_period:
-        columns.append((INT4, day_numbers_at(batch.columns["period"].astype(np.int64))))
+        columns.append((INT4, day_numbers(batch.columns["period"].astype(np.int64))))
     return copy_bytes(columns)
 
 
@@ -108,9 +108,8 @@ async def read_sheets(
     db: Database, source: Source, keys: Sequence[int], days: Sequence[date], as_of: datetime | None = None
 ) -> list[FloatArray]:
     """The sheets of these asset-days, summed up from the facts themselves."""
-    numbers = np.array([number_of_day(day) for day in days], dtype=np.int64)
-    edges = day_edges_s()
-    starts, ends = edges[numbers], edges[numbers + 1]
+    numbers = np.array([number_of(day) for day in days], dtype=np.int64)
+    starts, ends = day_starts(numbers), day_starts(numbers + 1)
     parameters: list[Any] = [list(keys), list(days), starts.tolist(), ends.tolist()]
     if as_of is not None:
         parameters.append(as_of)
@@ -120,10 +119,10 @@ async def read_sheets(
 
 
 async def read_starts(
-    db: Database, source: Source, keys: Sequence[int], days: IntArray, as_of: datetime | None = None
-) -> IntArray:
+    db: Database, source: Source, keys: Sequence[int], days: Ints, as_of: datetime | None = None
+) -> Ints:
     """When the facts of consecutive days start, also those worth nothing, which leave no trace in a sheet."""
-    parameters: list[Any] = [list(keys), day_of_number(int(days[0])), day_of_number(int(days[-1]) + 1)]
+    parameters: list[Any] = [list(keys), date_of(int(days[0])), date_of(int(days[-1]) + 1)]
     if as_of is not None:
         parameters.append(as_of)
     rows = await db.fetch(starts_statement(source, as_of=as_of is not None), *parameters)
@@ -134,10 +133,10 @@ def _scatter_sheets(source: Source, found: Mapping[int, bytes], widths: Sequence
     return [scatter(source, found.get(position, b""), width) for position, width in enumerate(widths)]
 
 
-def _find_widths(source: Source, starts: IntArray, ends: IntArray) -> list[int]:
+def _find_widths(source: Source, starts: Ints, ends: Ints) -> list[int]:
     if source in BLOCK_SOURCES:
-        return [BLOCKS_A_DAY] * len(starts)
-    return ((ends - starts) // 900).tolist()  # type: ignore[no-any-return]
+        return [BLOCKS_PER_DAY] * len(starts)
+    return ((ends - starts) // PERIOD_S).tolist()  # type: ignore[no-any-return]
 
 
 async def keep_sheets(

@@ -9,14 +9,9 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.kernel.ids import AuctionID, BlockID, OrganisationID, PhysicalAssetID, PortfolioID, VirtualAssetID
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.grid import (
-    day_of,
-    days_of,
-    first_period,
-    period_start,
-    window_periods,
-)
+from gridloom.market_calendar import day_of, days_of, first_period, window_periods
 
 DEFAULT_GATE_CLOSURE_S: Final = 480
 DEFAULT_FINAL_SOC_TOLERANCE: Final = 0.01

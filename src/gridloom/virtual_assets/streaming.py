@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gridloom.edge import JSON, Stream
 from gridloom.edge.tabular import TIME, points_json, stream_table, time_texts
 from gridloom.edge.wire import to_json
-from gridloom.virtual_assets.grid import Floats, utc_milliseconds
+from gridloom.market_calendar import Floats, utc_milliseconds
 
 STREAMED_FROM_PERIODS: Final = 3000
 """A month: what is longer leaves in slices."""

@@ -11,10 +11,10 @@ from msgspec import UNSET, UnsetType
 from gridloom.capacity.store import load_firm_standing
 from gridloom.database.pool import Database
 from gridloom.kernel.codes import ControlArea
+from gridloom.kernel.market_time import period_number
 from gridloom.virtual_assets.backing.availability import available_of
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.energy.mending import read_imbalances
-from gridloom.virtual_assets.grid import period_number
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.schedule.imbalance import Imbalance
 from gridloom.virtual_assets.wire import BackingView, BlockMetadata, VirtualAssetView

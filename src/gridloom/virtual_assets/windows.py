@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from gridloom.kernel.market_time import period_number_from
 from gridloom.kernel.problem import BadRequest, FieldError
-from gridloom.virtual_assets.grid import period_number_from
 from gridloom.virtual_assets.rules import LONGEST_LIFE
 
 SHOWN_BEFORE: Final = timedelta(hours=24)

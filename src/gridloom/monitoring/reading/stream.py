@@ -24,6 +24,7 @@ from gridloom.edge.incidents import report_broken_stream
 from gridloom.edge.tabular import time_texts
 from gridloom.events.framing import HEARTBEAT
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.market_time import EPOCH
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.monitoring import metrics, segments, store
@@ -37,7 +38,7 @@ AT_ONCE = 64
 MOST_STREAMS = 200
 """Open streams of one organisation in one process: nobody's keep another's out."""
 _ID = re.compile(r"(\d{1,18})-(\d{4}-\d\d-\d\d)")
-_FIRST_DAY = date(1970, 1, 1)
+_FIRST_DAY = EPOCH.date()
 
 
 class TelemetryHub:

@@ -17,7 +17,7 @@ from gridloom.edge.acceptance import accept_day, accept_instant
 from gridloom.edge.tabular import stream_table
 from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7
-from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.optimiser.backtests import jobs, store
@@ -25,7 +25,6 @@ from gridloom.optimiser.backtests.model import Backtest, BacktestDay
 from gridloom.optimiser.backtests.planner import Battery
 from gridloom.optimiser.backtests.rolling import LEAST_DAYS_BEFORE, Policy
 from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
-from gridloom.virtual_assets.grid import period_number
 
 TAG = "Decisions"
 LONGEST_DAYS = 3660

@@ -11,11 +11,10 @@ from msgspec import Meta
 from gridloom.database.clock import platform_now
 from gridloom.edge import SIGNED_IN, Call, QueryParameters, View, operation
 from gridloom.edge.wire import parameter_refused
-from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
+from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number
 from gridloom.optimiser.forecasts import store
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MOST_DAYS_AHEAD, Forecast, forecast_day
 from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
-from gridloom.virtual_assets.grid import period_number
 
 TAG = "Decisions"
 

@@ -13,7 +13,7 @@ from gridloom.ancillary.gates import Gates
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database
 from gridloom.kernel.instant import written
-from gridloom.kernel.market_time import block_window, market_days_in
+from gridloom.kernel.market_time import block_window, market_days_in, period_number, period_start
 from gridloom.kernel.window import Window
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules.task import Task
@@ -21,7 +21,6 @@ from gridloom.optimiser.schedules.wire import NewCapacityPrice, ProposedBlock
 from gridloom.optimiser.solving.programme import Floats
 from gridloom.optimiser.solving.reserves import Slot
 from gridloom.reference_prices.store import read_price_arrays
-from gridloom.virtual_assets.grid import period_number, period_start
 from gridloom.virtual_assets.model import Market
 
 BLOCK_HOURS: Final = 4

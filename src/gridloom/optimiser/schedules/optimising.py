@@ -10,7 +10,7 @@ from uuid import UUID
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.kernel.market_time import PERIOD
+from gridloom.kernel.market_time import PERIOD, period_number
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.optimiser.schedules.capacity import Products, load_slots
 from gridloom.optimiser.schedules.pricing import Prices, check_asked, load_prices
@@ -30,7 +30,6 @@ from gridloom.optimiser.solving.programme import InfeasibleError, Status
 from gridloom.optimiser.solving.reserves import solve_with_reserves
 from gridloom.optimiser.solving.solve import solve
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.grid import period_number
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.rules import check_window
 from gridloom.virtual_assets.schedule.rules import check_gate, first_open_period

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.kernel.market_time import PERIOD
+from gridloom.kernel.market_time import PERIOD, period_number
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.optimiser.schedules.optimising import MOST_PERIODS_AT_ONCE, open_window, refuse_too_long
 from gridloom.optimiser.schedules.pricing import Prices, load_prices
@@ -33,7 +33,6 @@ from gridloom.optimiser.solving.battery_model import SharedLimit
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import CycleLimit, Floats, InfeasibleError, Programme, Solution, Status
 from gridloom.optimiser.solving.solve import solve, solve_together
-from gridloom.virtual_assets.grid import period_number
 from gridloom.virtual_assets.model import VirtualAsset
 
 MOST_ASSET_PERIODS: Final = timedelta(days=50, hours=50) // PERIOD

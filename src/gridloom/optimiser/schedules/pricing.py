@@ -11,15 +11,15 @@ from typing import Final
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.market_time import market_day_of, market_day_window, period_number, period_start
 from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.market_calendar import period_numbers
 from gridloom.optimiser.forecasts.day_table import unfold
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MOST_DAYS_AHEAD, forecast_days
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, load_quarters, prices_missing
 from gridloom.optimiser.schedules.wire import NewPrice, PricesAsked
 from gridloom.optimiser.solving.programme import Floats
 from gridloom.reference_prices.model import SERIES
-from gridloom.virtual_assets.grid import period_number, period_numbers, period_start
 
 LONGEST_DEFAULT: Final = timedelta(days=31)
 

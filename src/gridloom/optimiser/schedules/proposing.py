@@ -8,7 +8,9 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.kernel.instant import written
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.problem import Problem
+from gridloom.market_calendar import Ints
 from gridloom.optimiser.schedules.task import Task
 from gridloom.optimiser.schedules.wire import (
     BasedOn,
@@ -20,7 +22,6 @@ from gridloom.optimiser.schedules.wire import (
     StoredEnergyPrice,
 )
 from gridloom.optimiser.solving.programme import Floats, InfeasibleError, Rule, ShadowPrices
-from gridloom.virtual_assets.grid import Ints, period_start
 from gridloom.virtual_assets.schedule.rules import Points
 from gridloom.virtual_assets.schedule.spreading import spread_over
 

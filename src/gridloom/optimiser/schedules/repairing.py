@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import UNSET
 
 from gridloom.database.pool import Database
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules.pricing import Prices, load_prices
@@ -19,7 +20,6 @@ from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import Floats, InfeasibleError
 from gridloom.optimiser.solving.repair import repair_nearest
 from gridloom.optimiser.solving.solve import solve
-from gridloom.virtual_assets.grid import period_start
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.rules import Points, check_gate, first_open_period
 

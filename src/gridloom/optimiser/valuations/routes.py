@@ -11,7 +11,7 @@ from msgspec import Meta, field
 from gridloom.auctions.model import Item
 from gridloom.auctions.routes import reach_auction
 from gridloom.edge import Call, RequestBody, View, operation
-from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden
 from gridloom.optimiser.backtests.planner import Battery
@@ -30,7 +30,6 @@ from gridloom.optimiser.valuations.formulas import (
     value_window,
 )
 from gridloom.optimiser.valuations.kept_values import KeptValues
-from gridloom.virtual_assets.grid import period_number
 
 TAG = "Decisions"
 VALUING_S = 20.0

@@ -13,9 +13,10 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery.owner_position import load_owner_position
 from gridloom.delivery.position import IMBALANCE_SERIES, load_position
-from gridloom.kernel.market_time import market_day_of
+from gridloom.kernel.market_time import market_day_of, period_start
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import PERIOD_S, day_start, market_day_periods, period_counts
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.revenue import store
 from gridloom.revenue.accruals import tolling_sums
@@ -25,11 +26,9 @@ from gridloom.revenue.statement import backing_store
 from gridloom.revenue.statement.model import Cents, Entry, Line, Party
 from gridloom.revenue.statement.rounding import cents_by_period, cents_of, split
 from gridloom.revenue.summing import KeptDays
-from gridloom.settlements.market_days import PERIOD_S, day_edges_s, period_counts
 from gridloom.settlements.measures import BLOCK_SOURCES, KEPT_SOURCES, POSITION, Source, positions_of
 from gridloom.settlements.sheets import FloatArray, decode_sheets, spread_blocks
 from gridloom.virtual_assets.energy.outlook import load_outlook
-from gridloom.virtual_assets.grid import market_day_periods, period_start
 from gridloom.virtual_assets.model import VirtualAsset
 
 PERIODS_AT_ONCE: Final = 2976
@@ -65,11 +64,11 @@ class Scope:
     @property
     def first(self) -> int:
         """The first period of the first market day."""
-        return int(day_edges_s()[self.numbers[0]]) // PERIOD_S
+        return day_start(self.numbers[0]) // PERIOD_S
 
     @property
     def end(self) -> int:
-        return int(day_edges_s()[self.numbers[-1] + 1]) // PERIOD_S
+        return day_start(self.numbers[-1] + 1) // PERIOD_S
 
     @property
     def offsets(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -88,7 +87,7 @@ async def load_scope(db: Database, keys: Sequence[int], window: Window, grid: Gr
     tolls: dict[int, list[Toll]] = {}
     for toll in await store.read_tolls(db, keys, ever, window.end, None):
         tolls.setdefault(toll.asset_key, []).append(toll)
-    first, end = (int(day_edges_s()[number]) // PERIOD_S for number in (grid.numbers[0], grid.numbers[-1] + 1))
+    first, end = (day_start(number) // PERIOD_S for number in (grid.numbers[0], grid.numbers[-1] + 1))
     auctions = await store.read_auction_results(db, keys, ever, window.end, None)
     return Scope(
         grid.numbers,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gridloom.market_calendar import Ints
 from gridloom.revenue.statement.model import Cents
-from gridloom.settlements.market_days import IntArray
 from gridloom.settlements.sheets import FloatArray
 
 _NOISE = 1e-6  # of a cent: what a product of doubles may lack
@@ -18,7 +18,7 @@ def cents_of(amount_eur: FloatArray) -> Cents:
     return np.rint(np.round(100 * amount_eur, 6)).astype(np.int64)
 
 
-def cents_by_period(amount_eur: FloatArray, day_offsets: IntArray) -> Cents:
+def cents_by_period(amount_eur: FloatArray, day_offsets: Ints) -> Cents:
     """Cents of each period, such that every part of a market day from its start on is rounded once.
 
     day_offsets: where each day's periods start, and where the last one's end. A window of whole days is as exact as its

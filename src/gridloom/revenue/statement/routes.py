@@ -19,6 +19,7 @@ from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import Forbidden, NotFound
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import calendar_edges_s, instant_of
 from gridloom.revenue import store
 from gridloom.revenue.grid import Grid, days_of, grid_of
 from gridloom.revenue.model import LONGEST_REPORT_DAYS, Span
@@ -26,7 +27,6 @@ from gridloom.revenue.routes import MOST_BUCKETS, READ, TAG
 from gridloom.revenue.statement import backing_store
 from gridloom.revenue.statement.loading import load_scope, physical_entries, virtual_entries
 from gridloom.revenue.statement.model import Entry, Line
-from gridloom.settlements.market_days import day_edges_s, instant_of
 from gridloom.virtual_assets.store import read_asset_by_key
 
 _CENT = Decimal("0.01")
@@ -142,11 +142,11 @@ def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
         if not is_period_start(moment):
             raise parameter_refused("query", name, "is not on a quarter-hour")
     span = Span(query.start.timestamp(), query.end.timestamp())
-    edges = day_edges_s()
-    if span.start_s < edges[0]:
-        raise parameter_refused("query", "start", f"is before {instant_of(edges[0]):%Y-%m-%d}")
-    if span.end_s > edges[-1]:
-        raise parameter_refused("query", "end", f"is after {instant_of(edges[-1]):%Y-%m-%d}")
+    first_s, end_s = calendar_edges_s()
+    if span.start_s < first_s:
+        raise parameter_refused("query", "start", f"is before {instant_of(first_s):%Y-%m-%d}")
+    if span.end_s > end_s:
+        raise parameter_refused("query", "end", f"is after {instant_of(end_s):%Y-%m-%d}")
     if (query.end - query.start).days > LONGEST_REPORT_DAYS:
         raise parameter_refused("query", "end", f"is more than {LONGEST_REPORT_DAYS} days after start")
     grid = grid_of(days_of(span), Resolution(query.resolution), span)

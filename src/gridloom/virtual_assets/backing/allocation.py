@@ -14,10 +14,10 @@ from gridloom.jobs import enqueue
 from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound, Problem
+from gridloom.market_calendar import wire_time
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.promising import give_back_backing, hand_over_backing, take_backing
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.grid import wire_time
 from gridloom.virtual_assets.model import AssetTerms, Author, Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.rules import first_open_period

@@ -18,8 +18,9 @@ from gridloom.capacity.model import OwnSchedule
 from gridloom.capacity.rules import Standing
 from gridloom.capacity.store import load_firm_standing, whole_periods
 from gridloom.database.pool import Database
+from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.grid import Floats, period_number, period_number_from
+from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.model import Promise, VirtualAsset
 
 

@@ -11,10 +11,10 @@ from gridloom.capacity.store import LockedBatteries, lock_batteries
 from gridloom.capacity.taking import Request, give_back, settle, take
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import FieldError, Problem
+from gridloom.market_calendar import window_periods
 from gridloom.physical_assets.model import AssetStatus
 from gridloom.virtual_assets.backing import store
 from gridloom.virtual_assets.backing.store import PhysicalTerms
-from gridloom.virtual_assets.grid import window_periods
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Promise
 
 

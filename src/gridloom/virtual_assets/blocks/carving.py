@@ -12,12 +12,12 @@ from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
+from gridloom.market_calendar import Floats, days_of, wire_time
 from gridloom.virtual_assets.backing.availability import Availability, load_available
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.slicing import Carving, Move, Squeeze, carve, first_overcommitment, give_back
 from gridloom.virtual_assets.energy.outlook import load_outlook
 from gridloom.virtual_assets.energy.reserves import reserved_kwh
-from gridloom.virtual_assets.grid import Floats, days_of, wire_time
 from gridloom.virtual_assets.model import Author, Block, LockedAsset, Market, VersionKind
 from gridloom.virtual_assets.schedule.notifications import tell_updated
 from gridloom.virtual_assets.schedule.rules import check_gate, first_open_period

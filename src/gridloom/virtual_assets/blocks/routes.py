@@ -10,9 +10,11 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Page, Stream, operation
 from gridloom.kernel.instant import written
+from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import Floats, days_of
 from gridloom.virtual_assets.asset_lookup import (
     ANSWERED_PERIODS,
     ASSETS,
@@ -52,7 +54,6 @@ from gridloom.virtual_assets.blocks.wire import (
     ScheduledBlockView,
     ShownQuery,
 )
-from gridloom.virtual_assets.grid import Floats, days_of, period_number
 from gridloom.virtual_assets.history.store import read_lane_as_of, version_at
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.rules import check_window

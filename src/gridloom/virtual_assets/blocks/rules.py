@@ -5,7 +5,7 @@ from __future__ import annotations
 from gridloom.kernel.market_time import is_block_start
 from gridloom.kernel.problem import FieldError, Problem
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.grid import wire_time
+from gridloom.market_calendar import wire_time
 from gridloom.virtual_assets.model import Market, VirtualAsset
 
 

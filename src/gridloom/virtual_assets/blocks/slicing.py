@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from gridloom.kernel.ids import BlockID, uuid7
 from gridloom.kernel.instant import written
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.problem import Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
-from gridloom.virtual_assets.grid import period_start
 from gridloom.virtual_assets.model import Block, Market
 
 # Power that is left over or missing by less than this is a rounding error of a subtraction, not a slice.

@@ -11,9 +11,10 @@ from msgspec import structs
 from gridloom.edge import JSON, Stream, View
 from gridloom.edge.tabular import points_json
 from gridloom.edge.wire import to_json
+from gridloom.kernel.market_time import period_start
+from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.blocks.wire import BlockHead, BlockView, ExpectedCut, ImbalanceView, ScheduledBlockView
-from gridloom.virtual_assets.grid import Floats, period_start
 from gridloom.virtual_assets.model import Adjustment, Block
 from gridloom.virtual_assets.schedule.imbalance import Imbalance
 from gridloom.virtual_assets.streaming import list_json, period_times, rows_json

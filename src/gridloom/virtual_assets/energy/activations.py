@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gridloom.database.pool import Database
 from gridloom.kernel.need import Need
-from gridloom.virtual_assets.grid import Floats
+from gridloom.market_calendar import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

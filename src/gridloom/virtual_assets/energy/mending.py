@@ -8,14 +8,15 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import first_period
 from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
 from gridloom.virtual_assets.energy.outlook import closed_until, fits_whole_asset, is_all_there
 from gridloom.virtual_assets.energy.projection import Projection, Standing, project
 from gridloom.virtual_assets.energy.room import unmendable_kwh
 from gridloom.virtual_assets.energy.standing import load_standing
-from gridloom.virtual_assets.grid import first_period, period_start
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.imbalance import Imbalance, imbalance_of

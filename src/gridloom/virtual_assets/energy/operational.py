@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.energy.activations import Activated
-from gridloom.virtual_assets.grid import Floats
 from gridloom.virtual_assets.model import AssetTerms
 from gridloom.virtual_assets.schedule.stored_energy import Course
 from gridloom.virtual_assets.schedule.trajectory import exported_kwh

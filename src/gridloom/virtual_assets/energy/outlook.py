@@ -9,10 +9,10 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing.availability import Availability, load_available
 from gridloom.virtual_assets.energy.projection import Projection, project
 from gridloom.virtual_assets.energy.standing import load_standing
-from gridloom.virtual_assets.grid import Floats
 from gridloom.virtual_assets.model import Adjustment, AssetTerms, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.gates import may_exceed_cycles

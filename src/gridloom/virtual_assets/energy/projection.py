@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
-from gridloom.virtual_assets.grid import Floats, Ints
+from gridloom.market_calendar import Floats, Ints
 from gridloom.virtual_assets.model import AdjustmentReason, Efficiency
 from gridloom.virtual_assets.schedule.trajectory import energy_changes_kwh, exported_kwh, tolerance_kwh
 

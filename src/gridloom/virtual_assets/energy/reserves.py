@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gridloom.virtual_assets.grid import Floats
+from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.model import Block, Market
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.energy.projection import CycleRule, Projection, Standing
-from gridloom.virtual_assets.grid import Floats
 
 
 def unmendable_kwh(standing: Standing, projection: Projection, open_from: int, beyond_kwh: float) -> float:

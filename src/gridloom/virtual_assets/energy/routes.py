@@ -13,7 +13,9 @@ from gridloom.database.pool import snapshot
 from gridloom.edge import JSON, Call, Content, Stream, operation
 from gridloom.edge.tabular import points_json
 from gridloom.edge.wire import parameter_refused, to_json
+from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
+from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks.wire import ScheduleCut
@@ -28,7 +30,6 @@ from gridloom.virtual_assets.energy.wire import (
     StateOfCharge,
     StateOfEnergy,
 )
-from gridloom.virtual_assets.grid import Floats, period_number, period_start
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, period_times, streamed_data, streamed_points, table
 from gridloom.virtual_assets.windows import asked_periods, periods_between
 from gridloom.virtual_assets.wire import WindowQuery

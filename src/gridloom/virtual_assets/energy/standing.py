@@ -7,21 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.kernel.market_time import market_day_of, market_days_in
+from gridloom.kernel.market_time import market_day_of, market_days_in, period_start
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import Floats, Ints, days_of, market_day_periods, market_year_periods
 from gridloom.virtual_assets.backing.availability import Availability, load_available
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.energy import store as energy_store
 from gridloom.virtual_assets.energy.projection import CycleRule, Standing, project
 from gridloom.virtual_assets.energy.reserves import reserved_kwh
-from gridloom.virtual_assets.grid import (
-    Floats,
-    Ints,
-    days_of,
-    market_day_periods,
-    market_year_periods,
-    period_start,
-)
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.store import DayPowers, lane_power_kw, read_day_range, total_power_kw

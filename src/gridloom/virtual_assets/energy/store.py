@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, days_of, first_period
+from gridloom.market_calendar import PERIODS_PER_DAY, Floats, days_of, first_period
 from gridloom.virtual_assets.model import LockedKey, VirtualAsset
 
 

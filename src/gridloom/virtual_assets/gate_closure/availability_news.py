@@ -13,10 +13,10 @@ from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import Ints, wire_time
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
 from gridloom.virtual_assets.energy.outlook import closed_until, load_outlook
-from gridloom.virtual_assets.grid import Ints, wire_time
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
 
 MOST_TOLD = 100

@@ -8,14 +8,15 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.kernel.instant import written
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import Floats, Ints, days_of
 from gridloom.physical_assets.availability import AvailabilitySeries
 from gridloom.physical_assets.conflicts import Conflict, ConflictKind
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.grid import Floats, Ints, days_of, period_start
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range, read_summaries
 from gridloom.virtual_assets.schedule.stored_energy import Course, course_of

@@ -7,9 +7,10 @@ from itertools import groupby
 
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
+from gridloom.kernel.market_time import period_start
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
-from gridloom.virtual_assets.grid import period_start, wire_time
+from gridloom.market_calendar import wire_time
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
 from gridloom.virtual_assets.schedule.notifications import READ
 

@@ -15,12 +15,12 @@ import numpy as np
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.jobs import JobRun, job
+from gridloom.market_calendar import Floats, Ints
 from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.energy.projection import Cut, project
 from gridloom.virtual_assets.energy.standing import load_standing
 from gridloom.virtual_assets.gate_closure.notifications import tell_adjusted
-from gridloom.virtual_assets.grid import Floats, Ints
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind
 from gridloom.virtual_assets.schedule import gates

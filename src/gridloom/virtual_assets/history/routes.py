@@ -11,10 +11,11 @@ import numpy as np
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import JSON, Call, Page, Stream, operation
 from gridloom.edge.tabular import points_json
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
+from gridloom.market_calendar import PERIOD_MS
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.grid import period_start
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.history.store import StoredChange
 from gridloom.virtual_assets.history.tables import adjustments_table, changes_by_block, history_table
@@ -135,7 +136,7 @@ def _block_changes(change: StoredChange, blocks: Sequence[Block]) -> list[BlockC
     for block, periods, places in changes_by_block(change, blocks):
         schedule = None
         if change.power_kw is not None:
-            times = (periods * 900_000).view("datetime64[ms]")
+            times = (periods * PERIOD_MS).view("datetime64[ms]")
             schedule = already_json(points_json(times, np.array(change.power_kw[places]), name="power"))
         views.append(
             BlockChange(

@@ -10,7 +10,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import BlockID
-from gridloom.virtual_assets.grid import Floats, Ints
+from gridloom.market_calendar import Floats, Ints
 from gridloom.virtual_assets.model import (
     Adjustment,
     AdjustmentReason,

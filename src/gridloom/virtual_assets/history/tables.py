@@ -12,8 +12,9 @@ from gridloom.database.pool import Pool
 from gridloom.edge import Page, Stream
 from gridloom.edge.paging import next_link
 from gridloom.edge.tabular import TIME, stream_table
+from gridloom.kernel.market_time import period_start
+from gridloom.market_calendar import PERIOD_MS, Ints
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.grid import Ints, period_start
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.history.store import StoredChange
 from gridloom.virtual_assets.model import Adjustment, Block, ScheduleVersion, VirtualAsset
@@ -92,7 +93,7 @@ def _version_batch(
     for change in changes:
         for block, periods, places in changes_by_block(change, blocks):
             block_ids += [str(block.id)] * len(periods)
-            times_ms += (periods * 900_000).tolist()
+            times_ms += (periods * PERIOD_MS).tolist()
             powers_kw += (change.power_kw or [])[places]
     if not block_ids:
         block_ids, times_ms, powers_kw = [None if version.block_id is None else str(version.block_id)], [None], [None]

@@ -9,7 +9,8 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.jobs import enqueue
-from gridloom.virtual_assets.grid import Floats, period_start
+from gridloom.kernel.market_time import period_start
+from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.model import LockedAsset, LockedKey
 
 CLOSE_GATE: Final = "virtual-assets.close-gate"

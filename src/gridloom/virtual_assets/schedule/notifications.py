@@ -7,7 +7,7 @@ from uuid import UUID
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission
-from gridloom.virtual_assets.grid import wire_time
+from gridloom.market_calendar import wire_time
 from gridloom.virtual_assets.model import VirtualAsset
 
 READ = Permission.READ_VIRTUAL_ASSETS

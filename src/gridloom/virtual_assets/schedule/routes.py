@@ -8,6 +8,7 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import snapshot
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Stream, operation
 from gridloom.kernel.permission import Permission
+from gridloom.market_calendar import days_of
 from gridloom.virtual_assets.asset_lookup import (
     ANSWERED_PERIODS,
     ASSET,
@@ -24,7 +25,6 @@ from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.views import streamed_schedule
 from gridloom.virtual_assets.blocks.wire import NewSchedule, ShownQuery
-from gridloom.virtual_assets.grid import days_of
 from gridloom.virtual_assets.schedule.points import points_of
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable

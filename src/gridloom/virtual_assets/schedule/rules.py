@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from gridloom.kernel.market_time import period_number
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
-from gridloom.virtual_assets.grid import Floats, Ints, period_number, period_numbers, wire_time
+from gridloom.market_calendar import Floats, Ints, period_numbers, wire_time
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.trajectory import Excess
 

@@ -13,6 +13,7 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.market_calendar import PERIODS_PER_DAY, Floats, Ints, days_of, first_period
 from gridloom.virtual_assets.backing.availability import Availability, load_available
 from gridloom.virtual_assets.energy.mending import projected_imbalance, scheduled_imbalance
 from gridloom.virtual_assets.energy.outlook import (
@@ -22,7 +23,6 @@ from gridloom.virtual_assets.energy.outlook import (
     is_all_there,
     limits_kwh,
 )
-from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, Ints, days_of, first_period
 from gridloom.virtual_assets.model import Adjustment, Author, Block, LockedAsset, VersionKind, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.gates import look_again, may_exceed_cycles

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gridloom.virtual_assets.grid import Floats, Ints
+from gridloom.market_calendar import Floats, Ints
 from gridloom.virtual_assets.model import Block, Market
 from gridloom.virtual_assets.schedule.rules import Points
 from gridloom.virtual_assets.schedule.store import LaneChange

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import BlockID
-from gridloom.virtual_assets.grid import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, first_period
+from gridloom.market_calendar import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, first_period
 from gridloom.virtual_assets.model import (
     Author,
     LockedAsset,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gridloom.database.pool import Database
-from gridloom.virtual_assets.grid import (
+from gridloom.market_calendar import (
     Floats,
     day_of,
     days_of,

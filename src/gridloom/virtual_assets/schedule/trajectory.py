@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.kernel.units import QUARTER_HOUR_H
-from gridloom.virtual_assets.grid import PERIODS_PER_DAY, Floats, Ints
+from gridloom.market_calendar import PERIODS_PER_DAY, Floats, Ints
 from gridloom.virtual_assets.model import Efficiency
 
 # A milliwatt-hour, and a billionth of the capacity for large ones: sums of doubles over decades of quarter-hours err by

@@ -9,9 +9,9 @@ import numpy as np
 from msgspec import structs
 
 from gridloom.edge.tabular import points_json
+from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, expected_cuts, imbalance_view
-from gridloom.virtual_assets.grid import Floats
 from gridloom.virtual_assets.model import Adjustment, Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.imbalance import Imbalance
 from gridloom.virtual_assets.schedule.spreading import rated_kw

@@ -1,0 +1,188 @@
+"""The market's calendar on arrays: days, quarter-hours and blocks for whole columns of times at once.
+
+Days of the market are numbered from 1970-01-01, and quarter-hours from its midnight in UTC. The rules are those of
+`kernel.market_time`; only the moments at which the market's clock changes matter here, and they are few.
+
+Schedules are stored by days of UTC, which always have 96 periods. Those days only cut the storage into equal pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridloom.kernel.instant import written
+from gridloom.kernel.market_time import (
+    EPOCH,
+    MARKET_ZONE,
+    PERIOD,
+    market_day_window,
+    period_number,
+    period_number_from,
+    period_start,
+)
+from gridloom.kernel.window import Window
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+
+PERIOD_S: Final = 900
+PERIOD_MS: Final = 1000 * PERIOD_S
+HOUR_S: Final = 3600
+DAY_S: Final = 24 * HOUR_S
+BLOCK_S: Final = 4 * HOUR_S
+BLOCKS_PER_DAY: Final = 6
+PERIODS_PER_DAY: Final = 96
+DAYS_PER_SPAN: Final = 32
+
+FIRST_DAY: Final = date(2000, 1, 1)
+LAST_DAY: Final = date(2099, 12, 31)
+"""Facts are kept and reported from the first up to and with the last of these days."""
+
+_EPOCH_DAY: Final = EPOCH.date()
+_FIRST_YEAR, _END_YEAR = 1970, 2202
+
+
+# --- market days -----------------------------------------------------------------------------------------------------
+
+
+def number_of(day: date) -> int:
+    return (day - _EPOCH_DAY).days
+
+
+def date_of(number: int) -> date:
+    return _EPOCH_DAY + timedelta(days=int(number))
+
+
+def day_numbers(times: Ints, per_second: int = 1) -> Ints:
+    """The market day in which each time falls; times count from 1970, in seconds or parts of one."""
+    return (times + _find_offsets(times, per_second)) // (DAY_S * per_second)
+
+
+def day_number(time: int, per_second: int = 1) -> int:
+    return int(day_numbers(np.array([time], dtype=np.int64), per_second)[0])
+
+
+def day_starts(numbers: Ints, per_second: int = 1) -> Ints:
+    """The time at which each market day begins; the clock never changes between 22:00 and 24:00 UTC."""
+    midnights = numbers * (DAY_S * per_second)
+    return midnights - _find_offsets(midnights - HOUR_S * per_second, per_second)
+
+
+def day_start(number: int, per_second: int = 1) -> int:
+    return int(day_starts(np.array([number], dtype=np.int64), per_second)[0])
+
+
+def period_counts(numbers: Ints) -> Ints:
+    """92, 96 or 100 for each day."""
+    return (day_starts(numbers + 1) - day_starts(numbers)) // PERIOD_S
+
+
+def block_period_counts(numbers: Ints) -> Ints:
+    """The periods of the six blocks of each day, a row a day.
+
+    The clock changes between 2 and 3 o'clock, so only the first block differs: 12, 16 or 20 periods.
+    """
+    counts = np.full((len(numbers), BLOCKS_PER_DAY), BLOCK_S // PERIOD_S, dtype=np.int64)
+    counts[:, 0] += period_counts(numbers) - PERIODS_PER_DAY
+    return counts
+
+
+def calendar_edges_s() -> tuple[int, int]:
+    """When the first of the days begins of which facts are kept, and when the last one ends."""
+    return day_start(number_of(FIRST_DAY)), day_start(number_of(LAST_DAY) + 1)
+
+
+def instant_of(seconds: float) -> datetime:
+    return datetime.fromtimestamp(float(seconds), tz=UTC)
+
+
+def _find_offsets(times: Ints, per_second: int) -> Ints:
+    changes, offsets = _clock_changes(per_second)
+    return offsets[np.searchsorted(changes, times, side="right")]
+
+
+@cache
+def _clock_changes(per_second: int) -> tuple[Ints, Ints]:
+    """When the market's offset from UTC changes, and the offsets before the first change and after each."""
+    changes, offsets = [], [_find_offset(datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC))]
+    for year in range(_FIRST_YEAR, _END_YEAR):
+        for month in range(1, 13):
+            start = datetime(year, month, 1, tzinfo=UTC)
+            end = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
+            if _find_offset(start) != _find_offset(end):
+                changes.append(int(_change_between(start, end).timestamp()))
+                offsets.append(_find_offset(end))
+    return np.array(changes, dtype=np.int64) * per_second, np.array(offsets, dtype=np.int64) * per_second
+
+
+def _change_between(start: datetime, end: datetime) -> datetime:
+    while end - start > timedelta(hours=1):
+        middle = start + (end - start) // timedelta(hours=2) * timedelta(hours=1)
+        start, end = (start, middle) if _find_offset(middle) == _find_offset(end) else (middle, end)
+    return end
+
+
+def _find_offset(instant: datetime) -> int:
+    offset = instant.astimezone(MARKET_ZONE).utcoffset()
+    assert offset is not None, "the market's zone knows its offset"
+    return int(offset.total_seconds())
+
+
+# --- delivery periods ------------------------------------------------------------------------------------------------
+
+
+def period_numbers(instants: Sequence[datetime]) -> tuple[Ints, NDArray[np.bool_]]:
+    """The period of each instant, and whether the instant is exactly its start."""
+    seconds = np.fromiter((instant.timestamp() for instant in instants), np.float64, len(instants))
+    numbers = np.floor_divide(seconds, PERIOD_S)
+    return numbers.astype(np.int64), numbers * PERIOD_S == seconds
+
+
+def utc_milliseconds(first: int, end: int) -> Ints:
+    """The starts of the periods as milliseconds since 1970."""
+    return np.arange(first, end, dtype=np.int64) * PERIOD_MS
+
+
+def market_day_periods(day: date) -> tuple[int, int]:
+    """The first period of a market day and the first one after it: 92, 96 or 100 in between."""
+    window = market_day_window(day)
+    return period_number(window.start), period_number(window.end)
+
+
+def market_year_periods(year: int) -> tuple[int, int]:
+    return market_day_periods(date(year, 1, 1))[0], market_day_periods(date(year + 1, 1, 1))[0]
+
+
+def window_periods(window: Window) -> tuple[int, int]:
+    """The first period that starts in the window and the first one after it that does not."""
+    return period_number_from(window.start), period_number_from(window.end)
+
+
+def length(first: int, end: int) -> timedelta:
+    return (end - first) * PERIOD
+
+
+def wire_time(period: int) -> str:
+    return written(period_start(period))
+
+
+# --- days of UTC, by which schedules are stored ----------------------------------------------------------------------
+
+
+def day_of(number: int) -> int:
+    return number // PERIODS_PER_DAY
+
+
+def first_period(day: int) -> int:
+    return day * PERIODS_PER_DAY
+
+
+def days_of(first: int, end: int) -> range:
+    """The days that the periods `first` up to but not `end` touch."""
+    return range(first // PERIODS_PER_DAY, -(-end // PERIODS_PER_DAY))
