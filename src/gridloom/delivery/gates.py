@@ -9,10 +9,9 @@ from typing import Final
 from gridloom.delivery.deviations import CHECK, read_measured_zones
 from gridloom.delivery.look_store import Look, look_at_zones, pass_gates, read_now
 from gridloom.jobs import JobRun, enqueue, job
-from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
+from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number, period_start
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.backing.allocation import DISPATCH
-from gridloom.virtual_assets.grid import period_number, period_start
 from gridloom.virtual_assets.schedule.rules import first_open_period
 
 LOOK: Final = "delivery.look"
