@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.auctions.model import Bid, BidFate, Outcome
+from gridloom.auctions.clearing import name_of
+from gridloom.auctions.model import Bid, BidFate, Item, Outcome
 from gridloom.auctions.rules import fate_of, standing_bids, winning_bid
+from gridloom.kernel.window import Window
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -108,3 +110,18 @@ class TestTheFateOfABid:
             for bid in bids
         ]
         assert told == fates
+
+
+class TestTheNameOfWhatIsWon:
+    @pytest.mark.parametrize(
+        ("start", "end", "name"),
+        [
+            ("2026-11-13T23:00Z", "2026-11-20T23:00Z", "TenneT 12.5 MW, 14–20 Nov"),
+            ("2026-10-24T22:00Z", "2026-10-25T23:00Z", "TenneT 12.5 MW, 25 Oct"),
+            ("2026-12-27T23:00Z", "2027-01-03T23:00Z", "TenneT 12.5 MW, 28 Dec – 3 Jan"),
+        ],
+    )
+    def test_says_where_how_large_and_on_which_days(self, start: str, end: str, name: str):
+        delivery = Window(datetime.fromisoformat(start), datetime.fromisoformat(end))
+        item = Item(UUID(int=1), delivery, "TenneT", 12_500.0, 12_500.0, 25_000.0, 0.9, 0.9, None, 0.5, 0.5, 0.01)
+        assert name_of(item) == name

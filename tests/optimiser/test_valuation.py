@@ -65,6 +65,20 @@ class TestAValue:
         assert value.p10_eur <= 0.5 * 2800 < 1.5 * 2800 <= value.p90_eur
         assert (value.calibration.windows, value.calibration.coverage) == (0, None)
 
+    @pytest.mark.parametrize(("days", "lead"), [(1, 0), (7, 0), (3, 5)])
+    def test_shows_past_windows_as_they_were_valued_and_what_they_came_to(self, days: int, lead: int) -> None:
+        past = DayValues(date(2026, 1, 1), np.random.default_rng(4).uniform(50, 150, 300), 0.0)
+        calibration = value_window(past, offer(past.until + timedelta(days=lead), days)).calibration
+        windows = calibration.past
+        assert len(windows) == calibration.windows > 20
+        assert windows[-1].first <= past.until - timedelta(days=days)
+        for one in windows:
+            place = len(past.values) - (past.until - one.first).days
+            assert one.value_eur == pytest.approx(past.values[place : place + days].sum())
+            assert 0 <= one.p10_eur <= one.p50_eur <= one.p90_eur
+        shares = (calibration.coverage, calibration.below, calibration.above)
+        assert sum(share for share in shares if share is not None) == pytest.approx(1)
+
     @needs_real_prices
     @pytest.mark.parametrize("days", [1, 7, 28])
     def test_covers_past_real_windows_as_often_as_promised(self, days: int) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
 from gridloom.auctions import bid_store, store
-from gridloom.auctions.model import Auction, AuctionState, AuctionStatus, BackingShare, Bid, Conclusion, Outcome
+from gridloom.auctions.model import Auction, AuctionState, AuctionStatus, BackingShare, Bid, Conclusion, Item, Outcome
 from gridloom.auctions.rules import status_for, winning_bid
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection, Database
@@ -14,7 +16,9 @@ from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
 from gridloom.jobs import JobRun, cancel, enqueue, job
 from gridloom.kernel.ids import AuctionID, PhysicalAssetID
+from gridloom.kernel.market_time import market_day_of
 from gridloom.kernel.permission import Permission
+from gridloom.kernel.units import KW_PER_MW
 from gridloom.virtual_assets.backing.allocation import allocate
 from gridloom.virtual_assets.backing.promising import give_back_backing
 from gridloom.virtual_assets.model import PLATFORM, AssetTerms, Efficiency
@@ -22,6 +26,7 @@ from gridloom.virtual_assets.model import BackingShare as AssetBacking
 
 OPENING = "auction.open"
 CLEARING = "auction.clear"
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 async def plan(db: Database, auction: Auction) -> None:
@@ -104,7 +109,7 @@ async def _allocate_offer(db: Connection, auction: Auction, winner: Bid) -> Conc
 def terms_of(auction: Auction, backing: Sequence[BackingShare]) -> AssetTerms:
     item = auction.item
     return AssetTerms(
-        name=f"Auction {str(auction.id)[-12:]}",
+        name=name_of(item),
         window=item.delivery,
         delivery_zone=item.delivery_zone,
         charge_kw=item.rated_charge_power_kw,
@@ -118,6 +123,17 @@ def terms_of(auction: Auction, backing: Sequence[BackingShare]) -> AssetTerms:
         final_soc_tolerance=item.final_soc_tolerance,
         auction_id=AuctionID(auction.id),
     )
+
+
+def name_of(item: Item) -> str:
+    """What its holder reads until they name it themselves: where, how large, and on which market days."""
+    first, last = market_day_of(item.delivery.start), market_day_of(item.delivery.end - timedelta(milliseconds=1))
+    days = f"{last.day} {_MONTHS[last.month - 1]}"
+    if (first.year, first.month) != (last.year, last.month):
+        days = f"{first.day} {_MONTHS[first.month - 1]} – {days}"
+    elif first != last:
+        days = f"{first.day}–{days}"
+    return f"{item.delivery_zone} {item.rated_discharge_power_kw / KW_PER_MW:g} MW, {days}"
 
 
 async def _tell_participants(db: Database, auction_id: UUID, bidders: set[UUID]) -> None:

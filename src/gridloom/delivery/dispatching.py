@@ -14,7 +14,7 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.delivery import situation_store, store
+from gridloom.delivery import quarter_store, situation_store, store
 from gridloom.delivery.gates import LOOK, next_look, planned_span
 from gridloom.delivery.loading import Zone, load_zone
 from gridloom.delivery.look_store import Look, Stamps, look_at_zones
@@ -22,6 +22,7 @@ from gridloom.delivery.model import Floats
 from gridloom.delivery.notifications import tell_dispatched
 from gridloom.delivery.parts import changed_range
 from gridloom.delivery.plan_codec import StandingPlan, pack
+from gridloom.delivery.quarters import ZoneQuarters, changed_quarters
 from gridloom.delivery.settling import first_settling, settle_periods
 from gridloom.delivery.standing import Replanned, battery_series, replan
 from gridloom.delivery.store import NewVersion, Run, ZoneState
@@ -107,6 +108,7 @@ async def _plan_anew(db: Database, horizon: Horizon, state: ZoneState, stamps: S
     await store.add_run(db, run)
     numbers = await store.add_versions(db, run.id, horizon.now, versions) if versions else {}
     await _keep_netting(db, horizon, state.plan, made)
+    await _keep_quarters(db, horizon, state.plan, made.plan)
     await store.keep_plan(db, horizon.zone, run.id, stamps, made.plan)
     await tell_dispatched(db, zone.batteries, versions, numbers, _find_moved(zone, state.plan, made.plan))
     return run, made.plan
@@ -201,6 +203,14 @@ async def _keep_netting(db: Database, horizon: Horizon, before: StandingPlan | N
         await store.add_netting(
             db, horizon.zone, horizon.now, horizon.first + low, after[0, low:high], after[1, low:high]
         )
+
+
+async def _keep_quarters(db: Database, horizon: Horizon, before: StandingPlan | None, after: StandingPlan) -> None:
+    """What is scheduled, netted and left unserved, where it is not as it was."""
+    known = None if before is None else ZoneQuarters.of_plan(before)
+    changed = changed_quarters(known, ZoneQuarters.of_plan(after))
+    if changed is not None:
+        await quarter_store.add_quarters(db, horizon.zone, horizon.now, changed)
 
 
 def _sum_up_run(horizon: Horizon, zone: Zone, made: Replanned, changed: int) -> Run:

@@ -11,10 +11,20 @@ import numpy as np
 import pyarrow as pa
 
 from gridloom.database.pool import snapshot
-from gridloom.delivery import store
+from gridloom.delivery import quarter_store, store
 from gridloom.delivery.model import NOISE_KW, PartKind
+from gridloom.delivery.quarters import ZoneQuarters
 from gridloom.delivery.reading import StandingDispatch, load_dispatch
-from gridloom.delivery.wire import DeliveryRun, Dispatch, DispatchPart, DispatchPoint, DispatchQuery, RunsQuery
+from gridloom.delivery.wire import (
+    DeliveryRun,
+    DeliveryZone,
+    Dispatch,
+    DispatchPart,
+    DispatchPoint,
+    DispatchQuery,
+    RunsQuery,
+    ZoneQuarter,
+)
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Page, Stream, operation
 from gridloom.edge.tabular import TIME, stream_table
 from gridloom.edge.wire import parameter_refused, to_json
@@ -23,7 +33,7 @@ from gridloom.kernel.market_time import period_number, period_number_from, perio
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
 from gridloom.market_calendar import PERIOD_S
-from gridloom.physical_assets.window_query import asked_window
+from gridloom.physical_assets.window_query import WindowQuery, asked_window
 
 TAG = "Delivery"
 READ = Permission.READ_SCHEDULES
@@ -132,6 +142,40 @@ async def read_delivery_run(call: Call, run_id: UUID) -> DeliveryRun:
     if run is None:
         raise NotFound(f"There is no delivery run {run_id}.")
     return _view_run(run)
+
+
+@operation("GET", "/delivery/zones", summary="Read what was netted and left unserved", tag=TAG, access=READ)
+async def list_delivery_zones(call: Call, query: WindowQuery) -> list[DeliveryZone]:
+    """For the platform's operator: zone by zone, the quarter-hours of the window that were planned."""
+    _refuse_others(call)
+    async with snapshot(call.pool) as db:
+        window = await asked_window(db, query)
+        first, end = period_number(window.start), period_number_from(window.end)
+        found = await quarter_store.read_quarters(db, first, end)
+        settled_until = await quarter_store.read_settled_until(db)
+    return [
+        DeliveryZone(
+            delivery_zone=zone,
+            final_until=period_start(settled_until.get(zone, first)),
+            quarters=_view_quarters(quarters),
+        )
+        for zone, quarters in found.items()
+    ]
+
+
+def _view_quarters(quarters: ZoneQuarters) -> list[ZoneQuarter]:
+    dispatched_kw = quarters.dispatched_kw
+    return [
+        ZoneQuarter(
+            time=period_start(quarters.first + place),
+            scheduled_export=_round_value(quarters.exported_kw[place]),
+            scheduled_import=_round_value(quarters.imported_kw[place]),
+            netted=_round_value(quarters.netted_kw[place]),
+            dispatched=_round_value(dispatched_kw[place]),
+            unserved=_round_value(quarters.unserved_kw[place]),
+        )
+        for place in np.flatnonzero(quarters.is_planned).tolist()
+    ]
 
 
 def _refuse_others(call: Call) -> None:

@@ -71,6 +71,25 @@ class DeliveryRun(View):
     solver_seconds: Annotated[float, Meta(description="What the linear programme took")]
 
 
+class ZoneQuarter(View):
+    """What a zone's virtual assets were to do in one quarter-hour, and what became of it."""
+
+    time: datetime
+    scheduled_export: Annotated[float, Meta(description="kW of those that were to export")]
+    scheduled_import: Annotated[float, Meta(description="kW of those that were to import")]
+    netted: Annotated[float, Meta(description="kW of exports that met as much of imports")]
+    dispatched: Annotated[float, Meta(description="kW that the batteries do for them; positive is export")]
+    unserved: Annotated[float, Meta(description="kW that no battery could serve; positive was to be exported")]
+
+
+class DeliveryZone(View):
+    """`scheduledExport` − `scheduledImport` = `dispatched` + `unserved` in every quarter-hour."""
+
+    delivery_zone: str
+    final_until: Annotated[datetime, Meta(description="Quarter-hours before this moment are final; later ones a plan")]
+    quarters: Annotated[list[ZoneQuarter], Meta(description="The quarter-hours of the window that were planned")]
+
+
 class RunsQuery(Paging):
     delivery_zone: Annotated[str | None, Meta(description="Only this zone's")] = None
     start: Annotated[Instant | None, Meta(description="Only those that ran at this moment or later")] = None

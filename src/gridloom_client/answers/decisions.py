@@ -29,6 +29,16 @@ class DayAheadForecast(Answered):
     published_at: datetime | None = None
 
 
+class PastWindow(Answered):
+    """A past window, valued with what was known before it, and what it came to be worth; EUR."""
+
+    start: datetime
+    p10: float
+    p50: float
+    p90: float
+    value: float
+
+
 class Calibration(Answered):
     """How many past windows were valued, and which part of them came between P10 and P90, below and above."""
 
@@ -36,6 +46,7 @@ class Calibration(Answered):
     coverage: float | None = None
     below: float | None = None
     above: float | None = None
+    past_windows: tuple[PastWindow, ...] = ()
 
 
 class Valuation(Answered):

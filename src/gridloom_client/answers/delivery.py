@@ -49,6 +49,23 @@ class DeliveryRun(Answered):
     solver_seconds: float
 
 
+class ZoneQuarter(Answered):
+    """kW; `dispatched` and `unserved` are positive for exports."""
+
+    time: datetime
+    scheduled_export: float
+    scheduled_import: float
+    netted: float
+    dispatched: float
+    unserved: float
+
+
+class DeliveryZone(Answered):
+    delivery_zone: str
+    final_until: datetime
+    quarters: tuple[ZoneQuarter, ...]
+
+
 class PositionPoint(Answered):
     """MWh; `open` is positive where something was sold and is not delivered; prices in EUR/MWh."""
 

@@ -3,9 +3,10 @@
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom_client.answers.delivery import DeliveryRun
+from gridloom_client.answers.delivery import DeliveryRun, DeliveryZone
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 
@@ -26,3 +27,7 @@ class Delivery(Surface[M]):
 
     @operation("GET", "/delivery/runs/{runID}")
     def run(self, run_id: ID) -> DeliveryRun: ...
+
+    @operation("GET", "/delivery/zones")
+    def zones(self, *, start: datetime | None = None, end: datetime | None = None) -> Sequence[DeliveryZone]:
+        """What was scheduled, netted, dispatched and left unserved, quarter-hour by quarter-hour."""

@@ -6,7 +6,7 @@ days, and what past windows of its length were worth against their own centre.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
@@ -100,13 +100,40 @@ class DayValues:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """Of past windows valued as if they lay ahead: how many, and which part came between P10 and P90."""
+class PastWindow:
+    """A window from `first` on, valued with what was known before it, and what it came to be worth."""
 
-    windows: int
-    coverage: float | None
-    below: float | None = None
-    above: float | None = None
+    first: date
+    p10_eur: float
+    p50_eur: float
+    p90_eur: float
+    value_eur: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Of past windows valued as if they lay ahead: each of them, and which part came between P10 and P90."""
+
+    past: tuple[PastWindow, ...] = ()
+
+    @property
+    def windows(self) -> int:
+        return len(self.past)
+
+    @property
+    def coverage(self) -> float | None:
+        return self._share(lambda one: one.p10_eur <= one.value_eur <= one.p90_eur)
+
+    @property
+    def below(self) -> float | None:
+        return self._share(lambda one: one.value_eur < one.p10_eur)
+
+    @property
+    def above(self) -> float | None:
+        return self._share(lambda one: one.value_eur > one.p90_eur)
+
+    def _share(self, holds: Callable[[PastWindow], bool]) -> float | None:
+        return sum(map(holds, self.past)) / len(self.past) if self.past else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,20 +228,35 @@ def value_window(past: DayValues, offer: Offer) -> Valuation:
     """The window's value from past day values alone."""
     lead = min(max((offer.first - past.until).days, 0), _LONGEST_LEAD_DAYS)
     days = min(offer.days, max(1, (len(past.values) - _SETTLING_DAYS) // 3))
-    centres, scales = _fading_means(past.values), _fading_means(np.abs(past.values))
-    apart = _find_deviations(past.values, centres, scales, days, lead)
+    means = _Means.of(past.values)
+    apart = _find_deviations(past.values, means, days, lead)
     whole_days = offer.days if offer.days == 1 else offer.quarters / 96
-    p10, p50, p90, expected = (
-        (float(centres[-1]) + float(scales[-1]) * deviation) * whole_days - past.boundary_eur
-        for deviation in _find_spread(apart[-WINDOWS_COMPARED:], days)
-    )
-    if abs(offer.initial_soc - offer.target_soc) <= offer.tolerance:
-        p10, p50, p90, expected = (max(0.0, value) for value in (p10, p50, p90, expected))  # one may keep still
+    may_keep_still = abs(offer.initial_soc - offer.target_soc) <= offer.tolerance
+
+    def in_euros(origin: int, deviation: float) -> float:
+        day_eur = float(means.centres[origin]) + float(means.scales[origin]) * deviation
+        window_eur = day_eur * whole_days - past.boundary_eur
+        return max(0.0, window_eur) if may_keep_still else window_eur
+
+    p10, p50, p90, expected = (in_euros(-1, by) for by in _find_spread(apart[-WINDOWS_COMPARED:], days))
     power_mw = (offer.battery.charge_kw + offer.battery.discharge_kw) / 2000
     years = offer.quarters / (4 * 24 * 365)
-    return Valuation(
-        p10, p50, p90, expected, expected / power_mw / years, _calibrate_windows(apart, days, lead), past.until
-    )
+    first_window = past.until - timedelta(days=len(apart) + days - 1)
+    calibration = _calibrate_windows(apart, days, lead, first_window, in_euros)
+    return Valuation(p10, p50, p90, expected, expected / power_mw / years, calibration, past.until)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Means:
+    """After each day: what a day was lately worth, and how much that is in size, never quite nothing."""
+
+    centres: Floats
+    scales: Floats
+
+    @classmethod
+    def of(cls, values: Floats) -> _Means:
+        floor = 1e-9 + 1e-3 * float(np.abs(values).mean())
+        return cls(_fading_means(values), np.maximum(_fading_means(np.abs(values)), floor))
 
 
 def _fading_means(values: Floats) -> Floats:
@@ -227,7 +269,7 @@ def _fading_means(values: Floats) -> Floats:
     return np.array(means)
 
 
-def _find_deviations(values: Floats, centres: Floats, scales: Floats, days: int, lead: int) -> Floats:
+def _find_deviations(values: Floats, means: _Means, days: int, lead: int) -> Floats:
     """For each past origin whose window is over: its window's mean day, less the centre at the origin, over the scale.
 
     Where all days earn something, scale and centre are the same, and this is the ratio of the two less one.
@@ -236,9 +278,8 @@ def _find_deviations(values: Floats, centres: Floats, scales: Floats, days: int,
     origins = np.arange(_SETTLING_DAYS - 1, len(values) - lead - days)
     if not len(origins):  # a long lead and a short past: windows that follow at once say at least something
         origins, lead = np.arange(_SETTLING_DAYS - 1, len(values) - days), 0
-    means = (sums[origins + 1 + lead + days] - sums[origins + 1 + lead]) / days
-    floor = 1e-9 + 1e-3 * float(np.abs(values).mean())
-    return np.asarray((means - centres[origins]) / np.maximum(scales[origins], floor))
+    window_means = (sums[origins + 1 + lead + days] - sums[origins + 1 + lead]) / days
+    return np.asarray((window_means - means.centres[origins]) / means.scales[origins])
 
 
 def _find_spread(apart: Floats, days: int) -> tuple[float, float, float, float]:
@@ -253,19 +294,21 @@ def _find_spread(apart: Floats, days: int) -> tuple[float, float, float, float]:
     return float(low), float(middle), float(high), float(apart.mean())
 
 
-def _calibrate_windows(apart: Floats, days: int, lead: int) -> Calibration:
-    """Past windows valued with what was known at their origin, held against what they turned out to be worth."""
+def _calibrate_windows(
+    apart: Floats, days: int, lead: int, first_window: date, in_euros: Callable[[int, float], float]
+) -> Calibration:
+    """Past windows valued with what was known at their origin, held against what they turned out to be worth.
+
+    The first of all windows began on `first_window`; its origin is the last of the settling days.
+    """
     first = max(_CALIBRATED_FROM, 3 * days) + days + lead
     origins = np.arange(first, len(apart))
-    if not len(origins):
-        return Calibration(0, None)
     stride = max(1, -(-len(origins) // _MOST_ORIGINS))
-    below = above = 0
     chosen: Sequence[int] = origins[::stride].tolist()
-    for origin in chosen:
-        known = apart[max(0, origin - days - lead - WINDOWS_COMPARED + 1) : origin - days - lead + 1]
-        low, _, high, _ = _find_spread(known, days)
-        below += bool(apart[origin] < low)
-        above += bool(apart[origin] > high)
-    count = len(chosen)
-    return Calibration(count, 1 - (below + above) / count, below / count, above / count)
+    past = []
+    for place in chosen:
+        known = apart[max(0, place - days - lead - WINDOWS_COMPARED + 1) : place - days - lead + 1]
+        low, middle, high, _ = _find_spread(known, days)
+        euros = (in_euros(place + _SETTLING_DAYS - 1, by) for by in (low, middle, high, float(apart[place])))
+        past.append(PastWindow(first_window + timedelta(days=place), *euros))
+    return Calibration(tuple(past))

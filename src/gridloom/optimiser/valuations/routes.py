@@ -26,6 +26,7 @@ from gridloom.optimiser.valuations.formulas import (
     Basis,
     Calibration,
     Offer,
+    PastWindow,
     Valuation,
     value_window,
 )
@@ -45,6 +46,16 @@ Euros = Annotated[float, Meta(description="EUR for the whole delivery window")]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
+class PastWindowView(View):
+    """A window of the past, as it was valued with what was known before it, and what it came to be worth."""
+
+    start: Annotated[datetime, Meta(description="When it began")]
+    p10: Euros
+    p50: Euros
+    p90: Euros
+    value: Annotated[float, Meta(description="EUR that the prices which came made it worth")]
+
+
 class CalibrationView(View):
     """How the method did on past windows, each valued with what was known before it."""
 
@@ -54,6 +65,7 @@ class CalibrationView(View):
     ]
     below: Annotated[Share | None, Meta(description="Which part came below P10")]
     above: Annotated[Share | None, Meta(description="Which part came above P90")]
+    past_windows: Annotated[list[PastWindowView], Meta(description="Each of them, the oldest first")]
 
 
 class ValuationView(View):
@@ -147,4 +159,15 @@ def _calibration_view(calibration: Calibration) -> CalibrationView:
         coverage=calibration.coverage,
         below=calibration.below,
         above=calibration.above,
+        past_windows=[_view_past(one) for one in calibration.past],
+    )
+
+
+def _view_past(past: PastWindow) -> PastWindowView:
+    return PastWindowView(
+        start=market_day_window(past.first).start,
+        p10=round(past.p10_eur, 2),
+        p50=round(past.p50_eur, 2),
+        p90=round(past.p90_eur, 2),
+        value=round(past.value_eur, 2),
     )

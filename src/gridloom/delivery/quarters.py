@@ -1,0 +1,77 @@
+"""A zone's quarter-hours: what was scheduled both ways, what of it met its opposite, what nobody could serve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gridloom.delivery.model import NOISE_KW, Floats
+from gridloom.delivery.netting import cut_unserved, net
+from gridloom.delivery.plan_codec import StandingPlan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ZoneQuarters:
+    """kW over the periods from `first` on. Scheduled exports and imports are magnitudes, before what is unserved is
+    taken from them; `unserved_kw` has the sign of the net. `is_planned` says which periods any run has looked at."""
+
+    first: int
+    exported_kw: Floats
+    imported_kw: Floats
+    netted_kw: Floats
+    unserved_kw: Floats
+    is_planned: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of_none(cls, first: int, end: int) -> ZoneQuarters:
+        zeros = np.zeros((4, max(0, end - first)))
+        return cls(first, *zeros, is_planned=np.zeros(zeros.shape[1], dtype=bool))
+
+    @classmethod
+    def of_plan(cls, plan: StandingPlan) -> ZoneQuarters:
+        netting = net(plan.power_kw)
+        after = net(cut_unserved(plan.power_kw, netting, plan.unserved_kw))
+        planned = np.ones(plan.end - plan.first, dtype=bool)
+        return cls(plan.first, netting.exports_kw, netting.imports_kw, after.matched_kw, plan.unserved_kw, planned)
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.is_planned)
+
+    @property
+    def dispatched_kw(self) -> Floats:
+        """What the batteries do for virtual assets, positive is export."""
+        return np.asarray(self.exported_kw - self.imported_kw - self.unserved_kw)
+
+    def series(self) -> tuple[Floats, Floats, Floats, Floats]:
+        return self.exported_kw, self.imported_kw, self.netted_kw, self.unserved_kw
+
+    def cut(self, first: int, end: int) -> ZoneQuarters:
+        low, high = first - self.first, end - self.first
+        return ZoneQuarters(first, *(one[low:high] for one in self.series()), is_planned=self.is_planned[low:high])
+
+    def lay(self, later: ZoneQuarters) -> None:
+        """Write what was planned later over these periods, where the two meet."""
+        low, high = max(self.first, later.first), min(self.end, later.end)
+        if low >= high:
+            return
+        here, there = slice(low - self.first, high - self.first), slice(low - later.first, high - later.first)
+        for mine, theirs in zip(self.series(), later.series(), strict=True):
+            mine[here] = theirs[there]
+        self.is_planned[here] |= later.is_planned[there]
+
+
+def changed_quarters(before: ZoneQuarters | None, after: ZoneQuarters) -> ZoneQuarters | None:
+    """The periods of `after` from the first that was not planned like this to the last; None where all were."""
+    known = ZoneQuarters.of_none(after.first, after.end)
+    if before is not None:
+        known.lay(before)
+    changed = ~known.is_planned
+    for old_kw, new_kw in zip(known.series(), after.series(), strict=True):
+        changed |= np.abs(new_kw - old_kw) > NOISE_KW
+    places = np.flatnonzero(changed)
+    if not len(places):
+        return None
+    return after.cut(after.first + int(places[0]), after.first + int(places[-1]) + 1)
