@@ -18,7 +18,7 @@ POWERS = st.lists(st.sampled_from([0.0, 100.0, 250.0]), min_size=1, max_size=8)
 
 def quarters(first: int, powers: list[float]) -> ZoneQuarters:
     kw = np.array(powers)
-    return ZoneQuarters(first, kw, kw / 2, kw / 2, np.zeros_like(kw), np.ones(len(kw), dtype=bool))
+    return ZoneQuarters(first, np.ones(len(kw), dtype=bool), kw, kw / 2, kw / 2, np.zeros_like(kw))
 
 
 class TestWhatChanged:

@@ -36,11 +36,10 @@ async def read_quarters(db: Database, first: int, end: int) -> dict[str, ZoneQua
     )
     found: dict[str, ZoneQuarters] = {}
     for row in rows:
-        count = len(row["exported_kw"])
         later = ZoneQuarters(
             row["first_period"],
+            np.ones(len(row["exported_kw"]), dtype=bool),
             *(np.array(row[name]) for name in ("exported_kw", "imported_kw", "netted_kw", "unserved_kw")),
-            is_planned=np.ones(count, dtype=bool),
         )
         found.setdefault(row["delivery_zone"], ZoneQuarters.of_none(first, end)).lay(later)
     return found

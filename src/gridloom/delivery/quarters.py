@@ -18,23 +18,23 @@ class ZoneQuarters:
     taken from them; `unserved_kw` has the sign of the net. `is_planned` says which periods any run has looked at."""
 
     first: int
+    is_planned: npt.NDArray[np.bool_]
     exported_kw: Floats
     imported_kw: Floats
     netted_kw: Floats
     unserved_kw: Floats
-    is_planned: npt.NDArray[np.bool_]
 
     @classmethod
     def of_none(cls, first: int, end: int) -> ZoneQuarters:
         zeros = np.zeros((4, max(0, end - first)))
-        return cls(first, *zeros, is_planned=np.zeros(zeros.shape[1], dtype=bool))
+        return cls(first, np.zeros(zeros.shape[1], dtype=bool), *zeros)
 
     @classmethod
     def of_plan(cls, plan: StandingPlan) -> ZoneQuarters:
         netting = net(plan.power_kw)
         after = net(cut_unserved(plan.power_kw, netting, plan.unserved_kw))
         planned = np.ones(plan.end - plan.first, dtype=bool)
-        return cls(plan.first, netting.exports_kw, netting.imports_kw, after.matched_kw, plan.unserved_kw, planned)
+        return cls(plan.first, planned, netting.exports_kw, netting.imports_kw, after.matched_kw, plan.unserved_kw)
 
     @property
     def end(self) -> int:
@@ -50,7 +50,7 @@ class ZoneQuarters:
 
     def cut(self, first: int, end: int) -> ZoneQuarters:
         low, high = first - self.first, end - self.first
-        return ZoneQuarters(first, *(one[low:high] for one in self.series()), is_planned=self.is_planned[low:high])
+        return ZoneQuarters(first, self.is_planned[low:high], *(one[low:high] for one in self.series()))
 
     def lay(self, later: ZoneQuarters) -> None:
         """Write what was planned later over these periods, where the two meet."""
