@@ -27,9 +27,9 @@ from gridloom.physical_assets.commitments.conflicts import book_conflicts
 from gridloom.physical_assets.conflicts import CONFLICT_FINDERS
 from gridloom.physical_assets.grants.routes import WAS_INVITED
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
-from gridloom.settlements.activations import read_activated
+from gridloom.settlements.activations import read_activated, read_activated_as_of
 from gridloom.settlements.provisional import record_provisional_awards
-from gridloom.virtual_assets.energy.activations import READ_ACTIVATED
+from gridloom.virtual_assets.energy.activations import READ_ACTIVATED, READ_ACTIVATED_AS_OF
 from gridloom.virtual_assets.gate_closure import revalidation
 from gridloom.virtual_assets.gate_closure.availability_news import look_at_backed, tell_holders
 from gridloom.virtual_assets.gate_closure.conflicts import block_conflicts
@@ -57,6 +57,7 @@ def wire() -> None:
     know(*jobs_of(*JOB_ROOMS))
     LATEST_TELEMETRY.give(latest_of_asset)
     READ_ACTIVATED.give(read_activated)
+    READ_ACTIVATED_AS_OF.give(read_activated_as_of)
     RECORD_AWARDS.give(record_provisional_awards)
     WAS_INVITED.give(was_invited)
     LOOK_AT_BACKED.give(look_at_backed)

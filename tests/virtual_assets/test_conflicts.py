@@ -73,7 +73,26 @@ class TestBlocksInConflict:
             wire(battery.start + 4 * QUARTER),
         )
         assert (conflict["power"], conflict["available"]) == (-1000, 0)
-        assert "1900 kWh" in conflict["detail"]
+        assert "will hold 1500 of 1500 kWh" in conflict["detail"]
+
+    async def test_are_named_where_lost_power_leaves_the_store_too_full(self, make_battery: MakeBattery) -> None:
+        """What is not discharged is still there when the charging comes: 444 kWh leave instead of 889."""
+        battery = await make_battery()
+        assert (await battery.put([800.0] * 4 + [-400.0] * 20)).status_code == 200
+        created = await lose(battery, battery.start, battery.end, power=600)
+        blocks = [each for each in created.json()["conflicts"] if each["kind"] == "VIRTUAL_ASSET_BLOCK"]
+        assert [(each["power"], each["start"]) for each in blocks] == [
+            (800, wire(battery.start)),
+            (-400, wire(battery.start + 20 * QUARTER)),
+        ]
+
+    async def test_are_none_of_the_store_where_lost_power_leaves_it_room(self, make_battery: MakeBattery) -> None:
+        """The schedule alone would fill 1900 of 1800 kWh; half of the charging is lost, and what is left fits."""
+        battery = await make_battery()
+        assert (await battery.put([-1000.0] * 4)).status_code == 200
+        created = await lose(battery, battery.start, battery.end, power=500, energy=200)
+        blocks = [each for each in created.json()["conflicts"] if each["kind"] == "VIRTUAL_ASSET_BLOCK"]
+        assert [(each["power"], each["available"]) for each in blocks] == [(-1000, 500)]
 
     async def test_are_looked_for_with_as_many_statements_however_many_assets_a_battery_backs(
         self, make_battery: MakeBattery, operator: httpx2.AsyncClient

@@ -26,7 +26,7 @@ from gridloom.settlements import store
 from gridloom.settlements.measures import POSITION, Source, positions_of
 from gridloom.settlements.model import Touched
 from gridloom.settlements.sheets import decode_sheets
-from gridloom.virtual_assets.energy.activations import Activated
+from gridloom.virtual_assets.energy.activations import Activated, KnownActivations
 from gridloom.virtual_assets.energy.store import mark_activated, write_activations
 from gridloom.virtual_assets.schedule.gates import look_again
 
@@ -52,6 +52,18 @@ async def read_activated(db: Database, asset_key: int, first: int, end: int) -> 
         before_mwh += float(upward_mwh[: low - start].sum())
         period_kwh[low - first : high - first] = KW_PER_MW * upward_mwh[low - start : high - start]
     return Activated(KW_PER_MW * before_mwh, period_kwh)
+
+
+async def read_activated_as_of(
+    db: Database, asset_key: int, first: int, end: int, moment: datetime
+) -> KnownActivations:
+    """Both directions as they were settled at a moment, corrections of later left out."""
+    kwh = np.zeros((2, max(0, end - first)))
+    if first < end:
+        for row in await store.read_activations_as_of(db, asset_key, period_start(first), period_start(end), moment):
+            direction = 0 if row["direction"] == "POS" else 1
+            kwh[direction, period_number(row["period"]) - first] = KW_PER_MW * row["volume_mwh"]
+    return KnownActivations(kwh[0], kwh[1])
 
 
 async def move_stores(db: Database, touched: Sequence[Touched], now: datetime) -> None:

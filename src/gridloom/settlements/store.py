@@ -273,6 +273,24 @@ async def read_activations(db: Database, asset_key: int, start: datetime, end: d
     return rows
 
 
+async def read_activations_as_of(
+    db: Database, asset_key: int, start: datetime, end: datetime, moment: datetime
+) -> Sequence[Any]:
+    """The same as they were known at a moment."""
+    rows: Sequence[Any] = await db.fetch(
+        """
+        select period, direction, volume_mwh::float8 as volume_mwh from afrr_activation_version
+        where asset_key = $1 and period >= $2 and period < $3
+          and recorded_at <= $4 and (superseded_at is null or superseded_at > $4)
+        """,
+        asset_key,
+        start,
+        end,
+        moment,
+    )
+    return rows
+
+
 async def awarded_products(db: Database, asset_id: UUID) -> set[tuple[date, str]]:
     """The delivery days and products for which an asset has an award, settled or provisional."""
     rows = await db.fetch(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 from zlib import crc32
 
 from gridloom.database.pool import Database
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Caller
 from gridloom.identity.reach import organisation_reach
+from gridloom.kernel.instant import written
 from gridloom.kernel.problem import NotFound
 from gridloom.virtual_assets import store
+from gridloom.virtual_assets.history.store import version_at
 from gridloom.virtual_assets.model import Author, LockedAsset, VirtualAsset
 
 TAG = "Virtual assets"
@@ -51,3 +54,13 @@ async def lock_known_asset(call: Call, organisation_id: UUID, virtual_asset_id: 
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
     return asset
+
+
+async def version_as_of(db: Database, asset: VirtualAsset, moment: datetime | None) -> int | None:
+    """The version that stood at the moment; None for the present."""
+    if moment is None:
+        return None
+    version = await version_at(db, asset.key, moment)
+    if version is None:
+        raise NotFound(f"The virtual asset was not there yet at {written(moment)}.")
+    return version

@@ -164,6 +164,7 @@ class VirtualAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
     ) -> Rows[StateOfCharge]: ...
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/position")
@@ -178,7 +179,9 @@ class VirtualAssets(Surface[M]):
         """What was traded against what is delivered, in MWh."""
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/latest")
-    def state_of_energy(self, organisation_id: ID, virtual_asset_id: ID) -> LatestStateOfEnergy: ...
+    def state_of_energy(
+        self, organisation_id: ID, virtual_asset_id: ID, *, as_of: datetime | None = None
+    ) -> LatestStateOfEnergy: ...
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/projected")
     def projected_state_of_energy(
@@ -188,6 +191,7 @@ class VirtualAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
     ) -> Rows[StateOfEnergy]: ...
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/operational")
@@ -199,6 +203,7 @@ class VirtualAssets(Surface[M]):
         categories: Sequence[str] | None = None,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
     ) -> DataPoints: ...
 
     @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/adjustments")

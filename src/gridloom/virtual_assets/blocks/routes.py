@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Page, Stream, operation
-from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
@@ -25,6 +23,7 @@ from gridloom.virtual_assets.asset_lookup import (
     etag_of,
     known_asset,
     lock_known_asset,
+    version_as_of,
 )
 from gridloom.virtual_assets.asset_queue import queue_for
 from gridloom.virtual_assets.backing.availability import Availability, load_available
@@ -54,7 +53,7 @@ from gridloom.virtual_assets.blocks.wire import (
     ScheduledBlockView,
     ShownQuery,
 )
-from gridloom.virtual_assets.history.store import read_lane_as_of, version_at
+from gridloom.virtual_assets.history.store import read_lane_as_of
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.rules import check_window
 from gridloom.virtual_assets.schedule.points import points_of
@@ -81,7 +80,7 @@ async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID,
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         first, end = asset.clip(*asked_periods(query.start, query.end, await platform_now(db)))
-        version = await _version_as_of(db, asset, query.as_of)
+        version = await version_as_of(db, asset, query.as_of)
         blocks = [
             block
             for block in await block_store.read_blocks(db, asset.key, version)
@@ -163,7 +162,7 @@ async def read_block(
     """
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        version = await _version_as_of(db, asset, query.as_of)
+        version = await version_as_of(db, asset, query.as_of)
         block = await _known_block(db, asset, block_id, version)
         now = await platform_now(db)
         first, end = _clip_block(block, *asset.clip(*asked_periods(query.start, query.end, now)))
@@ -246,16 +245,6 @@ async def _known_block(db: Database, asset: VirtualAsset, block_id: UUID, versio
     if block is None:
         raise NotFound(f"The virtual asset has no block {block_id}{' then' if version is not None else ''}.")
     return block
-
-
-async def _version_as_of(db: Database, asset: VirtualAsset, moment: datetime | None) -> int | None:
-    """The version that stood at the moment; None for the present."""
-    if moment is None:
-        return None
-    version = await version_at(db, asset.key, moment)
-    if version is None:
-        raise NotFound(f"The virtual asset was not there yet at {written(moment)}.")
-    return version
 
 
 def _clip_block(block: Block, first: int, end: int) -> tuple[int, int]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.kernel.need import Need
 from gridloom.market_calendar import Floats
+from gridloom.virtual_assets.model import Efficiency
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,5 +22,26 @@ class Activated:
     period_kwh: Floats
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownActivations:
+    """What was activated upward and downward in each period, on the grid's side, by what was known at some moment."""
+
+    up_kwh: Floats
+    down_kwh: Floats
+
+    def changes_kwh(self, efficiency: Efficiency) -> Floats:
+        """What they add to the store, below zero what they take."""
+        return np.asarray(self.down_kwh * efficiency.charge - self.up_kwh / efficiency.discharge)
+
+    def exported_from(self, place: int) -> Activated:
+        """What was exported from a place in the periods on."""
+        return Activated(float(self.up_kwh[:place].sum()), self.up_kwh[place:])
+
+
 READ_ACTIVATED: Need[Callable[[Database, int, int, int], Awaitable[Activated]]] = Need("settled activations")
 """From an asset's key, the first period and the one after the last."""
+
+READ_ACTIVATED_AS_OF: Need[Callable[[Database, int, int, int, datetime], Awaitable[KnownActivations]]] = Need(
+    "settled activations as they were known at a moment"
+)
+"""From an asset's key, the first period, the one after the last, and the moment."""

@@ -11,8 +11,9 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing.availability import Availability, load_available
+from gridloom.virtual_assets.energy.activations import READ_ACTIVATED_AS_OF, Activated
 from gridloom.virtual_assets.energy.projection import Projection, project
-from gridloom.virtual_assets.energy.standing import load_standing
+from gridloom.virtual_assets.energy.standing import load_standing, load_standing_as_of
 from gridloom.virtual_assets.model import Adjustment, AssetTerms, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.gates import may_exceed_cycles
@@ -67,6 +68,18 @@ async def load_outlook(db: Database, asset: VirtualAsset, now: datetime, first: 
     _, standing = await load_standing(db, asset, start, end, closed=closed, available=available)
     exported_before_kwh = (await load_course(db, asset, start, start)).exported_before_kwh
     return _outlook_of(project(standing), start, first, exported_before_kwh)
+
+
+async def load_outlook_as_of(
+    db: Database, asset: VirtualAsset, version: int, moment: datetime, first: int, end: int
+) -> tuple[Outlook, Activated]:
+    """The same by the schedules of the version that stood at a moment and the activations that were settled by then,
+    and what these had exported; what is available is the present."""
+    known = await READ_ACTIVATED_AS_OF.get()(db, asset.key, asset.first, end, moment)
+    closed = first_open_period(moment, asset.terms.gate_closure_s)
+    activated_kwh = known.changes_kwh(asset.terms.efficiency)
+    standing = await load_standing_as_of(db, asset, version, closed, end, activated_kwh)
+    return _outlook_of(project(standing), asset.first, first, 0.0), known.exported_from(first - asset.first)
 
 
 async def _goes_as_scheduled(db: Database, asset: VirtualAsset, available: Availability, end: int) -> bool:

@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import numpy as np
 
 from gridloom.database.clock import platform_now
-from gridloom.database.pool import snapshot
+from gridloom.database.pool import Database, snapshot
 from gridloom.edge import JSON, Call, Content, Stream, operation
 from gridloom.edge.tabular import points_json
 from gridloom.edge.wire import parameter_refused, to_json
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
-from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset
+from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset, version_as_of
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks.wire import ScheduleCut
-from gridloom.virtual_assets.energy.activations import READ_ACTIVATED
+from gridloom.virtual_assets.energy.activations import READ_ACTIVATED, Activated
 from gridloom.virtual_assets.energy.operational import CATEGORIES, Circumstances, operational_series
-from gridloom.virtual_assets.energy.outlook import Outlook, load_outlook
+from gridloom.virtual_assets.energy.outlook import Outlook, load_outlook, load_outlook_as_of
 from gridloom.virtual_assets.energy.wire import (
     CategoryMetaData,
+    EnergyQuery,
+    LatestQuery,
     LatestStateOfEnergy,
     OperationalQuery,
     OperationalView,
     StateOfCharge,
     StateOfEnergy,
 )
+from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, period_times, streamed_data, streamed_points, table
 from gridloom.virtual_assets.windows import asked_periods, periods_between
-from gridloom.virtual_assets.wire import WindowQuery
 
 
 @operation(
@@ -45,14 +47,18 @@ from gridloom.virtual_assets.wire import WindowQuery
     answers=list[StateOfCharge],
 )
 async def read_state_of_charge(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: EnergyQuery
 ) -> Content | Stream:
-    """At the start of each quarter-hour, in percent of the rated energy capacity, from all schedules together."""
+    """At the start of each quarter-hour, in percent of the rated energy capacity, from all schedules together.
+
+    `as-of` asks for it by the schedules and settled activations that were known at that moment; capacity is always the
+    present one.
+    """
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
         first, end = asset.clip(*asked_periods(query.start, query.end, now))
-        course = (await load_outlook(db, asset, now, first, end)).course
+        course = (await _load_known(db, asset, now, query.as_of, first, end))[0].course
     percentages = np.clip(100 * course.energy_kwh[:-1] / asset.terms.energy_capacity_kwh, 0.0, 100.0)
     return _answer_series(call, first, "stateOfChargePercentage", percentages)
 
@@ -64,15 +70,21 @@ async def read_state_of_charge(
     tag=TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
 )
-async def read_latest_state_of_energy(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> LatestStateOfEnergy:
-    """At this moment of the platform's clock; before the asset's life as it starts, after it as it ended."""
+async def read_latest_state_of_energy(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: LatestQuery
+) -> LatestStateOfEnergy:
+    """At this moment of the platform's clock; before the asset's life as it starts, after it as it ended.
+
+    `as-of` asks for that of an earlier moment, by what was known then.
+    """
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
-        moment = min(max(now, asset.terms.window.start), asset.terms.window.end)
+        asked = now if query.as_of is None else min(now, query.as_of)
+        moment = min(max(asked, asset.terms.window.start), asset.terms.window.end)
         period = min(period_number(moment), asset.end - 1)
         first = period if asset.first_activated is None else min(period, max(asset.first, asset.first_activated))
-        outlook = await load_outlook(db, asset, now, first, period + 1)
+        outlook, _ = await _load_known(db, asset, now, query.as_of, first, period + 1)
     before_kwh, after_kwh = outlook.course.energy_kwh[-2:].tolist()
     passed = (moment - period_start(period)) / timedelta(minutes=15)
     energy_kwh = min(max(before_kwh + passed * (after_kwh - before_kwh), 0.0), asset.terms.energy_capacity_kwh)
@@ -94,20 +106,21 @@ async def read_latest_state_of_energy(call: Call, organisation_id: UUID, virtual
     answers=list[StateOfEnergy],
 )
 async def read_projected_state_of_energy(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: EnergyQuery
 ) -> Content | Stream:
     """At the start of each quarter-hour, in kWh; left out, `start` is now and `end` the end of the asset's life.
 
     Cuts that are known to come count: of lost availability, of cycle limits, and of what the store then cannot give or
-    take. A period that will be cut carries `expectedCut`.
+    take. A period that will be cut carries `expectedCut`. `as-of` asks for it as it was known at that moment, which is
+    where `start` then is when it is left out.
     """
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
-        start = query.start or now
+        start = query.start or min(now, query.as_of or now)
         end_of_life = max(asset.terms.window.end, start + timedelta(minutes=15))
         first, end = asset.clip(*periods_between(start, query.end or end_of_life))
-        outlook = await load_outlook(db, asset, now, first, end)
+        outlook, _ = await _load_known(db, asset, now, query.as_of, first, end)
     energy_kwh = np.clip(outlook.course.energy_kwh[:-1], 0.0, asset.terms.energy_capacity_kwh)
     if call.accepts == JSON and (outlook.cuts or outlook.unexplained_kwh.any()):
         return Content(await asyncio.to_thread(_energy_json, first, energy_kwh, outlook), JSON)
@@ -126,7 +139,10 @@ async def read_projected_state_of_energy(
 async def read_operational(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: OperationalQuery
 ) -> Stream:
-    """Quarter-hour series of what the asset is rated for, has available, can deliver and has cycled."""
+    """Quarter-hour series of what the asset is rated for, has available, can deliver and has cycled.
+
+    `as-of` as for the state of charge: by the schedules and activations that were known then.
+    """
     names = tuple(CATEGORIES) if query.categories is None else tuple(dict.fromkeys(query.categories))
     unknown = [name for name in names if name not in CATEGORIES]
     if unknown:
@@ -137,10 +153,11 @@ async def read_operational(
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
         first, end = asset.clip(*asked_periods(query.start, query.end, now))
-        course = (await load_outlook(db, asset, now, first, end)).course
+        outlook, activated = await _load_known(db, asset, now, query.as_of, first, end)
         available = await load_available(db, asset, first, end)
-        activated = await READ_ACTIVATED.get()(db, asset.key, first, end)
-    series = operational_series(Circumstances(asset.terms, course, available, activated), names)
+        if activated is None:
+            activated = await READ_ACTIVATED.get()(db, asset.key, first, end)
+    series = operational_series(Circumstances(asset.terms, outlook.course, available, activated), names)
     if call.accepts != JSON:
         return table(call.accepts, first, series, "operational")
     meta_data = [
@@ -153,6 +170,16 @@ async def read_operational(
         for name in names
     ]
     return streamed_data(meta_data, first, series)
+
+
+async def _load_known(
+    db: Database, asset: VirtualAsset, now: datetime, as_of: datetime | None, first: int, end: int
+) -> tuple[Outlook, Activated | None]:
+    """What will happen by all that is known, or was known at a moment; then with what was activated by then."""
+    version = None if as_of is None or as_of >= now else await version_as_of(db, asset, as_of)
+    if as_of is None or version is None:
+        return await load_outlook(db, asset, now, first, end), None
+    return await load_outlook_as_of(db, asset, version, as_of, first, end)
 
 
 def _energy_json(first: int, energy_kwh: Floats, outlook: Outlook) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.energy import store as energy_store
 from gridloom.virtual_assets.energy.projection import CycleRule, Standing, project
 from gridloom.virtual_assets.energy.reserves import reserved_kwh
+from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.store import DayPowers, lane_power_kw, read_day_range, total_power_kw
@@ -37,31 +38,77 @@ async def load_standing(
     """
     if available is None or available.first > first:
         available = await load_available(db, asset, first, end)
-    available = available.between(first, end)
-    every_block = await block_store.read_blocks(db, asset.key)
-    blocks = [block for block in every_block if block.market is Market.WHOLESALE]
-    stored_kwh, free_kwh = reserved_kwh(every_block, first, end)
-    lanes = sorted({block.lane for block in blocks})
+    blocks = await block_store.read_blocks(db, asset.key)
+    lanes = sorted({block.lane for block in blocks if block.market is Market.WHOLESALE})
     day_first = market_day_periods(market_day_of(period_start(first)))[0] if asset.terms.daily_cycle_limit else first
     powers = await read_day_range(db, asset.key, days_of(min(first, day_first), end))
     summaries = await schedule_store.read_summaries(db, asset)
     course = course_of(asset, summaries, powers, first, end)
-    capacity_kwh = asset.terms.energy_capacity_kwh
-    standing = Standing(
-        power_kw=np.array([lane_power_kw(powers, lane, first, end) for lane in lanes]).reshape(len(lanes), end - first),
-        charge_kw=_limits_kw(lanes, blocks, first, end, [block.charge_kw for block in blocks]) * available.charge,
-        discharge_kw=_limits_kw(lanes, blocks, first, end, [block.discharge_kw for block in blocks])
-        * available.discharge,
-        lowest_kwh=stored_kwh,
-        highest_kwh=available.energy * capacity_kwh - free_kwh,
+    standing = _standing_of(
+        asset,
+        blocks,
+        {lane: lane_power_kw(powers, lane, first, end) for lane in lanes},
+        available.between(first, end),
         energy_kwh=await _energy_at(db, asset, first, float(course.energy_kwh[0])),
-        capacity_kwh=capacity_kwh,
-        efficiency=asset.terms.efficiency,
         cycles=await _cycle_rules(db, asset, powers, course, end),
         activated_kwh=await energy_store.read_activated_kwh(db, asset, first, end),
-        closed=0 if closed is None else max(0, closed - first),
+        closed=first if closed is None else closed,
     )
     return lanes, standing
+
+
+async def load_standing_as_of(
+    db: Database, asset: VirtualAsset, version: int, closed: int, end: int, activated_kwh: Floats
+) -> Standing:
+    """The whole life up to but not `end` as its schedules stood at a version; what is available is the present."""
+    first = asset.first
+    blocks = await block_store.read_blocks(db, asset.key, version)
+    set_kw = await history_store.read_lanes_as_of(db, asset.key, None, version, first, end)
+    lanes = sorted({block.lane for block in blocks if block.market is Market.WHOLESALE} | set(set_kw))
+    lanes_kw = {lane: set_kw.get(lane, np.zeros(end - first)) for lane in lanes}
+    nothing = Course(first, np.zeros(0), np.full(1, asset.initial_kwh), 0.0)
+    return _standing_of(
+        asset,
+        blocks,
+        lanes_kw,
+        await load_available(db, asset, first, end),
+        energy_kwh=asset.initial_kwh,
+        cycles=await _cycle_rules(db, asset, {}, nothing, end),
+        activated_kwh=activated_kwh,
+        closed=closed,
+    )
+
+
+def _standing_of(
+    asset: VirtualAsset,
+    blocks: Sequence[Block],
+    lanes_kw: Mapping[int, Floats],
+    available: Availability,
+    *,
+    energy_kwh: float,
+    cycles: Sequence[CycleRule],
+    activated_kwh: Floats | None,
+    closed: int,
+) -> Standing:
+    first, end = available.first, available.end
+    wholesale = [block for block in blocks if block.market is Market.WHOLESALE]
+    stored_kwh, free_kwh = reserved_kwh(blocks, first, end)
+    lanes, capacity_kwh = list(lanes_kw), asset.terms.energy_capacity_kwh
+    charge_kw = _limits_kw(lanes, wholesale, first, end, [block.charge_kw for block in wholesale])
+    discharge_kw = _limits_kw(lanes, wholesale, first, end, [block.discharge_kw for block in wholesale])
+    return Standing(
+        power_kw=np.array(list(lanes_kw.values())).reshape(len(lanes), end - first),
+        charge_kw=charge_kw * available.charge,
+        discharge_kw=discharge_kw * available.discharge,
+        lowest_kwh=stored_kwh,
+        highest_kwh=available.energy * capacity_kwh - free_kwh,
+        energy_kwh=energy_kwh,
+        capacity_kwh=capacity_kwh,
+        efficiency=asset.terms.efficiency,
+        cycles=cycles,
+        activated_kwh=activated_kwh,
+        closed=max(0, closed - first),
+    )
 
 
 async def _energy_at(db: Database, asset: VirtualAsset, period: int, scheduled_kwh: float) -> float:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Instant, QueryParameters, View
 from gridloom.virtual_assets.blocks.wire import ScheduleCut
+from gridloom.virtual_assets.wire import WindowQuery
 
 
 class StateOfCharge(View):
@@ -41,12 +43,24 @@ class LatestStateOfEnergy(View):
     units_energy: str = "kWh"
 
 
+AsKnownAt = Annotated[Instant | None, Meta(description="As it was known at this moment; left out: now")]
+
+
+class EnergyQuery(WindowQuery):
+    as_of: AsKnownAt = None
+
+
+class LatestQuery(QueryParameters):
+    as_of: AsKnownAt = None
+
+
 class OperationalQuery(QueryParameters):
     """Left out: all categories, from 24 hours before now to 48 hours after."""
 
     categories: tuple[str, ...] | None = None
     start: Instant | None = None
     end: Instant | None = None
+    as_of: AsKnownAt = None
 
 
 class CategoryMetaData(View):

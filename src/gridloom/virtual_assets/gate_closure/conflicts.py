@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import period_start
-from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
+from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, Ints, days_of
 from gridloom.physical_assets.availability import AvailabilitySeries
@@ -17,10 +18,9 @@ from gridloom.physical_assets.conflicts import Conflict, ConflictKind
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.model import Block, Market, VirtualAsset
-from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range, read_summaries
-from gridloom.virtual_assets.schedule.stored_energy import Course, course_of
-from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
+from gridloom.virtual_assets.energy.outlook import Outlook, load_outlook
+from gridloom.virtual_assets.model import AdjustmentReason, Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
 
 
 async def block_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
@@ -45,47 +45,48 @@ async def _conflicts_of(db: Database, asset: VirtualAsset, available: Availabili
     found = [
         conflict for block, power_kw in lanes_kw.items() for conflict in _find_beyond(asset, block, power_kw, available)
     ]
-    if available.energy.min() < 1.0:
-        course = course_of(asset, await read_summaries(db, asset), powers, first, end)
-        found += _beyond_store(asset, lanes_kw, course, available)
+    if lanes_kw and (found or available.energy.min() < 1.0):
+        outlook = await load_outlook(db, asset, await platform_now(db), first, end)
+        found += _find_beyond_store(asset, lanes_kw, outlook, available)
     return found
 
 
-def _beyond_store(
-    asset: VirtualAsset, lanes_kw: Mapping[Block, Floats], course: Course, available: Availability
+def _find_beyond_store(
+    asset: VirtualAsset, lanes_kw: Mapping[Block, Floats], outlook: Outlook, available: Availability
 ) -> list[Conflict]:
-    """What charges beyond the capacity that is left, or discharges what is not there; all blocks share the store."""
-    terms = asset.terms
-    there_kwh, slack_kwh = available.energy * terms.energy_capacity_kwh, tolerance_kwh(terms.energy_capacity_kwh)
-    power_kw, before_kwh, after_kwh = course.power_kw, course.energy_kwh[:-1], course.energy_kwh[1:]
-    charging = power_kw < 0
-    excess_kwh = np.where(charging, after_kwh - there_kwh, -after_kwh)
-    wrong = np.flatnonzero((excess_kwh > slack_kwh) & (np.abs(power_kw) > POWER_TOLERANCE_KW))
-    limit_kw = np.where(
-        charging,
-        np.maximum(there_kwh - before_kwh, 0.0) / terms.efficiency.charge,
-        np.maximum(before_kwh, 0.0) * terms.efficiency.discharge,
-    )
+    """What will be cut because the store is too full or too empty for it by then; all blocks share the store."""
+    first = available.first
+    cuts = {
+        cut.period - first: cut for cut in outlook.cuts if cut.reason is AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES
+    }
     conflicts = []
-    for stretch in _find_stretches(wrong):
-        worst = int(stretch[np.argmax(excess_kwh[stretch])])
-        block = max(lanes_kw, key=lambda block: lanes_kw[block][worst] * np.sign(power_kw[worst]))
+    for stretch in _find_stretches(np.array(sorted(cuts), dtype=np.int64)):
+        worst = max(stretch.tolist(), key=lambda place: abs(cuts[place].accepted_kw - cuts[place].adjusted_kw))
+        cut = cuts[worst]
+        block = _find_busiest(lanes_kw, worst, cut.accepted_kw)
+        stored_kwh = float(outlook.course.energy_kwh[worst])
+        there_kwh = float(available.energy[worst]) * asset.terms.energy_capacity_kwh
         conflicts.append(
             Conflict(
                 kind=ConflictKind.VIRTUAL_ASSET_BLOCK,
                 id=block.id,
                 virtual_asset_id=asset.id,
-                start=period_start(course.first + int(stretch[0])),
-                end=period_start(course.first + int(stretch[-1]) + 1),
-                power=float(power_kw[worst]),
-                available=float(limit_kw[worst] / QUARTER_HOUR_H),
+                start=period_start(first + int(stretch[0])),
+                end=period_start(first + int(stretch[-1]) + 1),
+                power=cut.accepted_kw,
+                available=abs(cut.adjusted_kw),
                 detail=(
-                    f"The asset's schedules bring the store to {after_kwh[worst]:g} kWh in the quarter-hour from "
-                    f"{written(period_start(course.first + worst))} on, where it can hold {there_kwh[worst]:g} kWh."
+                    f"The asset's schedules ask for {cut.accepted_kw:g} kW at {written(period_start(cut.period))}, "
+                    f"where its store will hold {stored_kwh:g} of {there_kwh:g} kWh."
                 ),
             )
         )
     return conflicts
+
+
+def _find_busiest(lanes_kw: Mapping[Block, Floats], place: int, direction: float) -> Block:
+    """The block that asks for most in this direction."""
+    return max(lanes_kw, key=lambda block: lanes_kw[block][place] * np.sign(direction))
 
 
 def _find_stretches(places: Ints) -> list[Ints]:
