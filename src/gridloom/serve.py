@@ -52,6 +52,9 @@ LONGEST_PAUSE_S = 1.0
 SIMULATOR_PAUSE_S = 2.0
 ROTATION_EVERY_S = 30.0
 MOST_DESCRIPTORS = 131_072
+LONGEST_TURN_S = (
+    0.001  # of a thread, while the event loop waits for the interpreter; by itself Python lets it have 5 ms
+)
 MOST_OPEN_A_WORKER = 65_536  # connections; who says nothing on one is closed by edge/connections.py
 
 
@@ -156,8 +159,11 @@ def load_application(settings: Settings, supervisor: int) -> Any:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server sets its own
     signal.signal(END_STREAMS, signal.SIG_IGN)  # until the service sets its own
     keep_freed_memory()
+    sys.setswitchinterval(LONGEST_TURN_S)
     from gridloom.app import create_app
+    from gridloom.edge.long_bodies import fork_from_here
 
+    fork_from_here()  # while nothing runs here beside us
     _configure_logs(settings)
     return create_app(settings)
 

@@ -92,7 +92,7 @@ class TestEveryFormat:
         off_grid, unread = {**TRADE, "time": "2026-03-29T00:07:00Z"}, {**TRADE, "side": "HOLD"}
         rows = [TRADE, off_grid, unread, TRADE, {**TRADE, "price": 1.005}]
         with pytest.raises(BadRequest) as caught:
-            read_columns(WHOLESALE_TRADES, write(rows), media_type)
+            read_columns(write(rows), WHOLESALE_TRADES, media_type)
         assert [error.pointer for error in caught.value.errors] == ["/1/time", "/2/side", "/4/price"]
 
     @pytest.mark.parametrize(("media_type", "write"), FORMATS)

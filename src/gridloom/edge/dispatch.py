@@ -26,6 +26,7 @@ from gridloom.edge.departure import Departure
 from gridloom.edge.faults import problem_of
 from gridloom.edge.idempotency import Replay, Retry, StoredAnswer, fingerprint_of
 from gridloom.edge.incidents import report_broken_stream, report_failure
+from gridloom.edge.long_bodies import LONG_BYTES, read_apart
 from gridloom.edge.metrics import observe_request
 from gridloom.edge.negotiation import negotiate
 from gridloom.edge.operation import PUBLIC, SIGNED_IN, Operation
@@ -33,7 +34,7 @@ from gridloom.edge.paging import next_link
 from gridloom.edge.plausibility import refuse_long_numbers
 from gridloom.edge.rate_limit import RateLimiter, network_of
 from gridloom.edge.router import Router
-from gridloom.edge.wire import parse_parameter, to_json
+from gridloom.edge.wire import Decoder, parse_parameter, to_json
 from gridloom.kernel.problem import (
     BadRequest,
     FieldError,
@@ -306,13 +307,14 @@ class Edge:
         """Run a handler in its transaction, from the start again where PostgreSQL asks for it."""
         operation = call.operation
         key = call.header("idempotency-key") if operation.method == "POST" else None
+        fingerprint = await _take_fingerprint(call, body) if key is not None else b""
         for attempt in range(ATTEMPTS):
             if key is not None:
                 call.retry = Retry(
                     caller_key=call.known_caller.key if call.known_caller else f"public:{call.address}",
                     operation_id=operation.operation_id,
                     key=key,
-                    fingerprint=fingerprint_of(operation.method, call.target, body),
+                    fingerprint=fingerprint,
                     sealed=operation.secret_answer,
                 )
             call.audit_details.clear()
@@ -433,13 +435,28 @@ async def _decode_body(operation: Operation, body: bytes) -> Any:
         return body
     if len(body) <= DECODED_AT_ONCE_BYTES:
         return operation.read_body(body)
-    # Field by field where moments and euros are checked: in a thread, others get their turn in between.
-    return await asyncio.to_thread(_decode_long, operation.read_body, body)
+    if len(body) <= LONG_BYTES:
+        # Field by field where moments and euros are checked: in a thread, others get their turn in between.
+        return await asyncio.to_thread(_judge_long, body, operation.read_body)
+    # To look for faults takes far longer than to read what has none: that happens elsewhere, and this in slices.
+    await read_apart(_judge_apart, body, operation.handler)
+    return await asyncio.to_thread(operation.read_body.read_sound, body)
 
 
-def _decode_long(read_body: Callable[[bytes], Any], body: bytes) -> Any:
+def _judge_long(body: bytes, read_body: Decoder) -> Any:
     refuse_long_numbers(body)
     return read_body(body)
+
+
+def _judge_apart(body: bytes, handler: Any) -> None:
+    """Raises what is wrong with the body of an operation, which goes to another process by its handler's name."""
+    _judge_long(body, handler.__operation__.read_body)
+
+
+async def _take_fingerprint(call: Call, body: bytes) -> bytes:
+    if len(body) <= LONG_BYTES:
+        return fingerprint_of(call.operation.method, call.target, body)
+    return await asyncio.to_thread(fingerprint_of, call.operation.method, call.target, body)
 
 
 async def _read_body(call: Call, receive: Receive, limit_bytes: int, held: HeldBody) -> bytes:
@@ -465,7 +482,10 @@ async def _read_body(call: Call, receive: Receive, limit_bytes: int, held: HeldB
                 held.reach(size)
                 chunks.append(chunk)
                 if not message.get("more_body", False):
-                    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+                    break
                 pause.reschedule(min(now() + BODY_PAUSE_S, latest))
     except TimeoutError:
         raise BadRequest("The body came too slowly.") from None
+    if len(chunks) == 1:
+        return chunks[0]
+    return b"".join(chunks) if size <= LONG_BYTES else await asyncio.to_thread(b"".join, chunks)

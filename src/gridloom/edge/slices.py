@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -55,3 +56,44 @@ def _array_slices(body: bytes, slice_bytes: int) -> Iterator[bytes]:
         yield opening + body[start : gap.start() + 1] + b"]"
         start, opening = gap.end() - 1, b"["
     yield opening + body[start:]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Reads bodies that are a list of structs, or a struct that holds such a list and nothing else."""
+
+    struct: type[msgspec.Struct] | None
+    field: str
+    opening: re.Pattern[bytes]
+    decode: Callable[[bytes], list[Any]]
+
+    def read(self, body: bytes) -> Any:
+        """What a sound body holds; None where it has to be read in one piece."""
+        opening, end = self.opening.match(body), body.rfind(b"]") + 1
+        if opening is None or not end:
+            return None
+        try:
+            slices = read_in_slices(body[opening.end() : end], self.decode, lines=False)
+        except (msgspec.DecodeError, UnicodeDecodeError):  # the bracket was not the end of the list
+            return None
+        rows = [row for some in slices for row in some]
+        return rows if self.struct is None else self.struct(**{self.field: rows})
+
+
+def rows_of(hint: Any) -> Rows | None:
+    """The reader of a body's type; None where it is not made of rows."""
+    plain, struct, field, opening = _strip_annotation(hint), None, "", rb"\s*(?=\[)"
+    if isinstance(plain, type) and issubclass(plain, msgspec.Struct):
+        struct, fields = plain, msgspec.structs.fields(plain)
+        if len(fields) != 1:
+            return None
+        field, opening = fields[0].name, rb'\s*\{\s*"%s"\s*:\s*(?=\[)' % fields[0].encode_name.encode()
+        plain = _strip_annotation(get_type_hints(plain, include_extras=True)[field])
+    item = _strip_annotation(get_args(plain)[0]) if get_origin(plain) is list else None
+    if not (isinstance(item, type) and issubclass(item, msgspec.Struct)):
+        return None
+    return Rows(struct, field, re.compile(opening), msgspec.json.Decoder(list[item]).decode)  # type: ignore[valid-type]
+
+
+def _strip_annotation(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint

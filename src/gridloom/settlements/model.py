@@ -174,6 +174,10 @@ class FactKind:
     order: tuple[str, ...]
     """The columns after the asset by which lists are sorted."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process it goes by its name: there is one of each."""
+        return _find_kind, (self.path,)
+
     @property
     def columns(self) -> tuple[Column, ...]:
         return (*self.key, *self.values)
@@ -291,6 +295,10 @@ FACT_KINDS: Final = (
     TOLLING_CONTRACTS,
 )
 KIND_OF: Final = {kind.source: kind for kind in FACT_KINDS}
+
+
+def _find_kind(path: str) -> FactKind:
+    return next(kind for kind in FACT_KINDS if kind.path == path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta
 
-from gridloom.edge import BULK_BODY_LIMIT, JSON, Call, Instant, Page, Paging, operation
+from gridloom.edge import BULK_BODY_LIMIT, JSON, PARQUET, Call, Instant, Page, Paging, operation
+from gridloom.edge.long_bodies import LONG_BYTES, read_apart
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.permission import Permission
@@ -80,7 +81,12 @@ def _rows_schema(kind: FactKind) -> dict[str, Any]:
 
 
 async def _record_facts(call: Call, kind: FactKind, body: bytes) -> Counts:
-    columns = await asyncio.to_thread(read_columns, kind, body, call.content_type)
+    # A few bytes of Parquet may stand for as many rows as a request may have.
+    is_long = len(body) > LONG_BYTES or call.content_type == PARQUET
+    if is_long:
+        columns = await read_apart(read_columns, body, kind, call.content_type)
+    else:
+        columns = await asyncio.to_thread(read_columns, body, kind, call.content_type)
     db = await call.begin()
     recorded = await record_columns(db, kind, columns, _recorder_of(call))
     counts = recorded.counts

@@ -103,7 +103,7 @@ class Faults:
             raise refuse_rows(self.errors, self.total)
 
 
-def read_columns(kind: FactKind, body: bytes, media_type: str) -> dict[str, Any]:
+def read_columns(body: bytes, kind: FactKind, media_type: str) -> dict[str, Any]:
     """A bulk body as columns; one refusal names its malformed rows, whether a field's type or a rule tells them."""
     try:
         rows = read_rows(kind, body, media_type)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.monitoring.receiving.columns import check_count
@@ -23,7 +23,16 @@ _BATCH_LENGTH, _BATCH_BUFFERS, _BATCH_COMPRESSION = 0, 2, 3
 _DICTIONARY_DATA = 1
 
 
-def check(body: bytes) -> None:
+class Extent(NamedTuple):
+    """What a stream says of itself."""
+
+    rows: int
+    unpacked_bytes: int
+    """Of its compressed buffers."""
+
+
+def check(body: bytes) -> Extent:
+    """How much the stream holds; refused where that is too much."""
     rows = unpacked = 0
     try:
         for header_type, metadata, table, start in _walk_messages(body):
@@ -41,6 +50,7 @@ def check(body: bytes) -> None:
     except (struct.error, IndexError) as error:
         raise BadRequest("The Arrow stream is cut off or malformed.") from error
     check_count(rows)
+    return Extent(rows, unpacked)
 
 
 def _walk_messages(body: bytes) -> Iterator[tuple[int, memoryview, int, int]]:

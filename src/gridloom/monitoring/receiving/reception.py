@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from uuid import UUID
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, Pool
 from gridloom.edge import Call
+from gridloom.edge.long_bodies import LONG_BYTES, read_apart
 from gridloom.monitoring import metrics
 from gridloom.monitoring.model import (
     LATEST_US,
@@ -22,26 +22,23 @@ from gridloom.monitoring.model import (
     Refusals,
     microseconds,
 )
-from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
+from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
+from gridloom.monitoring.receiving import arrow_limits
 from gridloom.monitoring.receiving.ingest import REFUSED_HERE, Stored, ingest
 from gridloom.monitoring.receiving.parsing import ARROW, parse
 from gridloom.monitoring.views import Refusal
 
 _ASK_AGAIN_S = 5.0
-LIGHT_BYTES = 64 * 1024
+LIGHT_BYTES = 32 * 1024
 """What is read here and now: a few milliseconds. Never Arrow, of which a few bytes may stand for a million rows."""
 
 
 @dataclass(slots=True)
 class Reception:
-    """What receiving shares in a process: one long body is read at a time, and the platform's clock is known roughly.
-
-    Whether a point lies a day ahead is no matter of seconds.
-    """
+    """The platform's clock, known roughly: whether a point lies a day ahead is no matter of seconds."""
 
     now_us: int = 0
     read_at: float = float("-inf")
-    heavy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def about_now(self, pool: Pool) -> int:
         age_s = time.monotonic() - self.read_at
@@ -56,18 +53,19 @@ class Reception:
 
 
 async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) -> Received:
-    """The points of a body, in a thread where it is long."""
+    """The points of a body, in a thread where it is not short and in a process where it is long."""
     metrics.BODY_BYTES.labels(call.content_type).inc(len(body))
+    media_type = call.content_type
 
     async def read(now_us: int) -> Received:
         latest_us = min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
-        if len(body) <= LIGHT_BYTES and call.content_type != ARROW:
-            return parse(body, call.content_type, many=many, latest_us=latest_us)
-        if len(body) <= HEAVY_BYTES and call.content_type != ARROW:
-            return await off_loop(True, parse, body, call.content_type, many=many, latest_us=latest_us)
-        # Unpacked, a long body takes several times its size: one at a time.
-        async with reception.heavy:
-            return await off_loop(True, parse, body, call.content_type, many=many, latest_us=latest_us)
+        if len(body) <= LIGHT_BYTES and media_type != ARROW:
+            return parse(body, media_type, many=many, latest_us=latest_us)
+        if len(body) <= LONG_BYTES:
+            found = await off_loop(True, _parse_unless_long, body, media_type, many=many, latest_us=latest_us)
+            if found is not None:
+                return found
+        return await read_apart(parse, body, media_type, many=many, latest_us=latest_us)
 
     received = await read(await reception.about_now(call.pool))
     if Reason.TIME_OUT_OF_RANGE in received.refusals.counts:
@@ -76,6 +74,15 @@ async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) 
         if await reception.exactly_now(call.pool) - known_us > 60 * SECOND_US:
             received = await read(reception.now_us)
     return received
+
+
+def _parse_unless_long(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received | None:
+    """None for a few bytes of Arrow that unfold to as much as a long body."""
+    if media_type == ARROW:
+        extent = arrow_limits.check(body)
+        if extent.rows > HEAVY_POINTS or extent.unpacked_bytes > LONG_BYTES:
+            return None
+    return parse(body, media_type, many=many, latest_us=latest_us)
 
 
 async def write(

@@ -1,0 +1,210 @@
+"""Long bodies in processes of their own: a decoder holds the interpreter, and everybody else waits for it.
+
+Beside each worker stands a process that does nothing but fork. A fork reads one body, hands back what it found and
+ends: its memory goes with it, a crash of a library in it is one refused request, and it runs behind the workers where
+there are more processes than cores. Without such a process (in tools and tests) a thread does the reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import resource
+import signal
+import socket
+import struct
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Concatenate, Final, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import structlog
+
+from gridloom.database.embedded import end_with_parent
+from gridloom.kernel.problem import PayloadTooLarge
+
+log = structlog.get_logger("gridloom.edge")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+READ_AT_ONCE: Final = 2
+"""A worker; unpacked, a body takes several times its size."""
+LONG_BYTES: Final = 512 * 1024
+"""What is shorter is read in a thread sooner than a process has started."""
+MOST_CPU_S: Final = 60
+_BEHIND_WORKERS: Final = 5
+_LENGTH: Final = struct.Struct("<Q")
+
+
+class LostReader(Exception):
+    """The process that was to read a body ended without a word."""
+
+
+class Forker:
+    """The end of the wire to the process that forks."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._sending = threading.Lock()
+
+    def begin(self) -> socket.socket:
+        """A connection to a new process."""
+        here, there = socket.socketpair()
+        with there, self._sending:
+            socket.send_fds(self._control, [b"\0"], [there.fileno()])
+        return here
+
+
+_forker: Forker | None = None
+
+
+def fork_from_here() -> int:
+    """Start the process that forks, from one that has no threads yet; its number."""
+    global _forker
+    here, there = socket.socketpair()
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        here.close()
+        _fork_for_ever(there, parent)
+    there.close()
+    _forker = Forker(here)
+    return pid
+
+
+async def read_apart(work: Callable[Concatenate[bytes, P], R], body: bytes, *args: P.args, **kwargs: P.kwargs) -> R:
+    """What `work` makes of a body, away from this process; what it raises is raised here.
+
+    `work` and its arguments travel by name and by value, as pickle has them.
+    """
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_make_readers(), lambda: _read_body(work, body, args, kwargs))
+
+
+@cache
+def _make_readers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(READ_AT_ONCE, thread_name_prefix="long bodies")
+
+
+def _read_body(work: Callable[..., R], body: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+    global _forker
+    forker = _forker
+    if forker is None:
+        return work(body, *args, **kwargs)
+    try:
+        connection = forker.begin()
+    except OSError:
+        log.error("body_process_lost", action="bodies are read in this process from now on")
+        _forker = None
+        return work(body, *args, **kwargs)
+    with connection:
+        try:
+            _send_parts(connection, pickle.dumps((work, args, kwargs)), body)
+            packed, *buffers = _receive_parts(connection)
+        except (OSError, LostReader):
+            log.error("body_process_died", work=work.__qualname__, body_bytes=len(body))
+            raise PayloadTooLarge("The body takes more time or memory to read than a request may have.") from None
+    has_failed, outcome = pickle.loads(packed, buffers=buffers)  # noqa: S301 — from a fork of ours
+    if has_failed:
+        raise outcome
+    result: R = outcome
+    return result
+
+
+# --- the wire ------------------------------------------------------------------------------------------------------
+
+
+def _send_parts(connection: socket.socket, *parts: Any) -> None:
+    connection.sendall(_LENGTH.pack(len(parts)) + b"".join(_LENGTH.pack(memoryview(part).nbytes) for part in parts))
+    for part in parts:
+        connection.sendall(part)
+
+
+def _receive_parts(connection: socket.socket) -> list[bytearray]:
+    (count,) = _LENGTH.unpack(_receive_exactly(connection, _LENGTH.size))
+    lengths = [_LENGTH.unpack(_receive_exactly(connection, _LENGTH.size))[0] for _ in range(count)]
+    return [_receive_exactly(connection, length) for length in lengths]
+
+
+def _receive_exactly(connection: socket.socket, size_bytes: int) -> bytearray:
+    part = bytearray(size_bytes)
+    view, place = memoryview(part), 0
+    while place < size_bytes:
+        received = connection.recv_into(view[place:])
+        if received == 0:
+            raise LostReader
+        place += received
+    return part
+
+
+# --- in the process that forks, and in its forks -------------------------------------------------------------------
+
+
+def _fork_for_ever(control: socket.socket, parent: int) -> NoReturn:
+    try:
+        end_with_parent(parent, signal.SIGKILL)
+        _close_all_but(control.fileno())
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a fork ended
+        own = os.getpid()
+        while True:
+            word, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+            if not word:
+                break
+            _load_what_is_loaded_late()
+            with socket.socket(fileno=descriptors[0]) as connection:
+                if os.fork() == 0:
+                    end_with_parent(own, signal.SIGKILL)
+                    control.close()
+                    _serve_worker(connection)
+    finally:
+        os._exit(0)
+
+
+@cache
+def _load_what_is_loaded_late() -> None:
+    """With its first array pyarrow loads pandas where that is installed: once here, not in each fork."""
+    pa.array(np.zeros(1)).to_numpy()
+
+
+def _serve_worker(connection: socket.socket) -> NoReturn:
+    try:
+        os.nice(_BEHIND_WORKERS)
+        resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S))
+        with suppress(OSError):  # if memory runs out, this is what goes
+            Path("/proc/self/oom_score_adj").write_text("1000")
+        order, body = _receive_parts(connection)
+        work, args, kwargs = pickle.loads(order)  # noqa: S301 — from the worker
+        buffers: list[pickle.PickleBuffer] = []
+        outcome = _work_out(work, bytes(body), args, kwargs)
+        packed = pickle.dumps(outcome, protocol=5, buffer_callback=buffers.append)
+        _send_parts(connection, packed, *(buffer.raw() for buffer in buffers))
+    except OSError:
+        pass  # nobody waits for it any more
+    except Exception:  # noqa: BLE001  # what cannot be sent cannot be told otherwise
+        traceback.print_exc()
+    finally:
+        os._exit(0)
+
+
+def _work_out(work: Callable[..., Any], body: bytes, args: Any, kwargs: Any) -> tuple[bool, Any]:
+    try:
+        return False, work(body, *args, **kwargs)
+    except MemoryError:
+        return True, PayloadTooLarge("The body takes more memory to read than a request may have.")
+    except Exception as fault:  # noqa: BLE001  # the worker raises it
+        fault.add_note(traceback.format_exc())
+        return True, fault
+
+
+def _close_all_but(kept: int) -> None:
+    """Above all the sockets on which the worker listens."""
+    os.closerange(3, kept)
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
