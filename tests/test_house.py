@@ -126,3 +126,44 @@ class TestSQL:
     def test_is_spoken_by_stores_only(self):
         speakers = {path for path in MODULES if sends_sql(path) and not speaks_to_postgresql(path)}
         assert {path.relative_to(SOURCE).as_posix() for path in speakers} <= SPEAK_SQL_TOO
+
+
+def sql_texts(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+class TestAStatement:
+    MOST_NUMBERED_PARAMETERS = 13
+
+    def test_with_many_parameters_names_them(self):
+        wide = [
+            path.relative_to(SOURCE).as_posix()
+            for path in MODULES
+            for text in sql_texts(path)
+            if any(int(number) > self.MOST_NUMBERED_PARAMETERS for number in re.findall(r"\$(\d{1,3})\b", text))
+        ]
+        assert wide == []
+
+    def test_names_the_columns_into_which_it_writes(self):
+        nameless = re.compile(r"insert\s+into\s+\w+\s+(values|select)\b", re.IGNORECASE)
+        assert [path for path in MODULES for text in sql_texts(path) if nameless.search(text)] == []
+
+    def test_gives_rows_that_are_read_by_name(self):
+        positional = re.compile(r"\(\*(row|record)(\.values\(\))?\)|len\(row\)")
+        assert [path for path in MODULES if positional.search(path.read_text())] == []
+
+
+class TestAPrivateFunction:
+    def test_says_what_it_does_to_what(self):
+        """A method may be one word, for its object is its own."""
+        bare = [
+            f"{path.relative_to(SOURCE).as_posix()}: {node.name}"
+            for path in MODULES
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and re.fullmatch(r"_[a-z]+", node.name)
+            and not (node.args.args and node.args.args[0].arg == "self")
+        ]
+        assert bare == []

@@ -230,14 +230,14 @@ def main() -> None:
         app()
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _server_packages():
-            _fail(INSTALL_THE_SERVER)
+            _fail_with(INSTALL_THE_SERVER)
         raise
     except subprocess.CalledProcessError as error:
-        _fail(f"{Path(error.cmd[0]).name} failed: {(error.stderr or '').strip()}")
+        _fail_with(f"{Path(error.cmd[0]).name} failed: {(error.stderr or '').strip()}")
     except Exception as error:
         if type(error).__name__ not in _SENTENCES:
             raise
-        _fail(str(error))
+        _fail_with(str(error))
 
 
 _SENTENCES = frozenset(
@@ -280,7 +280,7 @@ def _settings_for_documents() -> Settings:
     return read_settings(environ={}, env_file=Path(os.devnull))
 
 
-def _fail(sentence: str) -> None:
+def _fail_with(sentence: str) -> None:
     errors.print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
     raise SystemExit(1)
 

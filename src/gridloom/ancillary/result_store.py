@@ -89,7 +89,8 @@ async def accepted_steps(db: Database, asset_key: int, delivery_day: date, produ
     """All accepted bids for a product, by their latest results."""
     rows = await db.fetch(
         """
-        select r.accepted_capacity_kw, coalesce(r.settlement_price_eur, b.capacity_price_eur) as price
+        select r.accepted_capacity_kw as capacity_kw,
+               coalesce(r.settlement_price_eur, b.capacity_price_eur) as price_eur
         from (select distinct on (bid_id) * from ancillary_result
               where asset_key = $1 and delivery_day = $2 and product = $3 order by bid_id, revision desc) r
         join ancillary_bid b on b.asset_key = $1 and b.id = r.bid_id and b.product = r.product
@@ -99,7 +100,7 @@ async def accepted_steps(db: Database, asset_key: int, delivery_day: date, produ
         delivery_day,
         product,
     )
-    return [AcceptedStep(*row) for row in rows]
+    return [AcceptedStep(**row) for row in rows]
 
 
 async def list_results(

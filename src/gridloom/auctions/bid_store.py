@@ -228,4 +228,4 @@ async def read_ranked_bids(
 
 
 def _read_bid(row: asyncpg.Record) -> Bid:
-    return Bid(**row) if len(row) == 7 else Bid(**{name: row[name] for name in Bid.__slots__})
+    return Bid(**{name: row[name] for name in Bid.__slots__})

@@ -20,6 +20,7 @@ from gridloom.auctions.model import (
     ShownStatus,
 )
 from gridloom.database.pool import Database
+from gridloom.database.statement import Statement
 from gridloom.kernel.window import Window
 
 _AUCTION = """
@@ -41,62 +42,69 @@ class Seen:
     """Its own latest standing bid."""
 
 
+_INSERT = Statement("""
+insert into auction (
+  id, item_id, opens_at, closes_at, delivery_start, delivery_end, delivery_zone, rated_charge_power_kw,
+  rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency, daily_cycle_limit,
+  initial_soc, last_soc_target, final_soc_tolerance, hurdle_price_eur)
+values (
+  :id, :item_id, :opens_at, :closes_at, :delivery_start, :delivery_end, :delivery_zone, :rated_charge_power_kw,
+  :rated_discharge_power_kw, :energy_capacity_kwh, :charge_efficiency, :discharge_efficiency, :daily_cycle_limit,
+  :initial_soc, :last_soc_target, :final_soc_tolerance, :hurdle_price_eur)
+""")
+
+_UPDATE = Statement("""
+update auction
+set opens_at = :opens_at, closes_at = :closes_at, delivery_start = :delivery_start, delivery_end = :delivery_end,
+    delivery_zone = :delivery_zone, rated_charge_power_kw = :rated_charge_power_kw,
+    rated_discharge_power_kw = :rated_discharge_power_kw, energy_capacity_kwh = :energy_capacity_kwh,
+    charge_efficiency = :charge_efficiency, discharge_efficiency = :discharge_efficiency,
+    daily_cycle_limit = :daily_cycle_limit, initial_soc = :initial_soc, last_soc_target = :last_soc_target,
+    final_soc_tolerance = :final_soc_tolerance, hurdle_price_eur = :hurdle_price_eur, version = version + 1
+where id = :id and item_id = :item_id
+""")
+
+
 async def insert_auction(db: Database, auction: Auction) -> None:
-    await db.execute(
-        """
-        insert into auction (
-          id, item_id, opens_at, closes_at, delivery_start, delivery_end, delivery_zone, rated_charge_power_kw,
-          rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency, daily_cycle_limit,
-          initial_soc, last_soc_target, final_soc_tolerance, hurdle_price_eur)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
-        """,
-        *_list_terms(auction),
-    )
+    await _INSERT.execute(db, **_list_terms(auction))
     await db.execute("insert into auction_order (auction_id) values ($1)", auction.id)
 
 
 async def update_terms(db: Database, auction: Auction) -> None:
     """Everything an operator sets; the item keeps its id."""
-    await db.execute(
-        """
-        update auction set opens_at = $3, closes_at = $4, delivery_start = $5, delivery_end = $6, delivery_zone = $7,
-          rated_charge_power_kw = $8, rated_discharge_power_kw = $9, energy_capacity_kwh = $10, charge_efficiency = $11,
-          discharge_efficiency = $12, daily_cycle_limit = $13, initial_soc = $14, last_soc_target = $15,
-          final_soc_tolerance = $16, hurdle_price_eur = $17, version = version + 1
-        where id = $1 and item_id = $2
-        """,
-        *_list_terms(auction),
-    )
+    await _UPDATE.execute(db, **_list_terms(auction))
 
 
-def _list_terms(auction: Auction) -> tuple[object, ...]:
-    """The auction's and the item's ids, then the terms, in the order of both statements above."""
+def _list_terms(auction: Auction) -> dict[str, object]:
     item = auction.item
-    return (
-        auction.id,
-        item.id,
-        auction.open.start,
-        auction.open.end,
-        item.delivery.start,
-        item.delivery.end,
-        item.delivery_zone,
-        item.rated_charge_power_kw,
-        item.rated_discharge_power_kw,
-        item.energy_capacity_kwh,
-        item.charge_efficiency,
-        item.discharge_efficiency,
-        item.daily_cycle_limit,
-        item.initial_soc,
-        item.last_soc_target,
-        item.final_soc_tolerance,
-        auction.hurdle_price_eur,
-    )
+    return {
+        "id": auction.id,
+        "item_id": item.id,
+        "opens_at": auction.open.start,
+        "closes_at": auction.open.end,
+        "delivery_start": item.delivery.start,
+        "delivery_end": item.delivery.end,
+        "delivery_zone": item.delivery_zone,
+        "rated_charge_power_kw": item.rated_charge_power_kw,
+        "rated_discharge_power_kw": item.rated_discharge_power_kw,
+        "energy_capacity_kwh": item.energy_capacity_kwh,
+        "charge_efficiency": item.charge_efficiency,
+        "discharge_efficiency": item.discharge_efficiency,
+        "daily_cycle_limit": item.daily_cycle_limit,
+        "initial_soc": item.initial_soc,
+        "last_soc_target": item.last_soc_target,
+        "final_soc_tolerance": item.final_soc_tolerance,
+        "hurdle_price_eur": auction.hurdle_price_eur,
+    }
 
 
 async def replace_backing(db: Database, auction_id: UUID, backing: Sequence[BackingShare]) -> None:
     await db.execute("delete from auction_backing where auction_id = $1", auction_id)
     await db.execute(
-        "insert into auction_backing select $1, * from unnest($2::uuid[], $3::float8[])",
+        """
+        insert into auction_backing (auction_id, physical_asset_id, share)
+        select $1, physical_asset_id, share from unnest($2::uuid[], $3::float8[]) part(physical_asset_id, share)
+        """,
         auction_id,
         [part.physical_asset_id for part in backing],
         [part.share for part in backing],

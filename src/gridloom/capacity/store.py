@@ -17,15 +17,13 @@ from gridloom.database.pool import Database
 from gridloom.kernel.market_time import PERIOD, floor_to_period, period_start
 from gridloom.kernel.window import Window
 
-# Of versions with the same valid_from the highest holds. The past needs only the last rating, but ratings are few.
+# The past needs only the last rating, but ratings are few.
 RATINGS_AND_OUTAGES = """
 select asset_key, valid_from as starts_at, null::timestamptz as ends_at,
        rated_charge_power_kw as charge_kw, rated_discharge_power_kw as discharge_kw,
        energy_capacity_kwh as energy_kwh, fcr_limit_ratio, charge_efficiency, discharge_efficiency,
        max_state_of_charge - min_state_of_charge as usable_share
-from (select distinct on (asset_key, valid_from) * from physical_asset_parameters
-      where asset_key = any($1::int[]) and valid_from < $3
-      order by asset_key, valid_from, version desc) as in_force
+from parameters_in_force where asset_key = any($1::int[]) and valid_from < $3
 union all
 select asset_key, starts_at, ends_at, charge_power_kw, discharge_power_kw, energy_kwh, null, null, null, null
 from unavailability

@@ -75,7 +75,7 @@ async def look_at_zones(
     db: Database, now: datetime, start: datetime, end: datetime, end_period: int, zone: str | None = None
 ) -> list[Look]:
     """All zones, or one: planned over the market days from `start` to `end`, which is the start of `end_period`."""
-    return [Look(*row) for row in await db.fetch(_LOOK, now, start, end, end_period, zone)]
+    return [Look(**row) for row in await db.fetch(_LOOK, now, start, end, end_period, zone)]
 
 
 async def read_now(db: Database) -> tuple[datetime, bool]:

@@ -43,8 +43,8 @@ class LiveAsset:
 
 async def read_live_assets(db: Database, zone: str, start: datetime, end: datetime) -> list[LiveAsset]:
     rows = await db.fetch(
-        """select v.asset_key, a.id, v.organisation_id, (extract(epoch from v.start_at) / 900)::int as first,
-                  (extract(epoch from v.end_at) / 900)::int as last, v.charge_efficiency, v.discharge_efficiency,
+        """select v.asset_key as key, a.id, v.organisation_id, (extract(epoch from v.start_at) / 900)::int as first,
+                  (extract(epoch from v.end_at) / 900)::int as "end", v.charge_efficiency, v.discharge_efficiency,
                   v.first_misfit
            from virtual_asset v join asset a on a.key = v.asset_key
            where v.delivery_zone = $1 and v.end_at > $2 and v.start_at < $3 order by v.asset_key""",
@@ -52,7 +52,7 @@ async def read_live_assets(db: Database, zone: str, start: datetime, end: dateti
         start,
         end,
     )
-    return [LiveAsset(*row) for row in rows]
+    return [LiveAsset(**row) for row in rows]
 
 
 async def read_powers_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
@@ -86,7 +86,7 @@ async def read_backing(db: Database, keys: Sequence[int]) -> list[Backing]:
            order by asset_key, physical_asset_key""",
         list(keys),
     )
-    return [Backing(*row) for row in rows]
+    return [Backing(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,9 @@ class Reserve:
 async def read_block_reserves(db: Database, keys: Sequence[int], first: int, end: int) -> list[Reserve]:
     """The FCR and aFRR blocks of virtual assets."""
     rows = await db.fetch(
-        """select asset_key, market, first_period, end_period, greatest(charge_kw, discharge_kw) from virtual_block
+        """select asset_key, market, first_period as first, end_period as "end",
+                  greatest(charge_kw, discharge_kw) as power_kw
+           from virtual_block
            where asset_key = any($1::int[]) and until_version is null and market <> 'WHOLESALE'
              and end_period > $2 and first_period < $3
            order by asset_key, first_period, lane""",
@@ -111,7 +113,7 @@ async def read_block_reserves(db: Database, keys: Sequence[int], first: int, end
         first,
         end,
     )
-    return [Reserve(*row) for row in rows]
+    return [Reserve(**row) for row in rows]
 
 
 async def read_awarded_reserves(db: Database, keys: Sequence[int], start: datetime, end: datetime) -> list[Reserve]:
@@ -127,9 +129,11 @@ async def read_awarded_reserves(db: Database, keys: Sequence[int], start: dateti
           order by r.asset_key, r.bid_id, r.delivery_day, r.product, r.revision desc
         )
         select asset_key,
-               case split_part(product, '_', 1) when 'NEGPOS' then 'FCR' when 'POS' then 'AFRR_POS' else 'AFRR_NEG' end,
-               (extract(epoch from delivery_start) / 900)::int, (extract(epoch from delivery_end) / 900)::int,
-               sum(accepted_capacity_kw)
+               case split_part(product, '_', 1) when 'NEGPOS' then 'FCR' when 'POS' then 'AFRR_POS' else 'AFRR_NEG' end
+                 as market,
+               (extract(epoch from delivery_start) / 900)::int as first,
+               (extract(epoch from delivery_end) / 900)::int as "end",
+               sum(accepted_capacity_kw) as power_kw
         from latest where accepted and accepted_capacity_kw > 0
         group by 1, 2, 3, 4 order by 1, 2, 3
         """,
@@ -137,7 +141,7 @@ async def read_awarded_reserves(db: Database, keys: Sequence[int], start: dateti
         start,
         end,
     )
-    return [Reserve(*row) for row in rows]
+    return [Reserve(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +159,14 @@ class PhysicalParameters:
 async def read_parameters(db: Database, keys: Sequence[int], end: datetime) -> list[PhysicalParameters]:
     """All that came into force before the end, in the order of time."""
     rows = await db.fetch(
-        """select distinct on (asset_key, valid_from) asset_key, valid_from, charge_efficiency, discharge_efficiency,
-                  min_state_of_charge, max_state_of_charge
-           from physical_asset_parameters where asset_key = any($1::int[]) and valid_from < $2
-           order by asset_key, valid_from, version desc""",
+        """select asset_key, valid_from, charge_efficiency, discharge_efficiency,
+                  min_state_of_charge as lowest_part, max_state_of_charge as highest_part
+           from parameters_in_force where asset_key = any($1::int[]) and valid_from < $2
+           order by asset_key, valid_from""",
         list(keys),
         end,
     )
-    return [PhysicalParameters(*row) for row in rows]
+    return [PhysicalParameters(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,7 @@ async def read_batteries(db: Database, keys: Sequence[int]) -> list[Battery]:
     rows = await db.fetch(
         "select key, id, organisation_id from asset where key = any($1::int[]) order by key", list(keys)
     )
-    return [Battery(*row) for row in rows]
+    return [Battery(**row) for row in rows]
 
 
 async def read_own_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
@@ -227,4 +231,4 @@ async def read_backed_shares(db: Database, physical_asset_key: int, first: int, 
         first,
         end,
     )
-    return [Backing(*row) for row in rows]
+    return [Backing(**row) for row in rows]

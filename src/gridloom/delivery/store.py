@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.database.statement import Statement
 from gridloom.delivery.look_store import Stamps
 from gridloom.delivery.model import Floats, Method
 from gridloom.delivery.plan_codec import StandingPlan, standing_plan, unpack
@@ -98,14 +99,19 @@ _RUN = """select id, delivery_zone, began_at, first_period, end_period, final_un
   method, solver_s from delivery_run """
 
 
+_ADD_RUN = Statement("""
+insert into delivery_run (
+  id, delivery_zone, began_at, first_period, end_period, final_until, virtual_assets, batteries, scheduled_export_mwh,
+  scheduled_import_mwh, netted_mwh, spread_mwh, unserved_mwh, forced_periods, changed_batteries, method, solver_s)
+values (
+  :id, :delivery_zone, :began_at, :first_period, :end_period, :final_until, :virtual_assets, :batteries,
+  :scheduled_export_mwh, :scheduled_import_mwh, :netted_mwh, :spread_mwh, :unserved_mwh, :forced_periods,
+  :changed_batteries, :method, :solver_s)
+""")
+
+
 async def add_run(db: Database, run: Run) -> None:
-    await db.execute(
-        """insert into delivery_run (id, delivery_zone, began_at, first_period, end_period, final_until, virtual_assets,
-             batteries, scheduled_export_mwh, scheduled_import_mwh, netted_mwh, spread_mwh, unserved_mwh,
-             forced_periods, changed_batteries, method, solver_s)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)""",
-        *(getattr(run, name) for name in Run.__dataclass_fields__),
-    )
+    await _ADD_RUN.execute(db, **{name: getattr(run, name) for name in Run.__dataclass_fields__})
 
 
 async def read_run(db: Database, run_id: UUID) -> Run | None:

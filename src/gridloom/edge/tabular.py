@@ -60,7 +60,7 @@ async def _encode_batches(
     media_type: str, schema: pa.Schema, batches: AsyncIterator[pa.RecordBatch]
 ) -> AsyncIterator[bytes]:
     sink = _Sink()
-    writer = _writer(media_type, schema, sink)
+    writer = _open_writer(media_type, schema, sink)
     async for batch in batches:
         encoded = await asyncio.to_thread(_write_batch, writer, sink, batch)
         if encoded:
@@ -69,7 +69,7 @@ async def _encode_batches(
     yield sink.taken()
 
 
-def _writer(media_type: str, schema: pa.Schema, sink: _Sink) -> _Writer:
+def _open_writer(media_type: str, schema: pa.Schema, sink: _Sink) -> _Writer:
     if media_type == CSV:
         return _CSVWriter(schema, sink)
     if media_type == ARROW:

@@ -12,6 +12,7 @@ import asyncpg
 import msgspec
 
 from gridloom.database.pool import Database
+from gridloom.database.statement import Statement
 from gridloom.exchange_notifications.message import (
     CapacityInterval,
     CodeScheme,
@@ -104,6 +105,20 @@ async def insert_notification(db: Database, asset_key: int, notification_id: UUI
     return str(status) == "INSERT 0 1"
 
 
+_INSERT_VERSION = Statement("""
+insert into exchange_notification_version (
+  asset_key, notification_id, version, event_status, unavailability_type, event_type, reason_code, unit_type,
+  asset_name, asset_eic, bidding_zone, participant_name, installed_capacity_kw, available_capacity_kw,
+  unavailable_capacity_kw, capacity_intervals, starts_at, ends_at, duration_uncertainty, cause, remarks,
+  published_at, published_by, participant_code_scheme, participant_code, participant_eic)
+values (
+  :asset_key, :notification_id, :version, :event_status, :unavailability_type, :event_type, :reason_code, :unit_type,
+  :asset_name, :asset_eic, :bidding_zone, :participant_name, :installed_capacity_kw, :available_capacity_kw,
+  :unavailable_capacity_kw, :capacity_intervals, :starts_at, :ends_at, :duration_uncertainty, :cause, :remarks,
+  :published_at, :published_by, :participant_code_scheme, :participant_code, :participant_eic)
+""")
+
+
 async def insert_version(db: Database, asset_key: int, new: StoredNotification, published_by: UUID) -> None:
     """Add the version and dismiss the one before it."""
     message = new.message
@@ -116,42 +131,34 @@ async def insert_version(db: Database, asset_key: int, new: StoredNotification, 
         new.id,
         message.version - 1,
     )
-    await db.execute(
-        """
-        insert into exchange_notification_version
-          (asset_key, notification_id, version, event_status, unavailability_type, event_type, reason_code, unit_type,
-           asset_name, asset_eic, bidding_zone, participant_name, installed_capacity_kw, available_capacity_kw,
-           unavailable_capacity_kw, capacity_intervals, starts_at, ends_at, duration_uncertainty, cause, remarks,
-           published_at, published_by, participant_code_scheme, participant_code, participant_eic)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-                $23, $24, $25, $26)
-        """,
-        asset_key,
-        new.id,
-        message.version,
-        message.event_status,
-        message.unavailability_type,
-        message.event_type,
-        message.reason_code,
-        message.unit_type,
-        message.asset_name,
-        message.asset_eic,
-        message.bidding_zone,
-        message.participant_name,
-        message.installed_capacity_kw,
-        new.available_capacity_kw,
-        new.unavailable_capacity_kw,
-        msgspec.to_builtins(message.intervals),
-        message.start,
-        message.end,
-        message.duration_uncertainty,
-        message.cause,
-        message.remarks,
-        message.published_at,
-        published_by,
-        message.participant_code and message.participant_code.scheme,
-        message.participant_code and message.participant_code.code,
-        message.participant_eic,
+    await _INSERT_VERSION.execute(
+        db,
+        asset_key=asset_key,
+        notification_id=new.id,
+        version=message.version,
+        event_status=message.event_status,
+        unavailability_type=message.unavailability_type,
+        event_type=message.event_type,
+        reason_code=message.reason_code,
+        unit_type=message.unit_type,
+        asset_name=message.asset_name,
+        asset_eic=message.asset_eic,
+        bidding_zone=message.bidding_zone,
+        participant_name=message.participant_name,
+        installed_capacity_kw=message.installed_capacity_kw,
+        available_capacity_kw=new.available_capacity_kw,
+        unavailable_capacity_kw=new.unavailable_capacity_kw,
+        capacity_intervals=msgspec.to_builtins(message.intervals),
+        starts_at=message.start,
+        ends_at=message.end,
+        duration_uncertainty=message.duration_uncertainty,
+        cause=message.cause,
+        remarks=message.remarks,
+        published_at=message.published_at,
+        published_by=published_by,
+        participant_code_scheme=message.participant_code and message.participant_code.scheme,
+        participant_code=message.participant_code and message.participant_code.code,
+        participant_eic=message.participant_eic,
     )
     await db.execute(
         "update exchange_notification set latest_version = $3 where asset_key = $1 and id = $2",

@@ -45,10 +45,8 @@ async def read_glance(db: Database, asset_key: int, window: Window) -> Glance:
                r.fcr_limit_ratio
         from (select $1::int, $2::timestamptz, $3::timestamptz) as asked
         left join lateral (
-          select distinct on (valid_from) valid_from, rated_charge_power_kw, rated_discharge_power_kw,
-                 energy_capacity_kwh, fcr_limit_ratio
-          from physical_asset_parameters where asset_key = $1 and valid_from < $3
-          order by valid_from, version desc
+          select valid_from, rated_charge_power_kw, rated_discharge_power_kw, energy_capacity_kwh, fcr_limit_ratio
+          from parameters_in_force where asset_key = $1 and valid_from < $3
         ) r on true
         """,
         asset_key,

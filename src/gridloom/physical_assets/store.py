@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.pool import Database
+from gridloom.database.statement import Statement
 from gridloom.physical_assets.model import (
     AssetStatus,
     NewParameters,
@@ -162,36 +163,43 @@ async def fleet_belongs_to(db: Database, fleet_id: UUID, organisation_id: UUID) 
     return found is not None
 
 
+# One row, unless it is the asset's first: an aggregate gives one either way.
+_INSERT_PARAMETERS = Statement("""
+insert into physical_asset_parameters (
+  asset_key, version, valid_from, rated_charge_power_kw, rated_discharge_power_kw, energy_capacity_kwh,
+  min_state_of_charge, max_state_of_charge, charge_efficiency, discharge_efficiency, ramp_rate_kw_s,
+  daily_cycle_limit, annual_cycle_limit, fcr_limit_ratio, recorded_by, recorded_at)
+select
+  :asset_key, 1 + coalesce(max(version), 0), :valid_from, :rated_charge_power_kw, :rated_discharge_power_kw,
+  :energy_capacity_kwh, :min_state_of_charge, :max_state_of_charge, :charge_efficiency, :discharge_efficiency,
+  :ramp_rate_kw_s, :daily_cycle_limit, :annual_cycle_limit, :fcr_limit_ratio, :recorded_by,
+  date_trunc('milliseconds', platform_now())
+from physical_asset_parameters where asset_key = :asset_key
+returning *
+""")
+
+
 async def insert_parameters(
     db: Database, asset_key: int, valid_from: datetime, new: NewParameters, recorded_by: UUID
 ) -> Parameters:
     """Add the next version; the caller holds the asset's row or has just made it."""
-    row = await db.fetchrow(
-        """
-        insert into physical_asset_parameters
-          (asset_key, version, valid_from, rated_charge_power_kw, rated_discharge_power_kw, energy_capacity_kwh,
-           min_state_of_charge, max_state_of_charge, charge_efficiency, discharge_efficiency, ramp_rate_kw_s,
-           daily_cycle_limit, annual_cycle_limit, fcr_limit_ratio, recorded_by, recorded_at)
-        values ($1, 1 + coalesce((select max(version) from physical_asset_parameters where asset_key = $1), 0),
-                $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, date_trunc('milliseconds', platform_now()))
-        returning *
-        """,
-        asset_key,
-        valid_from,
-        new.rated_charge_power,
-        new.rated_discharge_power,
-        new.energy_capacity,
-        new.min_state_of_charge,
-        new.max_state_of_charge,
-        new.charge_efficiency,
-        new.discharge_efficiency,
-        new.ramp_rate,
-        new.daily_cycle_limit,
-        new.annual_cycle_limit,
-        new.fcr_limit_ratio,
-        recorded_by,
+    row = await _INSERT_PARAMETERS.fetchrow(
+        db,
+        asset_key=asset_key,
+        valid_from=valid_from,
+        rated_charge_power_kw=new.rated_charge_power,
+        rated_discharge_power_kw=new.rated_discharge_power,
+        energy_capacity_kwh=new.energy_capacity,
+        min_state_of_charge=new.min_state_of_charge,
+        max_state_of_charge=new.max_state_of_charge,
+        charge_efficiency=new.charge_efficiency,
+        discharge_efficiency=new.discharge_efficiency,
+        ramp_rate_kw_s=new.ramp_rate,
+        daily_cycle_limit=new.daily_cycle_limit,
+        annual_cycle_limit=new.annual_cycle_limit,
+        fcr_limit_ratio=new.fcr_limit_ratio,
+        recorded_by=recorded_by,
     )
-    assert row is not None
     return parameters_of(row)
 
 

@@ -53,14 +53,14 @@ async def list_prices(
 ) -> list[PublishedPrice]:
     rows = await db.fetch(
         """
-        select series, start_at, end_at, price from reference_price
+        select series, start_at as start, end_at as "end", price from reference_price
         where series = $1 and ($2::timestamptz is null or end_at > $2) and ($3::timestamptz is null or start_at < $3)
           and ($4::timestamptz is null or start_at > $4)
         order by start_at limit $5
         """,
         series, start, end, after, limit,
     )  # fmt: skip
-    return [PublishedPrice(*row) for row in rows]
+    return [PublishedPrice(**row) for row in rows]
 
 
 async def read_price_arrays(
@@ -158,4 +158,4 @@ async def list_deviations(
         """,  # noqa: S608 — the kind chooses one of three texts above
         organisation_id, asset_key, start, end, tolerance, limit, *place,
     )  # fmt: skip
-    return [Deviation(*row) for row in rows]
+    return [Deviation(**row) for row in rows]

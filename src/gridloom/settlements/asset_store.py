@@ -25,10 +25,9 @@ async def read_capabilities(db: Database, ids: Sequence[UUID]) -> Mapping[UUID, 
           coalesce(p.rated_discharge_power_kw, v.rated_discharge_power_kw) as discharge_kw
         from asset a
         left join virtual_asset v on v.asset_key = a.key
-        left join (select distinct on (asset_key, valid_from) *
-                   from physical_asset_parameters
-                   where asset_key in (select key from asset where id = any($1::uuid[]))
-                   order by asset_key, valid_from, version desc) p on p.asset_key = a.key
+        left join (select * from parameters_in_force
+                   where asset_key = any(array(select key from asset where id = any($1::uuid[])))) p
+          on p.asset_key = a.key
         where a.id = any($1::uuid[])
         order by a.key, since
         """,

@@ -84,7 +84,7 @@ def merge_statement(kind: FactKind) -> str:
           from changing f
           union all
           select asset_key, day, start_at, end_at, 0, 1 from archived)
-        select asset_key, day, min(start_at) as start_at, max(end_at) as end_at,
+        select asset_key, day, min(start_at) as start, max(end_at) as "end",
           sum(written)::int as written, sum(replaced)::int as replaced
         from change group by asset_key, day order by asset_key, day
     """

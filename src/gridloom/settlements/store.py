@@ -68,7 +68,7 @@ async def merge(db: Database, batch: Batch, by: UUID, origin: Origin) -> list[To
     await db.execute("set local work_mem = '64MB'; set local random_page_cost = 1.1")
     rows = await db.fetch(merge_statement(batch.kind), by, origin)
     await db.execute(f"drop table pg_temp.{staging_table(batch.kind)}")
-    return [Touched(*row) for row in rows]
+    return [Touched(**row) for row in rows]
 
 
 _FORMS: Final = {"int": INT4, "text": TEXT, "day": INT4, "moment": FLOAT8, "decimal": INT8}
@@ -174,7 +174,7 @@ class SettledAsset:
 async def settled_assets(db: Database, ids: Sequence[UUID]) -> list[SettledAsset]:
     """These assets, or all if none is named, as far as anything was ever settled for them."""
     rows = await db.fetch(SETTLED_ASSETS, list(ids))
-    return [SettledAsset(*row) for row in rows]
+    return [SettledAsset(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

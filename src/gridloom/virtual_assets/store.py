@@ -10,6 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.pool import Database
+from gridloom.database.statement import Statement
 from gridloom.kernel.ids import (
     AuctionID,
     OrganisationID,
@@ -130,6 +131,21 @@ def _asset_fields(row: asyncpg.Record) -> dict[str, Any]:
     }
 
 
+_INSERT = Statement("""
+insert into virtual_asset (
+  asset_key, organisation_id, portfolio_id, name, start_at, end_at, delivery_zone, eic_code, rated_charge_power_kw,
+  rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency, daily_cycle_limit,
+  annual_cycle_limit, ramp_rate_kw_s, gate_closure_s, initial_soc, final_soc_target, final_soc_tolerance, auction_id,
+  created_at, version, end_kwh)
+values (
+  :asset_key, :organisation_id, :portfolio_id, :name, :start_at, :end_at, :delivery_zone, :eic_code,
+  :rated_charge_power_kw, :rated_discharge_power_kw, :energy_capacity_kwh, :charge_efficiency, :discharge_efficiency,
+  :daily_cycle_limit, :annual_cycle_limit, :ramp_rate_kw_s, :gate_closure_s, :initial_soc, :final_soc_target,
+  :final_soc_tolerance, :auction_id, platform_now(), 1, :end_kwh)
+returning created_at
+""")
+
+
 async def insert_asset(
     db: Database, asset_id: VirtualAssetID, organisation_id: UUID, terms: AssetTerms, promises: Sequence[Promise]
 ) -> LockedAsset:
@@ -140,46 +156,37 @@ async def insert_asset(
         organisation_id,
     )
     initial_kwh = terms.initial_soc * terms.energy_capacity_kwh
-    created_at: datetime = await db.fetchval(
-        """
-        insert into virtual_asset (
-          asset_key, organisation_id, portfolio_id, name, start_at, end_at, delivery_zone, eic_code,
-          rated_charge_power_kw, rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency,
-          daily_cycle_limit, annual_cycle_limit, ramp_rate_kw_s, gate_closure_s, initial_soc, final_soc_target,
-          final_soc_tolerance, auction_id, created_at, version, end_kwh)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-                platform_now(), 1, $22)
-        returning created_at
-        """,
-        key,
-        organisation_id,
-        terms.portfolio_id,
-        terms.name,
-        terms.window.start,
-        terms.window.end,
-        terms.delivery_zone,
-        terms.eic_code,
-        terms.charge_kw,
-        terms.discharge_kw,
-        terms.energy_capacity_kwh,
-        terms.efficiency.charge,
-        terms.efficiency.discharge,
-        terms.daily_cycle_limit,
-        terms.annual_cycle_limit,
-        terms.ramp_rate_kw_s,
-        terms.gate_closure_s,
-        terms.initial_soc,
-        terms.final_soc_target,
-        terms.final_soc_tolerance,
-        terms.auction_id,
-        initial_kwh,
+    row = await _INSERT.fetchrow(
+        db,
+        asset_key=key,
+        organisation_id=organisation_id,
+        portfolio_id=terms.portfolio_id,
+        name=terms.name,
+        start_at=terms.window.start,
+        end_at=terms.window.end,
+        delivery_zone=terms.delivery_zone,
+        eic_code=terms.eic_code,
+        rated_charge_power_kw=terms.charge_kw,
+        rated_discharge_power_kw=terms.discharge_kw,
+        energy_capacity_kwh=terms.energy_capacity_kwh,
+        charge_efficiency=terms.efficiency.charge,
+        discharge_efficiency=terms.efficiency.discharge,
+        daily_cycle_limit=terms.daily_cycle_limit,
+        annual_cycle_limit=terms.annual_cycle_limit,
+        ramp_rate_kw_s=terms.ramp_rate_kw_s,
+        gate_closure_s=terms.gate_closure_s,
+        initial_soc=terms.initial_soc,
+        final_soc_target=terms.final_soc_target,
+        final_soc_tolerance=terms.final_soc_tolerance,
+        auction_id=terms.auction_id,
+        end_kwh=initial_kwh,
     )
     await _insert_promises(db, key, promises)
     return LockedAsset(
         key=key,
         id=asset_id,
         organisation_id=OrganisationID(organisation_id),
-        created_at=created_at,
+        created_at=row["created_at"],
         terms=terms,
         version=1,
         end_kwh=initial_kwh,

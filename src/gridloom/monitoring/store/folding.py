@@ -68,7 +68,7 @@ async def pending(
         """,
         settle, closed_for, busy_segments, busy_points, most, asset_key,
     )  # fmt: skip
-    return [Pending(*row.values()) for row in rows]
+    return [Pending(**row) for row in rows]
 
 
 async def take_segments(
@@ -83,7 +83,7 @@ async def take_segments(
         """,
         asset_key, day, first_sequence, last_sequence,
     )  # fmt: skip
-    return sorted((StoredSegment(*row.values()) for row in rows), key=lambda segment: segment.sequence)
+    return sorted((StoredSegment(**row) for row in rows), key=lambda segment: segment.sequence)
 
 
 async def put_segment(db: Database, segment: NewSegment, settle: timedelta) -> None:

@@ -53,7 +53,7 @@ async def lock_heads(db: Database, asset_keys: Sequence[int]) -> dict[int, Head]
 
 
 def _read_head(row: asyncpg.Record) -> Head:
-    return Head(*row.values())
+    return Head(**row)
 
 
 async def signal_ids(db: Database, asset_key: int) -> dict[str, int]:

@@ -185,7 +185,7 @@ async def segments_after(db: Database, asset_key: int, sequence: int, day: date,
         """,
         asset_key, sequence, day, limit,
     )  # fmt: skip
-    return [StoredSegment(*row.values()) for row in rows]
+    return [StoredSegment(**row) for row in rows]
 
 
 async def is_complete_after(db: Database, asset_key: int, sequence: int) -> bool:

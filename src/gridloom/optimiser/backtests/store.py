@@ -128,22 +128,22 @@ async def note_failure(db: Database, backtest: Backtest, failure: str) -> None:
 async def read_days(db: Database, organisation_id: UUID, id: UUID, after: date | None, limit: int) -> list[BacktestDay]:
     rows = await db.fetch(
         """
-        select delivery_day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh
+        select delivery_day as day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh
         from backtest_day
         where organisation_id = $1 and backtest_id = $2 and ($3::date is null or delivery_day > $3)
         order by delivery_day limit $4
         """,
         organisation_id, id, after, limit,
     )  # fmt: skip
-    return [BacktestDay(*row) for row in rows]
+    return [BacktestDay(**row) for row in rows]
 
 
 async def read_last_day(db: Database, backtest: Backtest) -> BacktestDay | None:
     row = await db.fetchrow(
         """
-        select delivery_day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh
+        select delivery_day as day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh
         from backtest_day where organisation_id = $1 and backtest_id = $2 order by delivery_day desc limit 1
         """,
         backtest.organisation_id, backtest.id,
     )  # fmt: skip
-    return None if row is None else BacktestDay(*row)
+    return None if row is None else BacktestDay(**row)

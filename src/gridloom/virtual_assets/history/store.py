@@ -84,13 +84,13 @@ async def read_changes(
     """What these versions set, with the powers of those that set no more than `listed_periods` (None: of all)."""
     rows = await db.fetch(
         """select version, lane, run_first, run_length,
-                  case when $3::int is null or cardinality(power_kw) <= $3 then power_kw end
+                  case when $3::int is null or cardinality(power_kw) <= $3 then power_kw end as power_kw
            from schedule_change where asset_key = $1 and version = any($2::int[]) order by version, lane""",
         key,
         list(versions),
         listed_periods,
     )
-    return [StoredChange(*row) for row in rows]
+    return [StoredChange(**row) for row in rows]
 
 
 async def read_lane_as_of(db: Database, key: int, lane: int, version: int, first: int, end: int) -> Floats:

@@ -10,6 +10,7 @@ import asyncpg
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.database.statement import Statement
 from gridloom.kernel.ids import BlockID
 from gridloom.market_calendar import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, first_period
 from gridloom.virtual_assets.model import (
@@ -142,35 +143,37 @@ class LaneChange:
         return self.periods[starts].tolist(), lengths.tolist()
 
 
-# Days, the summaries of their spans, what was set and the version that set it, in one round trip.
-_WRITE_VERSION = """
+# Days, the summaries of their spans, what was set and the version that set it, in one round trip. Columns of arrays
+# (powers, summaries, runs) are one long list each; every row says where its part of the list lies.
+_WRITE_VERSION = Statement("""
 with next as (
-  update virtual_asset set version = version + 1, end_kwh = $2 where asset_key = $1 returning version
+  update virtual_asset set version = version + 1, end_kwh = :end_kwh where asset_key = :asset_key returning version
 ), day as (
   insert into virtual_schedule (asset_key, lane, day, power_kw)
-  select $1, d.lane, d.day, ($9::float8[])[(d.place - 1) * 96 + 1 : d.place * 96]
-  from unnest($7::int[], $8::int[]) with ordinality d(lane, day, place)
+  select :asset_key, d.lane, d.day, (:day_powers_kw::float8[])[(d.place - 1) * 96 + 1 : d.place * 96]
+  from unnest(:day_lanes::int[], :days::int[]) with ordinality d(lane, day, place)
   on conflict (asset_key, day, lane) do update set power_kw = excluded.power_kw
 ), span as (
   insert into virtual_energy (asset_key, span, change_kwh, lowest_kwh, highest_kwh, exported_kwh)
-  select $1, s.span, ($11::float8[])[s.low : s.low + 31], ($12::float8[])[s.low : s.low + 31],
-         ($13::float8[])[s.low : s.low + 31], ($14::float8[])[s.low : s.low + 31]
-  from (select span, (span - ($10::int[])[1]) * 32 + 1 as low from unnest($10::int[]) span) s
+  select :asset_key, s.span, (:change_kwh::float8[])[s.low : s.low + 31], (:lowest_kwh::float8[])[s.low : s.low + 31],
+         (:highest_kwh::float8[])[s.low : s.low + 31], (:exported_kwh::float8[])[s.low : s.low + 31]
+  from (select span, (span - (:spans::int[])[1]) * 32 + 1 as low from unnest(:spans::int[]) span) s
   on conflict (asset_key, span) do update
     set change_kwh = excluded.change_kwh, lowest_kwh = excluded.lowest_kwh,
         highest_kwh = excluded.highest_kwh, exported_kwh = excluded.exported_kwh
 ), change as (
   insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
-  select $1, next.version, c.lane, c.first_period, c.end_period,
-         ($20::int[])[c.run_low : c.run_high], ($21::int[])[c.run_low : c.run_high],
-         ($22::float8[])[c.power_low : c.power_low + c.power_count - 1]
-  from next, unnest($15::int[], $16::int[], $17::int[], $18::int[], $19::int[], $23::int[], $24::int[])
+  select :asset_key, next.version, c.lane, c.first_period, c.end_period,
+         (:run_firsts::int[])[c.run_low : c.run_high], (:run_lengths::int[])[c.run_low : c.run_high],
+         (:set_powers_kw::float8[])[c.power_low : c.power_low + c.power_count - 1]
+  from next, unnest(:lanes::int[], :first_periods::int[], :end_periods::int[], :run_lows::int[], :run_highs::int[],
+                    :power_lows::int[], :power_counts::int[])
     c(lane, first_period, end_period, run_low, run_high, power_low, power_count)
 )
 insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
-select $1, version, $3, platform_now(), $4, $5, $6 from next
+select :asset_key, version, :kind, platform_now(), :author_kind, :author_id, :block_id from next
 returning version, accepted_at
-"""
+""")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,12 +183,12 @@ class DayRows:
     days: Ints
     lanes_kw: Mapping[int, Floats]
 
-    def columns(self) -> tuple[list[int], list[int], list[float]]:
+    def columns(self) -> dict[str, Sequence[float]]:
         """The lane and day of each row, and all powers one after the other."""
         lanes = np.repeat(np.fromiter(self.lanes_kw, np.int64), len(self.days)).tolist()
         days = np.tile(self.days, len(self.lanes_kw)).tolist()
         powers_kw = [power for rows_kw in self.lanes_kw.values() for power in rows_kw.ravel().tolist()]
-        return lanes, days, powers_kw
+        return {"day_lanes": lanes, "days": days, "day_powers_kw": powers_kw}
 
 
 async def write_version(
@@ -201,25 +204,22 @@ async def write_version(
     end_kwh: float,
 ) -> tuple[int, datetime]:
     """Write the days, their summaries and the next version; its number and the moment it was accepted."""
-    row = await db.fetchrow(
-        _WRITE_VERSION,
-        asset.key,
-        end_kwh,
-        kind.value,
-        author.kind,
-        author.id,
-        block_id,
-        *rows.columns(),
-        *_span_columns(asset, summaries, rows.days),
-        *_change_columns(changes),
+    row = await _WRITE_VERSION.fetchrow(
+        db,
+        asset_key=asset.key,
+        end_kwh=end_kwh,
+        kind=kind.value,
+        author_kind=author.kind,
+        author_id=author.id,
+        block_id=block_id,
+        **rows.columns(),
+        **_span_columns(asset, summaries, rows.days),
+        **_change_columns(changes),
     )
-    assert row is not None
     return row["version"], row["accepted_at"]
 
 
-def _span_columns(
-    asset: VirtualAsset, summaries: DaySummaries, days: Ints
-) -> tuple[list[int], *tuple[list[float], ...]]:
+def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Ints) -> dict[str, Sequence[float]]:
     """The spans in which these days lie, and the four columns from the first to the last of them."""
     spans = np.unique(days // DAYS_PER_SPAN).tolist()
     columns = np.zeros((4, (spans[-1] - spans[0] + 1) * DAYS_PER_SPAN if spans else 0))
@@ -232,28 +232,35 @@ def _span_columns(
             strict=True,
         ):
             column[start - place : end - place] = values[start:end]
-    return spans, *(column.tolist() for column in columns)
+    change, lowest, highest, exported = columns.tolist()
+    return {
+        "spans": spans,
+        "change_kwh": change,
+        "lowest_kwh": lowest,
+        "highest_kwh": highest,
+        "exported_kwh": exported,
+    }
 
 
-def _change_columns(changes: Mapping[int, LaneChange]) -> tuple[Sequence[float], ...]:
+def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, Sequence[float]]:
     """What was set on each lane, as columns: its periods' runs and powers are places in the lists behind."""
-    lanes, firsts, ends, run_lows, run_highs, power_lows, power_counts = ([] for _ in range(7))
-    run_firsts: list[int] = []
-    run_lengths: list[int] = []
-    powers_kw: list[float] = []
-    for lane, change in changes.items():
-        starts, lengths = change.runs()
-        lanes.append(lane)
-        firsts.append(int(change.periods[0]))
-        ends.append(int(change.periods[-1]) + 1)
-        run_lows.append(len(run_firsts) + 1)
-        power_lows.append(len(powers_kw) + 1)
-        power_counts.append(len(change.periods))
-        run_firsts += starts
-        run_lengths += lengths
-        powers_kw += change.power_kw.tolist()
-        run_highs.append(len(run_firsts))
-    return lanes, firsts, ends, run_lows, run_highs, run_firsts, run_lengths, powers_kw, power_lows, power_counts
+    lanes = list(changes)
+    runs = [change.runs() for change in changes.values()]
+    counts = [len(change.periods) for change in changes.values()]
+    run_highs = np.cumsum([len(starts) for starts, _ in runs], dtype=np.int64)
+    power_highs = np.cumsum(counts, dtype=np.int64)
+    return {
+        "lanes": lanes,
+        "first_periods": [int(change.periods[0]) for change in changes.values()],
+        "end_periods": [int(change.periods[-1]) + 1 for change in changes.values()],
+        "run_lows": [high - len(starts) + 1 for high, (starts, _) in zip(run_highs.tolist(), runs, strict=True)],
+        "run_highs": run_highs.tolist(),
+        "run_firsts": [first for starts, _ in runs for first in starts],
+        "run_lengths": [length for _, lengths in runs for length in lengths],
+        "set_powers_kw": [power for change in changes.values() for power in change.power_kw.tolist()],
+        "power_lows": [high - count + 1 for high, count in zip(power_highs.tolist(), counts, strict=True)],
+        "power_counts": counts,
+    }
 
 
 async def add_first_version(db: Database, asset: LockedAsset, author: Author, block_id: BlockID) -> None:
