@@ -34,7 +34,7 @@ class NoConsoleSession(Unauthenticated):
 class _Token:
     text: str
     good_until: float
-    """Seconds since 1970."""
+    """By this process's own clock."""
 
 
 class ConsoleSessions:
@@ -67,8 +67,9 @@ class ConsoleSessions:
         """The session's access token, signed anew when the last one nears its end."""
         cookie_hash = hash_of(cookie)
         kept = self._tokens.get(cookie_hash)
-        if kept is not None and kept.good_until > time.time():
+        if kept is not None and kept.good_until > time.monotonic():
             return kept.text
+        asked_at = time.monotonic()
         session = await store.continue_session(self._pool, cookie_hash, REFRESH_LIFETIME)
         if session is None:
             self.forget(cookie)
@@ -80,7 +81,7 @@ class ConsoleSessions:
             organisation_id=session.organisation_id,
             issued_at=session.now,
         )
-        good_until = session.now.timestamp() + ACCESS_LIFETIME.total_seconds() - RENEWED_BEFORE_S
+        good_until = asked_at + ACCESS_LIFETIME.total_seconds() - RENEWED_BEFORE_S
         self._tokens[cookie_hash] = _Token(text, good_until)
         self._tokens.move_to_end(cookie_hash)
         while len(self._tokens) > MOST_TOKENS:

@@ -17,7 +17,7 @@ LONGEST_STAY_S: Final = 60.0
 class Verified:
     caller: Caller
     expires_at: float
-    """Seconds since 1970 by the real clock."""
+    """By this process's own clock, which nobody sets."""
     subjects: frozenset[Hashable]
     """The session or key, the member and the organisation on which this rests."""
 

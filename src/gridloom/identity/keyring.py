@@ -8,6 +8,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from gridloom.database.clock import real_now
 from gridloom.database.pool import Database, Pool
 from gridloom.identity.store import signing_keys as store
 from gridloom.identity.tokens import SigningKey
@@ -26,6 +27,8 @@ class Keyring:
         self._keys: tuple[SigningKey, ...] = ()
         self._public: dict[str, tuple[Ed25519PublicKey, float]] = {}
         self._read_at = float("-inf")
+        self._clock_s = 0.0
+        """What the database's clock showed when this process's own began."""
 
     async def for_signing(self) -> SigningKey:
         """The newest key whose time has come."""
@@ -43,7 +46,7 @@ class Keyring:
         if found is None:
             await self._refresh_keys(LOOK_AGAIN_AFTER_S)
             found = self._public.get(kid)
-        if found is None or found[1] <= time.time():
+        if found is None or found[1] <= self._tell_time():
             return None
         return found[0]
 
@@ -57,15 +60,20 @@ class Keyring:
         self._keys, self._public, self._read_at = (), {}, float("-inf")
 
     def _find_signing_key(self) -> SigningKey | None:
-        now = time.time()
+        now = self._tell_time()
         oldest = self._keys[-1] if self._keys else None
         return next((key for key in self._keys if key.signs_from.timestamp() <= now), oldest)
+
+    def _tell_time(self) -> float:
+        """The database's clock as it was heard last, for keys sign and verify by it; seconds since 1970."""
+        return self._clock_s + time.monotonic()
 
     async def _refresh_keys(self, older_than_s: float) -> None:
         now = time.monotonic()
         if now - self._read_at < older_than_s:
             return
         keys = await store.list_signing_keys(self._pool)
+        self._clock_s = (await real_now(self._pool)).timestamp() - now
         self._keys = tuple(keys)
         self._public = {
             key.kid: (key.public, key.verifies_until.timestamp() if key.verifies_until else float("inf"))

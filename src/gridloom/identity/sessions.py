@@ -51,9 +51,10 @@ async def continue_session(db: Database, key: SigningKey, session_id: SessionID,
 async def _issue_pair(
     db: Database, key: SigningKey, session_id: SessionID, member_id: UUID, refresh: str, now: datetime
 ) -> TokenPair | None:
-    caller = await store.caller_of_session(db, session_id, member_id)
-    if caller is None:
+    session = await store.find_live_session(db, session_id, member_id)
+    if session is None:
         return None
+    caller = session.caller
     access = sign_access_token(
         key,
         user_id=member_id,

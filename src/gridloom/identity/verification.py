@@ -19,7 +19,7 @@ from gridloom.identity.store.announcements import (
     session_subject,
 )
 from gridloom.identity.store.api_keys import holder_of_key
-from gridloom.identity.store.sessions import caller_of_session
+from gridloom.identity.store.sessions import find_live_session
 from gridloom.identity.tokens import (
     API_KEY_PREFIX,
     LONGEST_TOKEN,
@@ -57,7 +57,7 @@ class Authenticator:
         """The caller of a token that was verified before and still holds; never waits."""
         if not self._listener.is_current:
             return None
-        return self._cache.get(token, time.time())
+        return self._cache.get(token, time.monotonic())
 
     async def authenticate(self, token: str) -> Caller:
         """Verify a token from the ground up, or refuse it."""
@@ -82,19 +82,22 @@ class Authenticator:
             claims = read_access_token(token, key)
         except TokenInvalid:
             return None
-        caller = await caller_of_session(self._pool, claims.session_id, claims.user_id)
-        if caller is None:
+        asked_at = time.monotonic()
+        session = await find_live_session(self._pool, claims.session_id, claims.user_id)
+        if session is None or not claims.holds_at(session.now):
             return None
         subjects = {
             session_subject(claims.session_id),
             member_subject(claims.user_id),
-            organisation_subject(caller.organisation_id),
+            organisation_subject(session.caller.organisation_id),
         }
-        return Verified(caller, min(claims.expires_at, time.time() + LONGEST_STAY_S), frozenset(subjects))
+        lasts_s = min(claims.expires_at - session.now, LONGEST_STAY_S)
+        return Verified(session.caller, asked_at + lasts_s, frozenset(subjects))
 
     async def _verify_key(self, token: str) -> Verified | None:
         if not is_api_key(token):
             return None
+        asked_at = time.monotonic()
         holder = await holder_of_key(self._pool, hash_of(token))
         if holder is None:
             return None
@@ -103,10 +106,8 @@ class Authenticator:
             member_subject(holder.member_id),
             organisation_subject(holder.caller.organisation_id),
         }
-        kept_until = time.time() + LONGEST_STAY_S
-        if holder.expires_at is not None:
-            kept_until = min(kept_until, holder.expires_at.timestamp())
-        return Verified(holder.caller, kept_until, frozenset(subjects))
+        lasts_s = LONGEST_STAY_S if holder.lasts_s is None else min(holder.lasts_s, LONGEST_STAY_S)
+        return Verified(holder.caller, asked_at + lasts_s, frozenset(subjects))
 
     def _revoke_subject(self, subject: str) -> None:
         if subject == SIGNING_KEYS:

@@ -21,7 +21,8 @@ from gridloom.kernel.permission import Permission
 class KeyHolder:
     caller: Caller
     member_id: UserID
-    expires_at: datetime | None
+    lasts_s: float | None
+    """From this moment on, by the database's clock; None for a key without an end."""
 
 
 def _api_key(row: asyncpg.Record) -> APIKey:
@@ -90,7 +91,8 @@ async def holder_of_key(db: Database, secret_hash: bytes) -> KeyHolder | None:
     """Who acts with a key that has not expired, with no more than its creator may do at this moment."""
     row = await db.fetchrow(
         """
-        select k.id, k.name, k.permissions, k.expires_at, k.member_id, m.organisation_id, o.kind, m.role, m.username
+        select k.id, k.name, k.permissions, k.member_id, m.organisation_id, o.kind, m.role, m.username,
+               extract(epoch from k.expires_at - clock_timestamp())::float8 as lasts_s
         from api_key k join member m on m.id = k.member_id join organisation o on o.id = m.organisation_id
         where k.secret_hash = $1 and (k.expires_at is null or k.expires_at > clock_timestamp())
         """,
@@ -110,4 +112,4 @@ async def holder_of_key(db: Database, secret_hash: bytes) -> KeyHolder | None:
         username=row["username"],
         display_name=row["name"],
     )
-    return KeyHolder(caller, UserID(row["member_id"]), row["expires_at"])
+    return KeyHolder(caller, UserID(row["member_id"]), row["lasts_s"])

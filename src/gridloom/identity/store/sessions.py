@@ -22,6 +22,14 @@ class SpentToken:
     """False when the token had been spent before: then somebody has a copy of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class LiveSession:
+    """A session that has not ended, at a moment of the database's clock in seconds since 1970."""
+
+    caller: Caller
+    now: float
+
+
 async def begin_session(
     db: Database,
     session_id: SessionID,
@@ -134,11 +142,12 @@ async def end_other_sessions(db: Database, member_id: UUID, *, kept: UUID, cause
     await announce(db, member_subject(member_id))
 
 
-async def caller_of_session(db: Database, session_id: UUID, member_id: UUID) -> Caller | None:
+async def find_live_session(db: Database, session_id: UUID, member_id: UUID) -> LiveSession | None:
     """Who acts in a session that has not ended, with what their role allows at this moment."""
     row = await db.fetchrow(
         """
-        select m.organisation_id, o.kind, m.role, m.username, m.display_name
+        select m.organisation_id, o.kind, m.role, m.username, m.display_name,
+               extract(epoch from clock_timestamp())::float8 as now
         from session s join member m on m.id = s.member_id join organisation o on o.id = m.organisation_id
         where s.id = $1 and s.member_id = $2 and s.ended_at is null
         """,
@@ -147,7 +156,7 @@ async def caller_of_session(db: Database, session_id: UUID, member_id: UUID) -> 
     )
     if row is None:
         return None
-    return Caller(
+    caller = Caller(
         id=member_id,
         kind="USER",
         organisation_id=row["organisation_id"],
@@ -158,6 +167,7 @@ async def caller_of_session(db: Database, session_id: UUID, member_id: UUID) -> 
         username=row["username"],
         display_name=row["display_name"],
     )
+    return LiveSession(caller, row["now"])
 
 
 async def forget_past_sessions(db: Database) -> None:

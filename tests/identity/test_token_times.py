@@ -1,0 +1,54 @@
+"""Tokens are issued and judged by one clock, the database's, whatever a replica's own clock shows."""
+
+import time
+from datetime import timedelta
+
+import pytest
+from tests.people import client_of
+
+from gridloom.database.clock import real_now
+from gridloom.identity.keyring import Keyring
+from gridloom.identity.permissions import Role
+from gridloom.identity.tokens import kid_of, read_access_token, sign_access_token
+
+
+async def reissued(app, person, *, later):
+    """The person's token as it would be had it been issued so much later."""
+    token, keyring = person.tokens.access, Keyring(app.pool)
+    key = await keyring.for_verifying(kid_of(token))
+    assert key is not None
+    claims = read_access_token(token, key)
+    return sign_access_token(
+        await keyring.for_signing(),
+        user_id=claims.user_id,
+        session_id=claims.session_id,
+        organisation_id=person.tokens.caller.organisation_id,
+        issued_at=await real_now(app.pool) + later,
+    )
+
+
+class TestAToken:
+    @pytest.mark.parametrize(
+        ("later", "status"),
+        [
+            (timedelta(0), 200),
+            (-timedelta(minutes=14, seconds=30), 200),
+            (-timedelta(minutes=15, seconds=2), 401),
+            (timedelta(seconds=10), 401),
+            (timedelta(days=300), 401),
+        ],
+    )
+    async def test_works_from_its_issue_to_its_end_by_the_databases_clock(self, app, new_organisation, later, status):
+        person = (await new_organisation()).people[Role.VIEWER]
+        async with client_of(app, await reissued(app, person, later=later)) as client:
+            assert (await client.get("/auth/me")).status_code == status
+
+    @pytest.mark.parametrize("off_by_s", [-7200, 7200])
+    async def test_works_where_a_replicas_clock_is_hours_off(self, app, new_organisation, monkeypatch, off_by_s):
+        true_time = time.time
+        monkeypatch.setattr(time, "time", lambda: true_time() + off_by_s)
+        person = (await new_organisation()).people[Role.VIEWER]
+        for _ in range(2):  # verified, then remembered
+            assert (await person.client.get("/auth/me")).status_code == 200
+        async with client_of(app, await reissued(app, person, later=-timedelta(minutes=16))) as late:
+            assert (await late.get("/auth/me")).status_code == 401
