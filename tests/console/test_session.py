@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from http.cookies import SimpleCookie
 
@@ -126,6 +127,7 @@ class TestASession:
                 answer = await other.get("/console/api/auth/me", headers=SAME_ORIGIN)
                 if answer.status_code == 401:
                     break
+                await asyncio.sleep(0.02)
             assert answer.status_code == 401
 
     async def test_ends_with_a_change_of_password_elsewhere(self, app, new_organisation):
@@ -139,4 +141,5 @@ class TestASession:
                 answer = await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)
                 if answer.status_code == 401:
                     break
+                await asyncio.sleep(0.02)
         assert answer.status_code == 401
