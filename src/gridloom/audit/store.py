@@ -7,13 +7,28 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.audit.model import NOBODY, Actor, Entry, Filter, NewEntry
+from gridloom.database.last_rows import Target, write_last
 from gridloom.database.pool import Database, Pool
 from gridloom.kernel.ids import uuid7
 
-ENTRY = """audit_log (
-  organisation_id, id, subject_organisation_id, actor_id, actor_kind, actor_name, action, method, resource, status,
-  address, request_id, details)"""
+_COLUMNS = (
+    "organisation_id",
+    "id",
+    "subject_organisation_id",
+    "actor_id",
+    "actor_kind",
+    "actor_name",
+    "action",
+    "method",
+    "resource",
+    "status",
+    "address",
+    "request_id",
+    "details",
+)
+ENTRY = f"audit_log ({', '.join(_COLUMNS)})"
 """Where an entry goes, for a statement that writes it along with what it tells of; `entry_row` has its values."""
+_ENTRIES = Target("audit_log", [(name, "{}") for name in _COLUMNS])
 
 
 def entry_row(entry: NewEntry) -> tuple[object, ...]:
@@ -35,10 +50,8 @@ def entry_row(entry: NewEntry) -> tuple[object, ...]:
 
 
 async def insert_entry(db: Database, entry: NewEntry) -> None:
-    await db.execute(
-        f"insert into {ENTRY} values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",  # noqa: S608
-        *entry_row(entry),
-    )
+    """Together with what else the transaction writes last."""
+    await write_last(db, _ENTRIES, entry_row(entry))
 
 
 async def list_entries(

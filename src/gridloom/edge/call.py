@@ -11,6 +11,7 @@ import asyncpg
 
 from gridloom.database.after_commit import committed, physical_of, rolled_back
 from gridloom.database.away import DATABASE_FAULTS
+from gridloom.database.last_rows import collect_rows, forget_rows, write_collected
 from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
 from gridloom.edge.idempotency import Retry
@@ -152,6 +153,7 @@ class Call:
             self._connection = await self.pool.acquire(timeout=5)
             self._transaction = self._connection.transaction()
             await self._transaction.start()
+            collect_rows(self._connection)
             if self.retry is not None:
                 await self.retry.begin(self.db)
         return self.db
@@ -169,6 +171,7 @@ class Call:
 
     async def commit(self) -> None:
         if self._transaction is not None:
+            await write_collected(self._connection)
             transaction, self._transaction = self._transaction, None
             physical = physical_of(self._connection)
             await transaction.commit()
@@ -188,6 +191,7 @@ class Call:
             return
         physical: Any = physical_of(connection)
         rolled_back(physical)
+        forget_rows(physical)
         try:
             if transaction is not None and physical is not None and not physical.is_closed():
                 await transaction.rollback()

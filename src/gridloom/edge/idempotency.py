@@ -6,15 +6,26 @@ import base64
 import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 
 import orjson
 from cryptography.fernet import Fernet
 
+from gridloom.database.last_rows import Target, write_last
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import BadRequest, FieldError, IdempotencyInProgress, IdempotencyKeyReused
 
 KEPT_FOR = timedelta(hours=24)
 LONGEST_KEY = 255
+
+
+_ANSWERS: Final = Target(
+    "idempotency",
+    [(name, "{}") for name in ("caller_key", "key_digest", "fingerprint", "status", "headers", "body")],
+    """on conflict (caller_key, key_digest) do update
+         set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
+             body = excluded.body, created_at = clock_timestamp()""",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +102,11 @@ class Retry:
         return Replay(StoredAnswer(status, orjson.loads(headers), self._seal.decrypt(body) if self._seal else body))
 
     async def finish(self, db: Database, answer: StoredAnswer) -> None:
+        """Keep the answer, in the statement that writes the rest of the transaction's last rows."""
         body = self._seal.encrypt(answer.body) if self._seal else answer.body
-        await db.execute(
-            """
-            insert into idempotency (caller_key, key_digest, fingerprint, status, headers, body)
-            values ($1, $2, $3, $4, $5, $6)
-            on conflict (caller_key, key_digest) do update
-              set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
-                  body = excluded.body, created_at = clock_timestamp()
-            """,
-            self._caller_key,
-            self._digest,
-            self._fingerprint,
-            answer.status,
-            orjson.dumps(answer.headers).decode(),
-            body,
-        )
+        headers = orjson.dumps(answer.headers).decode()
+        row = (self._caller_key, self._digest, self._fingerprint, answer.status, headers, body)
+        await write_last(db, _ANSWERS, row)
 
 
 def fingerprint_of(method: str, target: str, body: bytes) -> bytes:

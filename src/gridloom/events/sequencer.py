@@ -21,6 +21,8 @@ LOOK_EVERY_S = 2.0
 MOST_AT_ONCE = 500
 GATHER_S = 0.01
 """How long to wait for company: a batch costs one commit, whatever its size."""
+BUSY_GATHER_S = 0.04
+"""The same where events keep coming: they are many, and what each of them costs is the writers' time."""
 
 SEQUENCED = Counter("gridloom_events_sequenced_total", "Events that this process gave their places")
 
@@ -59,10 +61,11 @@ class Sequencer:
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("events.sequencing_failed", error=repr(error))
                 await asyncio.sleep(1)
+            gather_s = BUSY_GATHER_S if woken and self._wake.is_set() else GATHER_S
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._look_every_s):
                     await self._wake.wait()
-                await asyncio.sleep(GATHER_S)
+                await asyncio.sleep(gather_s)
 
     async def _number_events(self) -> None:
         taken = MOST_AT_ONCE

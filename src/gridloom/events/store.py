@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID
 
 import msgspec
 
+from gridloom.database.last_rows import Target, write_collected, write_last
 from gridloom.edge import to_json
 from gridloom.events.framing import frame
 from gridloom.events.model import Event, NewEvent, SequencedEvent
@@ -20,12 +21,25 @@ if TYPE_CHECKING:
 
     from gridloom.database.pool import Database
 
+FEW: Final = 3
+"""Events at once that are written along with the rest of their transaction's last rows."""
 CHANNEL = "gridloom_event"
 """Says `<organisation>:<last sequence>` for each order that grew, or `*` for too many to list."""
 
 
-OUTBOX = "event_outbox (event_id, type, organisation_id, subject, permission, asset_key, data, time)"
+_COLUMNS = (
+    ("event_id", "{}"),
+    ("type", "{}"),
+    ("organisation_id", "{}"),
+    ("subject", "{}"),
+    ("permission", "{}"),
+    ("asset_key", "{}"),
+    ("data", "{}::text::jsonb"),
+    ("time", "platform_now()"),
+)
+OUTBOX = f"event_outbox ({', '.join(name for name, _ in _COLUMNS)})"
 """Where an event goes, for a statement that writes it along with its cause; `outbox_row` has all values but `time`."""
+_OUTBOX_ROWS = Target("event_outbox", _COLUMNS)
 
 
 def outbox_row(event: NewEvent) -> tuple[object, ...]:
@@ -41,13 +55,12 @@ def outbox_row(event: NewEvent) -> tuple[object, ...]:
 
 
 async def put_in_outbox(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
+    """A few together with what else the transaction writes last; many by a statement of their own."""
     rows = [outbox_row(event) for event in events]
-    if len(rows) == 1:  # by far the most
-        await db.execute(
-            f"insert into {OUTBOX} values ($1, $2, $3, $4, $5, $6, $7::text::jsonb, platform_now())",  # noqa: S608
-            *rows[0],
-        )
-    elif rows:
+    if len(rows) <= FEW:  # by far the most
+        await write_last(db, _OUTBOX_ROWS, *rows)
+    else:
+        await write_collected(db)  # events keep the order in which they are told
         await db.execute(
             f"""
             insert into {OUTBOX}

@@ -41,6 +41,8 @@ LOOK_AGAIN_S = 1.0
 MAKER_GONE = "whoever set it up is no longer a member, or the API key it was set up with is gone"
 GATHER_S = 0.02
 """How long to wait for company after being woken: most looks serve several events."""
+BUSY_GATHER_S = 0.1
+"""The same where events came during the last look."""
 
 
 class Dispatcher:
@@ -51,12 +53,14 @@ class Dispatcher:
         self._caller = caller
         self._seal = seal
         self._wake = asyncio.Event()
+        self._makers_may_be_gone = True
         self._calls: dict[asyncio.Task[None], Claimed] = {}
         self._task: asyncio.Task[None] | None = None
 
     def attach(self, listener: Listener) -> None:
-        for channel in (EVENTS, WISHES, RIGHTS_CHANGED):
+        for channel in (EVENTS, WISHES):
             listener.subscribe(channel, lambda _payload: self._wake.set())
+        listener.subscribe(RIGHTS_CHANGED, lambda _payload: self._look_at_makers())
 
     async def start(self) -> None:
         self._task = asyncio.create_task(self._keep_delivering(), name="webhook dispatcher")
@@ -83,15 +87,24 @@ class Dispatcher:
                 pause_s = await self._look_for_work()
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("webhooks.unreachable", error=repr(error))
-                pause_s = LOOK_AGAIN_S
-            with suppress(TimeoutError):
+                pause_s, self._makers_may_be_gone = LOOK_AGAIN_S, True
+            gather_s = BUSY_GATHER_S if self._wake.is_set() else GATHER_S
+            try:
                 async with asyncio.timeout(pause_s):
                     await self._wake.wait()
-                await asyncio.sleep(GATHER_S)
+                await asyncio.sleep(gather_s)
+            except TimeoutError:
+                self._makers_may_be_gone = True
+
+    def _look_at_makers(self) -> None:
+        self._makers_may_be_gone = True
+        self._wake.set()
 
     async def _look_for_work(self) -> float:
         """Hand out events, start the calls that are due; the seconds until the next look."""
-        await delivery_store.disable_orphans(self._pool, MAKER_GONE)
+        if self._makers_may_be_gone:
+            self._makers_may_be_gone = False
+            await delivery_store.disable_orphans(self._pool, MAKER_GONE)
         has_events, next_s = await delivery_store.outlook(self._pool)
         while has_events:
             async with transaction(self._pool) as db:

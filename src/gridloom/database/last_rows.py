@@ -1,0 +1,118 @@
+"""Rows that a transaction writes last, all in one statement, whichever rooms they come from.
+
+What a change leaves behind besides its effect (its line of the audit log, the events that tell of it, the answer kept
+for a repetition) is written by nobody again and read by nobody in the same transaction. Written one by one each would
+cost a round trip, and most of them under the locks of the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+import asyncpg
+
+from gridloom.database.after_commit import physical_of
+
+if TYPE_CHECKING:
+    from gridloom.database.pool import Database
+
+Row = Sequence[object]
+MOST_ROWS: Final = 8
+"""More in one transaction are written by statements of their own: each number of rows is a statement to prepare."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """Where rows go: a table, its columns, and what stands for the value of each.
+
+    `{}` is the row's next value, as it is or cast; anything else is written as it stands and takes no value.
+    """
+
+    table: str
+    columns: Sequence[tuple[str, str]]
+    on_conflict: str = ""
+
+    @property
+    def width(self) -> int:
+        return sum("{}" in value for _, value in self.columns)
+
+    def insert(self, rows: int, before: int) -> str:
+        """The statement for so many rows, whose first value is the parameter after `before`."""
+        names = ", ".join(name for name, _ in self.columns)
+        return f"insert into {self.table} ({names}) values {self._write_values(rows, before)} {self.on_conflict}"  # noqa: S608
+
+    def _write_values(self, rows: int, before: int) -> str:
+        written = []
+        for _ in range(rows):
+            values = []
+            for _, value in self.columns:
+                before += "{}" in value
+                values.append(value.format(f"${before}"))
+            written.append(f"({', '.join(values)})")
+        return ", ".join(written)
+
+
+_collected: WeakKeyDictionary[object, list[tuple[Target, Row]]] = WeakKeyDictionary()
+
+
+def collect_rows(db: Database) -> None:
+    """From now on keep what `write_last` is given for this connection's transaction until `write_collected`.
+
+    For whoever owns the whole transaction: rows are not kept apart by savepoints.
+    """
+    _collected[physical_of(db)] = []
+
+
+def forget_rows(physical: object) -> None:
+    """To be called by whoever ends the transaction of a connection, however it ends."""
+    _collected.pop(physical, None)
+
+
+def _find_collected(db: Database) -> list[tuple[Target, Row]] | None:
+    """None for a pool, and where nobody collects."""
+    physical = physical_of(db)
+    return _collected.get(physical) if isinstance(physical, asyncpg.Connection) else None
+
+
+async def write_last(db: Database, target: Target, *rows: Row) -> None:
+    """Write rows of one table before the transaction commits: together with others, or now where nobody collects."""
+    waiting = _find_collected(db)
+    if waiting is not None and len(waiting) + len(rows) <= MOST_ROWS:
+        waiting += [(target, row) for row in rows]
+        return
+    await write_collected(db)  # they came first
+    for start in range(0, len(rows), MOST_ROWS):
+        await _write_rows(db, [(target, row) for row in rows[start : start + MOST_ROWS]])
+
+
+async def write_collected(db: Database) -> None:
+    """Write what has been collected so far, in the order in which it came within each table."""
+    waiting = _find_collected(db)
+    if waiting:
+        rows, waiting[:] = list(waiting), []
+        await _write_rows(db, rows)
+
+
+async def _write_rows(db: Database, rows: Sequence[tuple[Target, Row]]) -> None:
+    by_target: dict[Target, list[Row]] = {}
+    for target, row in rows:
+        by_target.setdefault(target, []).append(row)
+    statement = _compose_statement(tuple((target, len(own)) for target, own in by_target.items()))
+    await db.execute(statement, *(value for own in by_target.values() for row in own for value in row))
+
+
+@lru_cache(maxsize=256)
+def _compose_statement(parts: tuple[tuple[Target, int], ...]) -> str:
+    inserts, before = [], 0
+    for target, rows in parts:
+        inserts.append(target.insert(rows, before))
+        before += rows * target.width
+    *first, last = inserts
+    if not first:
+        return last
+    named = ", ".join(f"part_{place} as ({insert})" for place, insert in enumerate(first))
+    return f"with {named} {last}"
