@@ -61,7 +61,7 @@ class TestACommandForARunningPlatform:
 
     @pytest.mark.parametrize(
         ("command", "words"),
-        [("jobs", "Kind and key"), ("invite", "the token is"), ("rebuild revenue", "Only compare")],
+        [("jobs", "Kind and key"), ("let-in", "the token is"), ("rebuild revenue", "Only compare")],
     )
     def test_explains_its_options(self, command: str, words: str, tmp_path: Path) -> None:
         said = gridloom(tmp_path, *command.split(), "--help", COLUMNS="200").stdout

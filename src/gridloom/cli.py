@@ -32,7 +32,13 @@ errors = Console(stderr=True)
 
 @app.command(group="Running the platform")
 def serve() -> None:
-    """Serve the platform; the environment and .env say how (docs/operations.md)."""
+    """Serve the platform; the environment and .env say how (docs/operations.md).
+
+    For example:
+
+        gridloom serve
+        GRIDLOOM_PORT=9000 GRIDLOOM_SIMULATOR=off gridloom serve
+    """
     from gridloom.shared_metrics import share_figures
 
     settings = _read_settings()
@@ -44,7 +50,12 @@ def serve() -> None:
 
 @app.command(group="Running the platform")
 def migrate() -> None:
-    """Bring the database up to this release."""
+    """Bring the database up to this release.
+
+    For example:
+
+        gridloom migrate
+    """
     from gridloom.operate import migrate_database
 
     for name in migrate_database(_read_settings()):
@@ -55,6 +66,11 @@ def migrate() -> None:
 @app.command(group="Running the platform")
 def jobs(*, revive: Annotated[tuple[str, str] | None, Parameter(negative="")] = None) -> None:
     """List the jobs that need attention: they fail again and again, or killed their process and are laid aside.
+
+    For example:
+
+        gridloom jobs
+        gridloom jobs --revive KIND KEY
 
     Parameters
     ----------
@@ -75,20 +91,30 @@ def jobs(*, revive: Annotated[tuple[str, str] | None, Parameter(negative="")] = 
 
 @app.command(group="Running the platform")
 def openapi() -> None:
-    """Print the interface as OpenAPI 3.1."""
+    """Print the interface as OpenAPI 3.1.
+
+    For example:
+
+        gridloom openapi > openapi.json
+    """
     from gridloom.operate import interface_json
 
     sys.stdout.write(interface_json(_settings_for_documents()))
 
 
 @app.command(group="Running the platform")
-def invite(
+def let_in(
     email: str,
     *,
     role: Literal["ADMIN", "TRADER", "ENGINEER", "VIEWER"] = "ADMIN",
     organisation: Annotated[UUID | None, Parameter(name="--organisation-id")] = None,
 ) -> None:
-    """Invite somebody without signing in: the way back when no ADMIN can sign in any more.
+    """Invite somebody without signing in, on the server's machine: the way back when no ADMIN can sign in any more.
+
+    For example:
+
+        gridloom let-in you@example.com
+        gridloom let-in ada@example.com --role VIEWER --organisation-id 01890a5d-ac96-774b-bcce-b302099a8057
 
     Parameters
     ----------
@@ -111,6 +137,11 @@ def invite(
 def rotate_signing_key(*, distrust: bool = False) -> None:
     """Replace the key that signs access tokens; nobody is signed out.
 
+    For example:
+
+        gridloom rotate-signing-key
+        gridloom rotate-signing-key --distrust
+
     Parameters
     ----------
     distrust
@@ -130,6 +161,11 @@ def revenue(*, asset: Annotated[list[UUID] | None, Parameter(negative="")] = Non
     """Compare the kept sums of revenue with the settled facts, mend them, and say what differed.
 
     The service may run meanwhile. Ends with 1 if --check finds a difference.
+
+    For example:
+
+        gridloom rebuild revenue --check
+        gridloom rebuild revenue --asset 01890a5d-ac96-774b-bcce-b302099a8057
 
     Parameters
     ----------
@@ -175,6 +211,11 @@ def _print_differences(outcome: Outcome) -> None:
 def backup(file: Path, *, continuous: Annotated[bool, Parameter(negative="")] = False) -> None:
     """Write the whole database to FILE while the service runs on.
 
+    For example:
+
+        gridloom backup tonight.backup
+        gridloom backup /backups/gridloom --continuous
+
     Parameters
     ----------
     file
@@ -202,6 +243,11 @@ def backup(file: Path, *, continuous: Annotated[bool, Parameter(negative="")] = 
 @app.command(group="Running the platform")
 def restore(file: Path, *, at: datetime | None = None) -> None:
     """Fill an empty database from a file that `gridloom backup` wrote.
+
+    For example:
+
+        gridloom restore tonight.backup
+        gridloom restore /backups/gridloom --at 2026-11-15T12:00
 
     Parameters
     ----------
@@ -256,6 +302,21 @@ _SENTENCES = frozenset(
 """Exceptions whose message is written for the person at the keyboard; by name, since their modules load late."""
 
 
+def install_completion(shell: str | None) -> None:
+    """Write a script that completes commands for bash, zsh or fish, the caller's own when none is named."""
+    _mount_client_commands(None)
+    shells: dict[str, Any] = {"bash": "bash", "zsh": "zsh", "fish": "fish"}
+    if shell is not None and shell not in shells:
+        _fail(f"There is no completion for {shell}; there is for bash, zsh and fish.")
+    try:
+        path = app.install_completion(shell=shells[shell] if shell else None)
+    except Exception as error:
+        if type(error).__name__ != "ShellDetectionError":
+            raise
+        _fail("Which shell? Say gridloom --install-completion bash, zsh or fish.")
+    print(f"Completion is in {path}. It works in shells that you open from now on.")
+
+
 def _mount_client_commands(wanted: str | None) -> None:
     """The client ships its own commands; each becomes `gridloom <command>`. Only the one that is wanted is imported."""
     commands: Any = importlib.import_module("gridloom_client.commands")
@@ -302,7 +363,7 @@ def _announce_start(started: Started) -> None:
     console = Console(soft_wrap=not sys.stdout.isatty())
     console.print(Panel(facts, title=title, title_align="left", expand=False, padding=(1, 2)))
     if started.bootstrap is None and settings.environment == "sandbox":
-        console.print("Nobody remembers a password? gridloom invite EMAIL, then gridloom join.", style="dim")
+        console.print("Nobody remembers a password? gridloom let-in EMAIL, then gridloom join.", style="dim")
     console.print("Ctrl-C stops it.", style="dim")
     sys.stdout.flush()
 

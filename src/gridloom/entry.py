@@ -15,6 +15,10 @@ def main() -> None:
         from gridloom_client.commands.directory import write_help
 
         write_help(sys.stdout)
+    elif words[:1] == ["--install-completion"]:
+        from gridloom.cli import install_completion
+
+        install_completion(words[1] if len(words) > 1 else None)
     else:
         from gridloom.cli import main as run
 

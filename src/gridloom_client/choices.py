@@ -16,3 +16,7 @@ AuctionStatus: TypeAlias = Literal["NOT_STARTED", "RUNNING", "PENDING", "WON", "
 UnavailabilityKind: TypeAlias = Literal[
     "MAINTENANCE", "OUTAGE", "REDISPATCH", "GRID_CONSTRAINT", "CURTAILMENT", "TESTING", "COMMISSIONING", "OTHER"
 ]
+RepairObjective: TypeAlias = Literal["NEAREST", "BEST_VALUE"]
+EndStateOfCharge: TypeAlias = Literal["HARD", "FREE"]
+ValuationBasis: TypeAlias = Literal["FORESIGHT", "POLICY"]
+BacktestPolicy: TypeAlias = Literal["FORECAST", "YESTERDAY", "MEAN_7_DAYS", "FORESIGHT"]

@@ -60,31 +60,34 @@ class ProblemError(GridloomError):
             ProblemError._by_status[status] = cls
 
     def __init__(self, reply: Reply) -> None:
-        document = _document(reply)
+        document = _read_document(reply)
         self.status = reply.status
         self.type: str = document.get("type") or "about:blank"
         self.title: str = document.get("title") or f"Status {reply.status}"
         self.detail: str = document.get("detail") or ""
         self.instance: str | None = document.get("instance")
         self.request_id: str | None = document.get("requestId") or reply.headers.get("x-request-id")
-        self.errors = tuple(_field_errors(document.get("errors")))
+        self.errors = tuple(_read_field_errors(document.get("errors")))
         self.members = document
         self.retry_after_s = reply.retry_after_s
-        super().__init__(self._sentence())
+        super().__init__(self.sentence)
 
     @property
     def name(self) -> str:
         """The last word of the type, such as `gate-closed`: what to branch on."""
         return self.type.rstrip("/").rpartition("/")[2]
 
-    def _sentence(self) -> str:
+    @property
+    def faults(self) -> list[str]:
+        """Each field at fault with what is wrong with it, and the choices where there are some."""
+        return [f"{error.pointer}: {error.detail}" if error.pointer else error.detail for error in self.errors]
+
+    @property
+    def sentence(self) -> str:
+        """All of it in one line."""
         sentence = self.detail or f"{self.title}."
-        faults = [
-            f"{error.pointer}: {error.detail}" if error.pointer else error.detail
-            for error in self.errors
-            if error.detail not in sentence
-        ]
-        return f"{sentence} ({'; '.join(faults)})" if faults else sentence
+        more = [told for told, error in zip(self.faults, self.errors, strict=True) if error.detail not in sentence]
+        return f"{sentence} ({'; '.join(more)})" if more else sentence
 
     def _repr_html_(self) -> str:
         """For notebooks: the sentence, and every field at fault."""
@@ -99,7 +102,7 @@ class ProblemError(GridloomError):
         return ProblemError._by_status.get(reply.status, fallback)(reply)
 
 
-def _document(reply: Reply) -> dict[str, Any]:
+def _read_document(reply: Reply) -> dict[str, Any]:
     try:
         document = msgspec.json.decode(reply.content)
     except msgspec.DecodeError:
@@ -107,7 +110,7 @@ def _document(reply: Reply) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _field_errors(errors: object) -> list[FieldError]:
+def _read_field_errors(errors: object) -> list[FieldError]:
     try:
         return msgspec.convert(errors or [], list[FieldError])
     except msgspec.ValidationError:

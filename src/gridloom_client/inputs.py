@@ -96,3 +96,13 @@ class ProductBids(Given):
     delivery_day: str
     product: str
     bids: tuple[ProductBid, ...]
+
+
+class BacktestBattery(Given):
+    """The battery that past days are played with: kW, kWh and ratios."""
+
+    rated_power: float
+    energy_capacity: float
+    charge_efficiency: float
+    discharge_efficiency: float
+    daily_cycle_limit: float | None = None

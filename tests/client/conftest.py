@@ -63,6 +63,7 @@ class Terminal:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # no terminal to ask on, wherever the tests run
         )
         out, err = await asyncio.wait_for(process.communicate(typed.encode()), 60)
         assert process.returncode is not None

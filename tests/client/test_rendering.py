@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
+from cyclopts import App
+from rich.console import Console
 
 from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS
 from gridloom_client.commands.durations import iso_duration
@@ -16,7 +20,7 @@ from gridloom_client.commands.ending import Misunderstood
 from gridloom_client.commands.finding import find_id
 from gridloom_client.commands.options import Options
 from gridloom_client.commands.rendering import choose_columns, moment_text, print_data, print_table
-from gridloom_client.commands.schedule import read_points
+from gridloom_client.commands.schedule_points import read_points
 
 ID = UUID("01890a5d-ac96-774b-bcce-b302099a8057")
 NOON = datetime(2026, 10, 25, 11, tzinfo=UTC)
@@ -103,17 +107,40 @@ class TestAPastedTable:
             "time,power\n2026-10-25T12:00:00+01:00,1.5\n2026-10-25T12:15:00+01:00,-2\n",
             "Zeit;Leistung\n2026-10-25 12:00;1,5\n2026-10-25 12:15;−2,0\n",
             "2026-10-25 12:15\t-2,0\n2026-10-25 12:00\t1,5\n\n",
+            "25.10.2026 12:00;1,5\n25.10.2026 12:15;-2\n",
         ],
-        ids=["csv", "semicolons", "tabs"],
+        ids=["csv", "semicolons", "tabs", "German dates"],
     )
     def test_is_read_whatever_separates_it(self, text: str):
         first, second = read_points(text, 1000)
-        assert (first["time"], first["power"], second["power"]) == (NOON, 1500, -2000)
+        assert (first.time, first.power, second.power) == (NOON, 1500, -2000)
 
     @pytest.mark.parametrize("text", ["", "time,power\n", "yesterday;1\n2;x", "2026-10-25 12:00;much"])
     def test_is_refused_with_the_line_at_fault(self, text: str):
         with pytest.raises(Misunderstood):
             read_points(text, 1)
+
+    def test_is_refused_with_every_line_at_fault_at_once(self):
+        with pytest.raises(
+            Misunderstood, match=r"line 2: yesterday is no time.*line 3: there is no power.*line 4: much"
+        ):
+            read_points("time;power\nyesterday;1\n2026-10-25 12:00\n2026-10-25 12:15;much\n")
+
+    def test_asks_for_the_offset_where_an_hour_comes_twice(self):
+        with pytest.raises(Misunderstood, match="stands there twice"):
+            read_points("2026-10-25 02:00;1\n2026-10-25 02:00;2\n")
+        twice = read_points("2026-10-25T02:00+02:00;1\n2026-10-25T02:00+01:00;2\n")
+        assert [point.power for point in twice] == [1, 2]
+
+
+def leaves(app: App, words: str = "") -> Iterator[str]:
+    """Every command below an app that does something by itself."""
+    for name in app:
+        if not name.startswith("-"):
+            command = app[name]
+            if command.default_command is not None:
+                yield f"{words} {name}".strip()
+            yield from leaves(command, f"{words} {name}".strip())
 
 
 class TestTheCommand:
@@ -123,6 +150,21 @@ class TestTheCommand:
 
         known = {name for name in (*app, *make_app()) if not name.startswith("-")}
         assert known == {*USER_COMMANDS, *OPERATOR_COMMANDS}
+
+    def test_shows_examples_in_the_help_of_every_command(self):
+        from gridloom.cli import app
+        from gridloom_client.commands import make_app
+
+        walked = 0
+        for root in (app, make_app()):
+            for words in leaves(root):
+                printed = io.StringIO()
+                root.help_print(words.split(), console=Console(file=printed, width=80))
+                text = printed.getvalue()
+                assert "For example:" in text, f"gridloom {words}"
+                assert f"gridloom {words}" in text.partition("For example:")[2], f"gridloom {words}"
+                walked += 1
+        assert walked > 50
 
     @pytest.mark.parametrize("words", [["--version"], ["--help"]])
     def test_says_what_needs_nothing_before_anything_is_imported(self, words: list[str]):

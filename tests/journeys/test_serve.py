@@ -87,7 +87,7 @@ class TestCommands:
         assert json.loads(gridloom(service, "openapi").stdout)["openapi"] == "3.1.0"
 
     def test_invite_lets_somebody_in_who_could_not_sign_in(self, service: Service) -> None:
-        said = gridloom(service, "invite", "new@example.com", "--role", "VIEWER").stdout
+        said = gridloom(service, "let-in", "new@example.com", "--role", "VIEWER").stdout
         person = {"username": "new-viewer", "password": "a long new password 8", "displayName": "New"}
         status, _ = service.call("POST", "/auth/public/invitations/accept", {"token": said.split()[-1], **person})
         assert status == 201

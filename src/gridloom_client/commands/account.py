@@ -29,7 +29,7 @@ def login(
 ) -> None:
     """Sign in and remember it, in the keyring or in a file that only you can read.
 
-    Examples:
+    For example:
 
         gridloom login
         gridloom login --username ada --url https://gridloom.example
@@ -72,7 +72,7 @@ def join(
 ) -> None:
     """Accept an invitation to an organisation: choose a username and a password, and be signed in.
 
-    Examples:
+    For example:
 
         gridloom join
         gridloom join --username ada --url https://gridloom.example
@@ -110,7 +110,7 @@ def join(
 def logout(*, options: Options = USUAL) -> None:
     """Sign out: the session ends and what was remembered is removed.
 
-    Examples:
+    For example:
 
         gridloom logout
         gridloom logout --profile production
@@ -139,7 +139,7 @@ def logout(*, options: Options = USUAL) -> None:
 def whoami(*, options: Options = USUAL) -> None:
     """Show who you are and what you may do.
 
-    Examples:
+    For example:
 
         gridloom whoami
         gridloom whoami --profile production -o json

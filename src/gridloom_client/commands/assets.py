@@ -5,10 +5,12 @@ from __future__ import annotations
 from cyclopts import App
 
 from gridloom_client.answers.physical_assets import PhysicalAsset
+from gridloom_client.choices import DeliveryZone
 from gridloom_client.commands.ending import ending
-from gridloom_client.commands.finding import find_id
+from gridloom_client.commands.finding import find_battery, find_organisation
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_data, print_facts, print_json, print_table
+from gridloom_client.commands.rendering import print_data, print_facts, print_one, print_table, show_lines
+from gridloom_client.inputs import Parameters
 
 app = App(name="assets", help="Physical assets: batteries that stand somewhere.", group="Using the platform")
 
@@ -16,23 +18,40 @@ app = App(name="assets", help="Physical assets: batteries that stand somewhere."
 @app.command(name="list")
 @ending
 def list_(*, options: Options = USUAL) -> None:
-    """List the physical assets within your reach."""
+    """List the physical assets within your reach.
+
+    For example:
+
+        gridloom assets list
+        gridloom assets list -o csv > batteries.csv
+    """
     with connect(options) as client:
         assets = list(client.physical_assets.list())
     if print_data(assets, options):
         return
     columns = ["ID", "Name", "Zone", "Status", "Discharge kW", "Energy kWh", "Charge kW"]
-    print_table("Physical assets", columns, [_row(asset) for asset in assets], options)
+    print_table("Physical assets", columns, [_make_row(asset) for asset in assets], options)
 
 
 @app.command
 @ending
 def show(asset: str, *, options: Options = USUAL) -> None:
-    """Show one physical asset with the parameters in force."""
+    """Show one physical asset with the parameters in force and how it is.
+
+    For example:
+
+        gridloom assets show "Husum 1"
+        gridloom assets show 099a8057 -o json
+
+    Parameters
+    ----------
+    asset
+        Its id, the end of it, or its name.
+    """
     with connect(options) as client:
-        found = client.physical_assets.get(find_id(asset, client.physical_assets.list(), "physical asset"))
-    if options.form == "json":
-        print_json(found)
+        found = client.physical_assets.get(find_battery(client, asset))
+        health = client.physical_assets.health(found.id) if options.form == "table" else None
+    if print_one(found, options):
         return
     parameters = found.parameters
     facts = {
@@ -44,6 +63,8 @@ def show(asset: str, *, options: Options = USUAL) -> None:
         "EIC": found.eic_code,
         "Commissioned on": found.commissioned_on,
         "Status": found.status,
+        "Health": health.status if health else None,
+        "State of charge %": health.state_of_charge if health else None,
         "Rated charge kW": parameters.rated_charge_power,
         "Rated discharge kW": parameters.rated_discharge_power,
         "Energy kWh": parameters.energy_capacity,
@@ -55,7 +76,64 @@ def show(asset: str, *, options: Options = USUAL) -> None:
     print_facts(found.name, facts, options)
 
 
-def _row(asset: PhysicalAsset) -> tuple[object, ...]:
+@app.command
+@ending
+def create(
+    name: str,
+    *,
+    organisation: str,
+    zone: DeliveryZone,
+    power: float,
+    energy: float,
+    charge_power: float | None = None,
+    efficiency: float = 0.95,
+    options: Options = USUAL,
+) -> None:
+    """Register a battery; for the platform's operator. One of that name that the owner has already is named.
+
+    For example:
+
+        gridloom assets create "Husum 1" --organisation "Nordlicht Speicher" --zone TenneT \\
+            --power 10000 --energy 20000
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    organisation
+        Whose it is, by id or name.
+    zone
+        Where it delivers.
+    power
+        Its rated discharge power, kW; charge power too where that is not given.
+    energy
+        Its energy, kWh.
+    charge_power
+        Its rated charge power, kW.
+    efficiency
+        Of charging and of discharging.
+    """
+    parameters = Parameters(
+        rated_charge_power=power if charge_power is None else charge_power,
+        rated_discharge_power=power,
+        energy_capacity=energy,
+        charge_efficiency=efficiency,
+        discharge_efficiency=efficiency,
+    )
+    with connect(options) as client:
+        owner = find_organisation(client, organisation)
+        known = client.physical_assets.list(organisation_id=owner)
+        same = next((asset for asset in known if asset.name == name), None)
+        made = same or client.physical_assets.create(
+            name=name, organisation_id=owner, delivery_zone=zone, parameters=parameters
+        )
+    if same is not None:
+        show_lines(f"{name} exists already; nothing was created.", to_stderr=True)
+    if not print_one(made, options):
+        print_facts(made.name, {"ID": made.id, "Delivery zone": made.delivery_zone}, options)
+
+
+def _make_row(asset: PhysicalAsset) -> tuple[object, ...]:
     parameters = asset.parameters
     return (
         asset.id,

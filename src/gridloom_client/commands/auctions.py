@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated
 
 from cyclopts import App, Parameter, Token
 from rich.console import Console
@@ -14,19 +14,23 @@ from rich.live import Live
 from rich.text import Text
 
 from gridloom_client.answers.auctions import Auction
-from gridloom_client.choices import AuctionStatus
+from gridloom_client.choices import AuctionStatus, ValuationBasis
+from gridloom_client.commands.auction_making import create
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.finding import find_id
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_data, print_facts, print_json, print_table
+from gridloom_client.commands.progress import waiting
+from gridloom_client.commands.rendering import print_data, print_facts, print_one, print_table, show_lines
 from gridloom_client.commands.service_clock import service_time
 
-Basis: TypeAlias = Literal["POLICY", "FORESIGHT"]
+app = App(
+    name="auctions",
+    help="Auctions of virtual batteries: list, show, watch, bid, value, create.",
+    group="Using the platform",
+)
 
-app = App(name="auctions", help="Auctions of virtual batteries.", group="Using the platform")
 
-
-def _euros(_type: object, tokens: Sequence[Token]) -> Decimal:
+def read_euros(_type: object, tokens: Sequence[Token]) -> Decimal:
     try:
         price = Decimal(tokens[0].value)
     except InvalidOperation:
@@ -38,18 +42,33 @@ def _euros(_type: object, tokens: Sequence[Token]) -> Decimal:
 
 @app.command(name="list")
 @ending
-def list_(*, status: AuctionStatus | None = None, options: Options = USUAL) -> None:
-    """List the auctions that you are invited to.
+def list_(
+    *,
+    status: AuctionStatus | None = None,
+    all: Annotated[bool, Parameter(negative="")] = False,
+    options: Options = USUAL,
+) -> None:
+    """List the auctions that you are invited to: open and coming ones and those of the last day; scripts get all.
+
+    For example:
+
+        gridloom auctions list
+        gridloom auctions list --status WON
+        gridloom auctions list -o ndjson | jq .item.energyCapacity
 
     Parameters
     ----------
     status
-        Only those: NOT_STARTED, RUNNING, PENDING, WON, LOST or NO_BIDS_SUBMITTED.
+        Only those, however old: NOT_STARTED, RUNNING, PENDING, WON, LOST or NO_BIDS_SUBMITTED.
+    all
+        Also those that closed more than a day ago.
     """
     with connect(options) as client:
-        auctions = list(client.auctions.list(status=status))
-    if print_data(auctions, options):
-        return
+        known = list(client.auctions.list(status=status))
+        if print_data(known, options):
+            return
+        recent = service_time(client) - timedelta(days=1)
+    auctions = [auction for auction in known if all or status or auction.end > recent]
     columns = ["ID", "Status", "Closes", "Delivery", "Your bid EUR", "Zone", "Discharge kW", "Energy kWh", "Opens"]
     rows = [
         (
@@ -66,16 +85,28 @@ def list_(*, status: AuctionStatus | None = None, options: Options = USUAL) -> N
         for auction in auctions
     ]
     print_table("Auctions", columns, rows, options)
+    if len(auctions) < len(known):
+        show_lines(f"{len(known) - len(auctions)} that closed earlier are left out; --all shows them.")
 
 
 @app.command
 @ending
 def show(auction: str, *, options: Options = USUAL) -> None:
-    """Show one auction, what it offers and how you stand in it."""
+    """Show one auction, what it offers and how you stand in it.
+
+    For example:
+
+        gridloom auctions show 099a8057
+        gridloom auctions show 099a8057 -o json
+
+    Parameters
+    ----------
+    auction
+        Its id, or the end of it as the list shows it.
+    """
     with connect(options) as client:
         seen = client.auctions.get(find_id(auction, client.auctions.list(), "auction"))
-    if options.form == "json":
-        print_json(seen)
+    if print_one(seen, options):
         return
     item, current = seen.item, seen.current_bid
     facts = {
@@ -98,8 +129,12 @@ def show(auction: str, *, options: Options = USUAL) -> None:
 
 @app.command
 @ending
-def bid(auction: str, price: Annotated[Decimal, Parameter(converter=_euros)], *, options: Options = USUAL) -> None:
+def bid(auction: str, price: Annotated[Decimal, Parameter(converter=read_euros)], *, options: Options = USUAL) -> None:
     """Place a bid. The latest standing bid of your organisation is the one that counts.
+
+    For example:
+
+        gridloom auctions bid 099a8057 125000.00
 
     Parameters
     ----------
@@ -110,16 +145,20 @@ def bid(auction: str, price: Annotated[Decimal, Parameter(converter=_euros)], *,
     """
     with connect(options) as client:
         placed = client.auctions.bid(find_id(auction, client.auctions.list(), "auction"), price=price)
-    if options.form == "json":
-        print_json(placed)
+    if print_one(placed, options):
         return
     print_facts("The bid is placed.", {"ID": placed.id, "Price EUR": placed.price, "At": placed.timestamp}, options)
 
 
 @app.command
 @ending
-def value(auction: str, *, basis: Basis = "POLICY", options: Options = USUAL) -> None:
+def value(auction: str, *, basis: ValuationBasis = "POLICY", options: Options = USUAL) -> None:
     """What an auction's battery may be worth, from past prices; nobody learns that you asked.
+
+    For example:
+
+        gridloom auctions value 099a8057
+        gridloom auctions value 099a8057 --basis FORESIGHT -o json
 
     Parameters
     ----------
@@ -128,10 +167,9 @@ def value(auction: str, *, basis: Basis = "POLICY", options: Options = USUAL) ->
     basis
         POLICY: what a plan made on forecasts earns. FORESIGHT: what perfect knowledge would have earned.
     """
-    with connect(options) as client:
+    with connect(options) as client, waiting("valuing"):
         worth = client.auctions.value(find_id(auction, client.auctions.list(), "auction"), basis=basis)
-    if options.form == "json":
-        print_json(worth)
+    if print_one(worth, options):
         return
     facts = {
         "P10 EUR": worth.p10,
@@ -150,6 +188,10 @@ def value(auction: str, *, basis: Basis = "POLICY", options: Options = USUAL) ->
 def watch(auction: str, *, options: Options = USUAL) -> None:
     """Count down to an auction's end on the service's clock, and say how it went; Ctrl-C stops.
 
+    For example:
+
+        gridloom auctions watch 099a8057
+
     Parameters
     ----------
     auction
@@ -160,15 +202,18 @@ def watch(auction: str, *, options: Options = USUAL) -> None:
         with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
             while (seen := client.auctions.get.answer(id)).value.status in ("NOT_STARTED", "RUNNING", "PENDING"):
                 now = service_time(client)
-                live.update(_countdown(seen.value, now), refresh=True)
+                live.update(_tell_countdown(seen.value, now), refresh=True)
                 time.sleep(1)
     print_facts(f"Auction {id}", {"Status": seen.value.status, "Virtual asset": seen.value.virtual_asset_id}, options)
 
 
-def _countdown(auction: Auction, now: datetime) -> Text:
+def _tell_countdown(auction: Auction, now: datetime) -> Text:
     target, word = (auction.start, "opens in") if auction.status == "NOT_STARTED" else (auction.end, "closes in")
     left = max(timedelta(), target - now) // timedelta(seconds=1)
     bid = f", your bid {auction.current_bid.price:,.2f} EUR stands" if auction.current_bid else ""
     if auction.status == "PENDING":
         return Text("closed; the result is being made")
     return Text(f"{word} {left // 3600}:{left // 60 % 60:02}:{left % 60:02}{bid}")
+
+
+app.command(create)

@@ -24,7 +24,13 @@ def call(
     if_match: str | None = None,
     options: Options = USUAL,
 ) -> None:
-    """Send any request and print its answer: gridloom call GET /auctions
+    """Send any request with your token and print its answer.
+
+    For example:
+
+        gridloom call GET /auctions
+        gridloom call POST /organisations --data '{"name": "Nordlicht", "kind": "PARTICIPANT"}'
+        gridloom call POST /monitoring/datapoints --data @points.csv --content-type text/csv
 
     Parameters
     ----------
@@ -36,7 +42,7 @@ def call(
     headers = {"Accept": accept}
     if if_match is not None:
         headers["If-Match"] = if_match
-    content = _content(data, content_type)
+    content = _read_content(data, content_type)
     if content is not None:
         headers["Content-Type"] = content_type
     with connect(options) as client:
@@ -51,7 +57,7 @@ def call(
     sys.stdout.buffer.flush()
 
 
-def _content(data: str | None, content_type: str) -> bytes | None:
+def _read_content(data: str | None, content_type: str) -> bytes | None:
     if data is None:
         return None
     if data == "-":

@@ -7,12 +7,20 @@ from datetime import datetime
 from gridloom_client.commands.durations import iso_duration
 from gridloom_client.commands.ending import Misunderstood, ending
 from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.commands.progress import waiting
 from gridloom_client.commands.rendering import MARKET_ZONE, print_json
 
 
 @ending
 def clock(*, advance: str | None = None, to: datetime | None = None, options: Options = USUAL) -> None:
     """Show the sandbox's time, or move it forward; what falls due meanwhile happens at once and in order.
+
+    For example:
+
+        gridloom clock
+        gridloom clock --advance 1h
+        gridloom clock --to 2026-11-16T12:00
+        gridloom sandbox clock --advance 1d
 
     Parameters
     ----------
@@ -24,7 +32,7 @@ def clock(*, advance: str | None = None, to: datetime | None = None, options: Op
     if advance is not None and to is not None:
         raise Misunderstood("Give --advance or --to, not both.")
     moment = to.replace(tzinfo=MARKET_ZONE) if to is not None and to.tzinfo is None else to
-    with connect(options) as client:
+    with connect(options) as client, waiting("moving on"):
         if moment is not None:
             seen = client.sandbox.set_clock(now=moment)
         elif advance is not None:

@@ -15,14 +15,20 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "logout": (ACCOUNT, "gridloom_client.commands.account:logout", "Sign out and forget it."),
     "whoami": (ACCOUNT, "gridloom_client.commands.account:whoami", "Who you are here."),
     "profile": (ACCOUNT, "gridloom_client.commands.profile:app", "Who you are at which service: add, use, list."),
-    "organisations": (USING, "gridloom_client.commands.organisations:app", "Who takes part."),
-    "assets": (USING, "gridloom_client.commands.assets:app", "Physical assets: batteries that stand somewhere."),
-    "monitoring": (USING, "gridloom_client.commands.monitoring:app", "Telemetry in and out."),
     "auctions": (USING, "gridloom_client.commands.auctions:app", "Auctions of virtual batteries: list, watch, bid."),
-    "virtual-assets": (USING, "gridloom_client.commands.virtual_assets:app", "Virtual batteries of your organisation."),
-    "schedule": (USING, "gridloom_client.commands.schedule:app", "What a virtual battery does: show, set."),
+    "virtual": (USING, "gridloom_client.commands.virtual_assets:app", "Virtual batteries of your organisation."),
+    "schedule": (USING, "gridloom_client.commands.schedule:app", "What a virtual battery does: set, optimise."),
+    "prices": (USING, "gridloom_client.commands.prices:prices", "A day's prices, published and forecast."),
     "revenue": (USING, "gridloom_client.commands.revenue:revenue", "What assets earned."),
+    "statement": (USING, "gridloom_client.commands.revenue:statement", "Who pays and who earns."),
+    "backtest": (USING, "gridloom_client.commands.backtest:app", "Past days played again."),
+    "assets": (USING, "gridloom_client.commands.assets:app", "Physical assets: batteries that stand somewhere."),
+    "availability": (USING, "gridloom_client.commands.unavailability:availability", "What a battery can do."),
+    "unavailability": (USING, "gridloom_client.commands.unavailability:app", "What a battery cannot do for a while."),
+    "monitoring": (USING, "gridloom_client.commands.monitoring:app", "Telemetry: tail, export, import."),
     "events": (USING, "gridloom_client.commands.events:app", "What happens, as it happens."),
+    "organisations": (USING, "gridloom_client.commands.organisations:app", "Who takes part."),
+    "invite": (USING, "gridloom_client.commands.organisations:invite", "Invite somebody to an organisation."),
     "import": (USING, "gridloom_client.commands.imports:app", "Published prices and settlements from files."),
     "call": (USING, "gridloom_client.commands.call:call", "Any operation of the interface."),
     "clock": (USING, "gridloom_client.commands.clock:clock", "The sandbox's time, shown or moved."),
@@ -33,7 +39,7 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
 OPERATOR_COMMANDS: Final[dict[str, str]] = {
     "serve": "Serve the platform.",
     "migrate": "Bring the database up to this release.",
-    "invite": "Invite somebody to an organisation.",
+    "let-in": "Invite somebody without signing in.",
     "jobs": "Jobs that need attention.",
     "backup": "Write the whole database to a file.",
     "restore": "Fill an empty database from a backup.",
@@ -53,5 +59,9 @@ def write_help(stream: TextIO) -> None:
         lines += [""]
     lines += [f"{bold}{RUNNING}{plain}"]
     lines += [f"  {name:19} {purpose}" for name, purpose in OPERATOR_COMMANDS.items()]
-    lines += ["", "gridloom COMMAND --help says more. gridloom --version tells the version."]
+    lines += [
+        "",
+        "gridloom COMMAND --help says more. gridloom --version tells the version.",
+        "gridloom --install-completion [bash|zsh|fish] completes commands with the Tab key.",
+    ]
     stream.write("\n".join(lines) + "\n")

@@ -65,6 +65,8 @@ def end(error: GridloomError, *, as_json: bool = False) -> NoReturn:
         sys.stderr.write(msgspec.json.encode(document).decode() + "\n")
         raise SystemExit(code_of(error))
     sentence = str(error)
+    if isinstance(error, ProblemError) and len(error.errors) > 1 and sentence == error.sentence:
+        sentence = "\n".join([error.detail or error.title, *(f"  {fault}" for fault in error.faults)])
     if isinstance(error, ProblemError) and error.status >= 500 and error.request_id:
         sentence += f" (request {error.request_id})"
     if isinstance(error, TransportError) and not error.is_sent:

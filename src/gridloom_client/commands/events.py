@@ -12,6 +12,7 @@ from rich.text import Text
 from gridloom_client.answers.events import Event
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.commands.rendering import moment_text
 
 app = App(name="events", help="What happens, as it happens.", group="Using the platform")
 
@@ -22,6 +23,12 @@ def tail(
     *, types: str | None = None, after: str | None = None, count: int | None = None, options: Options = USUAL
 ) -> None:
     """Print events as they happen until you press Ctrl-C; a lost connection is taken up where it was lost.
+
+    For example:
+
+        gridloom events tail
+        gridloom events tail --types auction.opened,auction.cleared
+        gridloom events tail --after 0 -o ndjson > events.ndjson
 
     Parameters
     ----------
@@ -35,16 +42,16 @@ def tail(
     wanted = [name.strip() for name in types.split(",")] if types else None
     with connect(options) as client:
         for number, event in enumerate(client.events.follow(types=wanted, last_event_id=after), 1):
-            _print(event, options)
+            _print_event(event, options)
             if number == count:
                 return
 
 
-def _print(event: Event, options: Options) -> None:
-    if options.form == "json":
+def _print_event(event: Event, options: Options) -> None:
+    if options.form != "table":
         sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
     else:
-        line = Text(f"{event.place} {event.time:%H:%M:%S} ", style="dim")
+        line = Text(f"{event.place} {moment_text(event.time, utc=options.utc)} ", style="dim")
         line.append(event.type, style="bold not dim")
         line.append(f" {event.subject or ''} ", style="not dim")
         line.append(msgspec.json.encode(event.data).decode())

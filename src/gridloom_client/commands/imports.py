@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,14 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from cyclopts import App, Parameter
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gridloom_client.answers.reporting import BulkOutcome
 from gridloom_client.client import Client
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.commands.progress import count_progress
 from gridloom_client.commands.rendering import print_facts, print_json
+from gridloom_client.commands.semicolons import commas_for_semicolons
 from gridloom_client.errors import GridloomError, ProblemError
 from gridloom_client.published import (
     PublishedFileError,
@@ -54,6 +53,10 @@ _MEDIA_TYPES = {
 def fcr(*files: Path, options: Options = USUAL) -> None:
     """Load FCR result files of regelleistung.net (XLSX or CSV) as reference prices.
 
+    For example:
+
+        gridloom import fcr results.csv
+
     Prices per block become prices per hour, by the block's three, four or five hours.
     """
     _import_prices(files, read_fcr, options)
@@ -62,7 +65,12 @@ def fcr(*files: Path, options: Options = USUAL) -> None:
 @app.command
 @ending
 def afrr_capacity(*files: Path, options: Options = USUAL) -> None:
-    """Load aFRR capacity result overviews of regelleistung.net (XLSX or CSV) as reference prices."""
+    """Load aFRR capacity result overviews of regelleistung.net (XLSX or CSV) as reference prices.
+
+    For example:
+
+        gridloom import afrr-capacity results.csv
+    """
     _import_prices(files, read_afrr_capacity, options)
 
 
@@ -70,6 +78,10 @@ def afrr_capacity(*files: Path, options: Options = USUAL) -> None:
 @ending
 def afrr_energy(*files: Path, options: Options = USUAL) -> None:
     """Load lists of anonymous aFRR energy bids of regelleistung.net (XLSX or CSV) as reference prices.
+
+    For example:
+
+        gridloom import afrr-energy results.csv
 
     Prices become positive when the provider is paid, in both directions.
     """
@@ -79,7 +91,12 @@ def afrr_energy(*files: Path, options: Options = USUAL) -> None:
 @app.command
 @ending
 def day_ahead(*files: Path, options: Options = USUAL) -> None:
-    """Load day-ahead prices of DE-LU as reference prices: JSON of Energy-Charts or SMARD, or CSV of `start,price`."""
+    """Load day-ahead prices of DE-LU as reference prices: JSON of Energy-Charts or SMARD, or CSV of `start,price`.
+
+    For example:
+
+        gridloom import day-ahead prices.json
+    """
     _import_prices(files, read_day_ahead, options)
 
 
@@ -87,6 +104,10 @@ def day_ahead(*files: Path, options: Options = USUAL) -> None:
 @ending
 def rebap(*files: Path, options: Options = USUAL) -> None:
     """Load imbalance prices (reBAP) from CSV files of netztransparenz.de as reference prices.
+
+    For example:
+
+        gridloom import rebap results.csv
 
     Rows say their time zone, so the hour that the clock goes back is told apart; those without a price are left out.
     """
@@ -96,13 +117,22 @@ def rebap(*files: Path, options: Options = USUAL) -> None:
 @app.command
 @ending
 def settlements(kind: Kind, *files: Path, options: Options = USUAL) -> None:
-    """Record settlements from CSV, NDJSON, JSON or Parquet files with the fields of the interface."""
-    _demand(files)
-    pieces = [(path, piece) for path in files for piece in _pieces(path)]
+    """Record settlements from CSV, NDJSON, JSON or Parquet files with the fields of the interface.
+
+    A CSV file may be separated by commas or, as spreadsheets of half of Europe write it, by semicolons with decimal
+    commas.
+
+    For example:
+
+        gridloom import settlements wholesale-trades trades.csv
+        gridloom import settlements fcr october.parquet november.parquet
+    """
+    _demand_files(files)
+    pieces = [(path, piece) for path in files for piece in _cut_file(path)]
     total = sum(len(piece.body) for _, piece in pieces)
     outcomes: list[BulkOutcome] = []
-    with connect(options) as client, _progress() as progress:
-        record = _recorder(client, kind)
+    with connect(options) as client, count_progress() as progress:
+        record = _choose_recorder(client, kind)
         task = progress.add_task("bytes", total=total)
         for path, piece in pieces:
             try:
@@ -110,15 +140,15 @@ def settlements(kind: Kind, *files: Path, options: Options = USUAL) -> None:
             except ProblemError as refusal:
                 if options.form == "json" or not any(_ROW.match(fault.pointer) for fault in refusal.errors):
                     raise
-                raise GridloomError(_refused_rows(path, piece, refusal)) from refusal
+                raise GridloomError(_tell_refused_rows(path, piece, refusal)) from refusal
             progress.advance(task, len(piece.body))
     _print_outcome(outcomes, options)
 
 
 def _import_prices(files: Sequence[Path], read: Callable[[Path], Iterator[PublishedPrice]], options: Options) -> None:
     """Read everything first, so that a broken file stops the import before anything is sent."""
-    _demand(files)
-    with _progress() as progress:
+    _demand_files(files)
+    with count_progress() as progress:
         reading = progress.add_task("files", total=len(files))
         prices: dict[tuple[str, Any], PublishedPrice] = {}
         for path in files:
@@ -127,13 +157,13 @@ def _import_prices(files: Sequence[Path], read: Callable[[Path], Iterator[Publis
         outcomes: list[BulkOutcome] = []
         sending = progress.add_task("prices", total=len(prices))
         with connect(options) as client:
-            for part in _parts(iter(prices.values()), ROWS_AT_ONCE):
+            for part in _take_parts(iter(prices.values()), ROWS_AT_ONCE):
                 outcomes.append(client.reference_prices.add([price.row() for price in part]))
                 progress.advance(sending, len(part))
     _print_outcome(outcomes, options)
 
 
-def _recorder(client: Client, kind: Kind) -> Callable[..., BulkOutcome]:
+def _choose_recorder(client: Client, kind: Kind) -> Callable[..., BulkOutcome]:
     surface = client.settlements
     recorders: dict[str, Callable[..., BulkOutcome]] = {
         "wholesale-trades": surface.add_wholesale_trades,
@@ -146,7 +176,7 @@ def _recorder(client: Client, kind: Kind) -> Callable[..., BulkOutcome]:
     return recorders[kind]
 
 
-def _demand(files: Sequence[Path]) -> None:
+def _demand_files(files: Sequence[Path]) -> None:
     if not files:
         raise PublishedFileError("Name at least one file.")
     missing = [str(path) for path in files if not path.is_file()]
@@ -162,7 +192,7 @@ class _Piece:
     first_row: int
 
 
-def _refused_rows(path: Path, piece: _Piece, refusal: ProblemError) -> str:
+def _tell_refused_rows(path: Path, piece: _Piece, refusal: ProblemError) -> str:
     """Which rows of the file, not of the request, are at fault, and what of the file is recorded already."""
     rows = [(_ROW.match(fault.pointer), fault.detail) for fault in refusal.errors]
     faults = [f"row {piece.first_row + int(m[1]) + 1:,}{m[2]}: {detail}" for m, detail in rows if m is not None]
@@ -171,7 +201,7 @@ def _refused_rows(path: Path, piece: _Piece, refusal: ProblemError) -> str:
     return f"{path.name}: {before}. {'; '.join(faults[:MOST_SHOWN])}{more}"
 
 
-def _pieces(path: Path) -> Iterator[_Piece]:
+def _cut_file(path: Path) -> Iterator[_Piece]:
     """A file in requests of a size that the service takes; only formats of lines can be divided."""
     suffix = path.suffix.lower()
     if suffix not in _MEDIA_TYPES:
@@ -179,24 +209,18 @@ def _pieces(path: Path) -> Iterator[_Piece]:
     if suffix in (".json", ".parquet"):
         yield _Piece(path.read_bytes(), 0)
         return
-    with path.open("rb") as lines:
+    with path.open("rb") as file:
+        lines = commas_for_semicolons(file) if suffix == ".csv" else iter(file)
         header = next(lines, b"") if suffix == ".csv" else b""
         rows = 0
-        for part in _parts((line for line in lines if line.strip()), LINES_AT_ONCE):
+        for part in _take_parts((line for line in lines if line.strip()), LINES_AT_ONCE):
             yield _Piece(header + b"".join(part), rows)
             rows += len(part)
 
 
-def _parts(items: Iterator[T], size: int) -> Iterator[list[T]]:
+def _take_parts(items: Iterator[T], size: int) -> Iterator[list[T]]:
     while part := list(islice(items, size)):
         yield part
-
-
-def _progress() -> Progress:
-    """A bar on a terminal, nothing in a pipe; always beside the answer, never in it."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, disable=not sys.stderr.isatty())
 
 
 def _print_outcome(outcomes: Sequence[BulkOutcome], options: Options) -> None:

@@ -2,50 +2,120 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
-from uuid import UUID
 
+import msgspec
 from cyclopts import App, Parameter
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from gridloom_client.commands.ending import REFUSED, Misunderstood, ending
+from gridloom_client.commands.finding import find_battery
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_json, print_table
+from gridloom_client.commands.rendering import moment_text, print_data, print_json, print_table, show_lines
 from gridloom_client.commands.table_files import Piece, TableFile, open_table
+from gridloom_client.commands.telemetry_export import export
 
-app = App(name="monitoring", help="Telemetry of physical assets.", group="Using the platform")
+app = App(name="monitoring", help="Telemetry of physical assets: tail, export, import.", group="Using the platform")
 
 _MOST_SHOWN = 10
 
+app.command(export)
+
 
 @app.command
 @ending
-def signals(asset_id: UUID, *, options: Options = USUAL) -> None:
-    """List the signals of an asset, with the times of their first and last points."""
+def signals(asset: str, *, options: Options = USUAL) -> None:
+    """List the signals of an asset, with the times of their first and last points.
+
+    For example:
+
+        gridloom monitoring signals "Husum 1"
+
+    Parameters
+    ----------
+    asset
+        The battery's id, the end of it, or its name.
+    """
     with connect(options) as client:
-        found = list(client.monitoring.signals(asset_id))
-    if options.form == "json":
-        print_json(found)
+        found = list(client.monitoring.signals(find_battery(client, asset)))
+    if print_data(found, options):
         return
     rows = [(signal.name, signal.unit, signal.kind, signal.first, signal.last) for signal in found]
-    print_table("Signals", ["Name", "Unit", "Kind", "First", "Last"], rows)
+    print_table("Signals", ["Name", "Unit", "Kind", "First", "Last"], rows, options)
 
 
 @app.command
 @ending
-def latest(asset_id: UUID, *, options: Options = USUAL) -> None:
-    """Show the latest point of each signal of an asset."""
+def latest(asset: str, *, options: Options = USUAL) -> None:
+    """Show the latest point of each signal of an asset.
+
+    For example:
+
+        gridloom monitoring latest "Husum 1"
+        gridloom monitoring latest 099a8057 -o json
+
+    Parameters
+    ----------
+    asset
+        The battery's id, the end of it, or its name.
+    """
     with connect(options) as client:
-        found = client.monitoring.latest(asset_id)
+        found = client.monitoring.latest(find_battery(client, asset))
     if options.form == "json":
         print_json(found)
         return
-    rows = [(name, point.value, point.time) for name, point in found.data.items()]
-    print_table("Latest points", ["Signal", "Value", "Time"], rows)
+    rows = [{"signal": name, "value": point.value, "time": point.time} for name, point in found.data.items()]
+    if not print_data(rows, options):
+        print_table("Latest points", ["Signal", "Value", "Time"], [list(row.values()) for row in rows], options)
+
+
+@app.command
+@ending
+def tail(
+    asset: str,
+    *,
+    signals: str | None = None,
+    after: str | None = None,
+    count: int | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Print points as they are stored until you press Ctrl-C; a lost connection is taken up where it was lost.
+
+    For example:
+
+        gridloom monitoring tail "Husum 1"
+        gridloom monitoring tail "Husum 1" --signals active_power,state_of_charge
+        gridloom monitoring tail 099a8057 -o ndjson | head
+
+    Parameters
+    ----------
+    asset
+        The battery's id, the end of it, or its name.
+    signals
+        Only these, separated by commas.
+    after
+        Go on after this place, as printed with -o json, instead of starting with the latest points.
+    count
+        Stop after so many points.
+    """
+    wanted = [name.strip() for name in signals.split(",")] if signals else None
+    printed = 0
+    with connect(options) as client:
+        battery = find_battery(client, asset)
+        for followed in client.monitoring.follow(battery, datapoints=wanted, last_event_id=after):
+            if followed.kind == "gap":
+                show_lines("Some points between are no longer told; export reads them.", to_stderr=True)
+            for name, moment, value in followed.points():
+                _print_point(name, moment, value, followed.place, options)
+                printed += 1
+                if printed == count:
+                    return
 
 
 @app.command(name="import")
@@ -53,10 +123,17 @@ def latest(asset_id: UUID, *, options: Options = USUAL) -> None:
 def import_(
     file: Path,
     *,
-    asset: Annotated[UUID | None, Parameter(help="Whose points these are, where the file does not say.")] = None,
+    asset: Annotated[
+        str | None, Parameter(help="Whose points these are (id, its end, or name), where the file does not say.")
+    ] = None,
     options: Options = USUAL,
 ) -> None:
-    """Store the points of a CSV or Parquet file.
+    """Store the points of a CSV or Parquet file; a CSV file may be separated by commas or semicolons.
+
+    For example:
+
+        gridloom monitoring import history.parquet --asset "Husum 1"
+        gridloom monitoring import all-batteries.csv
 
     The file has the columns signal, time and value, or time and one column a signal; a column physicalAssetID says
     whose points they are, else --asset does. Points that are stored already are overwritten, so an import that was
@@ -68,15 +145,16 @@ def import_(
         table = stack.enter_context(open_table(file))
         _check_owner(table, asset)
         client = stack.enter_context(connect(options))
-        progress = stack.enter_context(_progress(quiet=options.form == "json"))
+        battery = find_battery(client, asset) if asset is not None else None
+        progress = stack.enter_context(_point_progress(quiet=options.form == "json"))
         task = progress.add_task(file.name, total=table.size, points=0)
         for piece in table.pieces():
             body, media_type = piece.body, piece.media_type
             answer: Any
-            if asset is None:
+            if battery is None:
                 answer = client.monitoring.write_many(body, content_type=media_type)
             else:
-                answer = client.monitoring.write(asset, body, content_type=media_type)
+                answer = client.monitoring.write(battery, body, content_type=media_type)
             for name in ("received", "written", "overwritten", "refused"):
                 counts[name] += getattr(answer, name)
             _note_refusals(reasons, answer.refusals, piece)
@@ -94,7 +172,7 @@ def import_(
         raise SystemExit(REFUSED)
 
 
-def _check_owner(table: TableFile, asset: UUID | None) -> None:
+def _check_owner(table: TableFile, asset: str | None) -> None:
     if asset is None and not table.names_assets:
         raise Misunderstood("The file has no column physicalAssetID: say whose points these are with --asset.")
     if asset is not None and table.names_assets:
@@ -111,7 +189,17 @@ def _note_refusals(reasons: dict[str, tuple[int, list[str]]], refusals: Any, pie
         reasons[refusal.reason] = count + refusal.count, places
 
 
-def _progress(*, quiet: bool) -> Progress:
+def _print_point(name: str, moment: datetime, value: float | None, place: str, options: Options) -> None:
+    if options.form == "table":
+        shown = "–" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
+        print(f"{moment_text(moment, utc=options.utc)}  {name:26} {shown}", flush=True)
+        return
+    row = {"signal": name, "time": moment, "value": value, "place": place}
+    sys.stdout.write(msgspec.json.encode(row).decode() + "\n")
+    sys.stdout.flush()
+
+
+def _point_progress(*, quiet: bool) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

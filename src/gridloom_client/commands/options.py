@@ -12,6 +12,8 @@ from gridloom_client.errors import CredentialsError
 from gridloom_client.profiles import NOT_SIGNED_IN, find_identity, find_url
 from gridloom_client.tokens import ApiKey, Password
 
+EVERYWHERE = "Every command takes"
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
@@ -20,16 +22,26 @@ class Options:
 
     output: Annotated[
         Literal["table", "json", "ndjson", "csv", "parquet"],
-        Parameter(name=("--output", "-o"), help="How to print the answer; all but the table are for scripts."),
+        Parameter(
+            name=("--output", "-o"),
+            group=EVERYWHERE,
+            help="How to print the answer; all but the table are for scripts.",
+        ),
     ] = "table"
-    json: Annotated[bool, Parameter(negative="", help="The same as -o json.")] = False
-    utc: Annotated[bool, Parameter(negative="", help="Show times in UTC instead of market time (Europe/Berlin).")] = (
+    json: Annotated[bool, Parameter(negative="", show_default=False, group=EVERYWHERE, help="The same as -o json.")] = (
         False
     )
+    utc: Annotated[
+        bool,
+        Parameter(negative="", show_default=False, group=EVERYWHERE, help="Times in UTC instead of market time."),
+    ] = False
     url: Annotated[
-        str | None, Parameter(help="The service's address; else GRIDLOOM_URL, else where you signed in.")
+        str | None,
+        Parameter(group=EVERYWHERE, help="The service's address; else GRIDLOOM_URL, else where you signed in."),
     ] = None
-    profile: Annotated[str | None, Parameter(help="Who to be; else GRIDLOOM_PROFILE, else the profile in use.")] = None
+    profile: Annotated[
+        str | None, Parameter(group=EVERYWHERE, help="Who to be; else GRIDLOOM_PROFILE, else the profile in use.")
+    ] = None
 
     @property
     def form(self) -> str:

@@ -29,7 +29,7 @@ def add(
 ) -> None:
     """Add a profile and sign in to it; from then on it is the one in use.
 
-    Examples:
+    For example:
 
         gridloom profile add sandbox http://127.0.0.1:8000
         gridloom profile add production https://gridloom.example --username ada
@@ -64,7 +64,7 @@ def add(
 def use(name: str) -> None:
     """Use a profile from now on, until another is chosen.
 
-    Examples:
+    For example:
 
         gridloom profile use production
     """
@@ -78,7 +78,7 @@ def use(name: str) -> None:
 def list_(*, options: Options = USUAL) -> None:
     """List your profiles; the one in use is marked.
 
-    Examples:
+    For example:
 
         gridloom profile list
         gridloom profile list -o json
@@ -106,7 +106,7 @@ def list_(*, options: Options = USUAL) -> None:
 def remove(name: str) -> None:
     """Forget a profile and its secret; gridloom logout --profile NAME first ends its session.
 
-    Examples:
+    For example:
 
         gridloom profile remove robot
     """

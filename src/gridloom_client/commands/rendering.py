@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, tzinfo
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 MARKET_ZONE = ZoneInfo("Europe/Berlin")
 _GAP = 2
+_NUMBER = re.compile(r"-?[0-9][0-9,]*(\.[0-9]+)?")
 _COLOURS = {
     "RUNNING": "green",
     "WON": "bold green",
@@ -48,6 +50,14 @@ def show(*renderables: RenderableType) -> None:
     sys.stdout.writelines(line.rstrip() + "\n" for line in captured.get().splitlines())
 
 
+def show_lines(*lines: str, to_stderr: bool = False) -> None:
+    """Sentences for a person, wrapped where the terminal ends."""
+    if to_stderr:
+        sys.stderr.writelines(line + "\n" for line in lines)
+    else:
+        show(*(Text(line) for line in lines))
+
+
 def terminal_width() -> int:
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
@@ -69,10 +79,11 @@ def print_data(items: Sequence[Any], options: Options) -> bool:
         case "ndjson":
             sys.stdout.writelines(msgspec.json.encode(item).decode() + "\n" for item in items)
         case "csv":
-            rows = [plain_row(item) for item in items]
-            writer = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [], lineterminator="\n")
+            rows = [flatten_row(plain_row(item)) for item in items]
+            names = list(dict.fromkeys(name for row in rows for name in row))
+            writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
             writer.writeheader()
-            writer.writerows({name: _data_text(value) for name, value in row.items()} for row in rows)
+            writer.writerows({name: _write_value(value) for name, value in row.items()} for row in rows)
         case "parquet":
             if sys.stdout.isatty():
                 raise Misunderstood("Parquet is not for the eye: send it into a file, as in -o parquet > it.parquet.")
@@ -83,7 +94,26 @@ def print_data(items: Sequence[Any], options: Options) -> bool:
     return True
 
 
-def _data_text(value: Any) -> Any:
+def flatten_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """For CSV: a thing within a thing becomes columns (`volume_energy_capacity`), a list its JSON."""
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{name}_{inner}": each for inner, each in flatten_row(value).items()}
+        else:
+            flat[name] = msgspec.json.encode(value).decode() if isinstance(value, list) else value
+    return flat
+
+
+def print_one(item: Any, options: Options) -> bool:
+    """One thing in the form that a script asked for; False where a person wants to see it."""
+    if options.form == "json":
+        print_json(item)
+        return True
+    return print_data([item], options)
+
+
+def _write_value(value: Any) -> Any:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
 
 
@@ -95,7 +125,7 @@ def print_table(
     Columns stand in the order of their importance: those that do not fit are left out and named below.
     """
     utc = options is not None and options.utc
-    texts = [[_cell(value, utc=utc, is_short=True) for value in row] for row in rows]
+    texts = _make_cells(list(rows), utc=utc)
     if not texts:
         show(f"No {title.lower()}.")
         return
@@ -113,6 +143,29 @@ def print_table(
     show(table, *([Text(f"Not shown: {', '.join(left_out)}", style="dim")] if left_out else []))
 
 
+def _make_cells(rows: Sequence[Sequence[Any]], *, utc: bool) -> list[list[Text]]:
+    """A column of midnights is a column of days."""
+    zone = UTC if utc else MARKET_ZONE
+    days = {
+        place
+        for place in range(len(rows[0]) if rows else 0)
+        if all(_is_midnight(row[place], zone) for row in rows if isinstance(row[place], datetime))
+    }
+    return [
+        [
+            Text(f"{value.astimezone(zone):%Y-%m-%d}")
+            if place in days and isinstance(value, datetime)
+            else _make_cell(value, utc=utc, is_short=True)
+            for place, value in enumerate(row)
+        ]
+        for row in rows
+    ]
+
+
+def _is_midnight(moment: datetime, zone: tzinfo) -> bool:
+    return moment.astimezone(zone).time() == time()
+
+
 def choose_columns(widths: Sequence[int], room: int) -> list[int]:
     """The first column, and of the others as many, in the order of their importance, as there is room for."""
     shown, used = [0], widths[0]
@@ -128,7 +181,7 @@ def print_facts(title: str, facts: Mapping[str, Any], options: Options | None = 
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
         if value is not None and value != ():
-            table.add_row(Text(name, style="dim"), _cell(value, utc=options is not None and options.utc))
+            table.add_row(Text(name, style="dim"), _make_cell(value, utc=options is not None and options.utc))
     show(Text(title, style="bold"), table)
 
 
@@ -137,7 +190,7 @@ def short_id(id: UUID | str) -> str:
     return str(id)[-8:]
 
 
-def _cell(value: Any, *, utc: bool = False, is_short: bool = False) -> Text:
+def _make_cell(value: Any, *, utc: bool = False, is_short: bool = False) -> Text:
     if value is None:
         return Text("–", style="dim")
     text = short_id(value) if is_short and isinstance(value, UUID) else moment_text(value, utc=utc)
@@ -173,4 +226,4 @@ def span_text(start: datetime, end: datetime, *, utc: bool) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return text == "–" or text.replace(",", "").replace(".", "").replace("-", "").isdigit()
+    return text == "–" or _NUMBER.fullmatch(text) is not None

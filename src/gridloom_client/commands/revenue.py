@@ -1,18 +1,23 @@
-"""`gridloom revenue`"""
+"""`gridloom revenue` and `gridloom statement`: what was earned, and who pays whom."""
 
 from __future__ import annotations
 
-from datetime import datetime, time, timedelta
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from datetime import datetime, time
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from gridloom_client.answers.reporting import DataPoints
-from gridloom_client.choices import ReportResolution
+from cyclopts import Parameter
+
+from gridloom_client.answers.reporting import DataPoints, Statement
+from gridloom_client.client import Client
 from gridloom_client.commands.ending import ending
-from gridloom_client.commands.finding import find_id
+from gridloom_client.commands.finding import Kind, Reported, find_reported
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.plots import plot_bars
-from gridloom_client.commands.rendering import MARKET_ZONE, print_data, print_table
+from gridloom_client.commands.progress import waiting
+from gridloom_client.commands.rendering import MARKET_ZONE, print_data, print_table, short_id, show_lines
 from gridloom_client.commands.service_clock import service_time
+from gridloom_client.commands.windows import past_window
 
 PRODUCTS: Final = {
     "revenue_wholesale": "Wholesale",
@@ -22,6 +27,10 @@ PRODUCTS: Final = {
     "revenue_tolling": "Tolling",
     "revenue_vba": "Auction",
 }
+TOTAL: Final = "revenue_total_revenue"
+Resolution: TypeAlias = Literal["raw", "15-minute", "hourly", "daily", "monthly"]
+StatementResolution: TypeAlias = Literal["15-minute", "hourly", "daily", "monthly"]
+Row: TypeAlias = dict[str, Any]
 
 
 @ending
@@ -30,11 +39,18 @@ def revenue(
     *,
     start: datetime | None = None,
     end: datetime | None = None,
-    resolution: ReportResolution = "daily",
-    plot: bool = False,
+    resolution: Resolution = "daily",
+    kind: Kind | None = None,
+    plot: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
 ) -> None:
-    """What a virtual battery earned, by product, in EUR.
+    """What a virtual battery, portfolio, battery or fleet earned, by product, in EUR.
+
+    For example:
+
+        gridloom revenue "Elbe 1" --plot
+        gridloom revenue "Elbe 1" --start 2026-01-01 --end 2027-01-01 --resolution monthly
+        gridloom revenue "Elbe 1" --resolution 15-minute -o parquet > revenue.parquet
 
     Parameters
     ----------
@@ -45,40 +61,133 @@ def revenue(
     end
         Until when, exclusive.
     resolution
-        raw, 15-minute, hourly or daily.
+        raw, 15-minute, hourly, daily or monthly.
+    kind
+        Only look among virtual assets, portfolios, batteries or fleets.
     plot
         Draw the totals as well.
     """
-    with connect(options) as client:
-        owner = client.auth.me().organisation_id
-        id = find_id(asset, client.virtual_assets.list(owner), "virtual asset")
-        first, last = _window(start, end, service_time(client))
-        points = client.revenue.of_virtual_asset(
-            id, start=first, end=last, resolution=resolution, datapoints=["revenue_total_revenue", *PRODUCTS]
+    with connect(options) as client, waiting("adding up"):
+        found = find_reported(client, asset, kind)
+        first, last = past_window(start, end, service_time(client), 30)
+        asked = "daily" if resolution == "monthly" else resolution
+        points = _choose_report(client, found)(
+            found.id, start=first, end=last, resolution=asked, datapoints=[TOTAL, *PRODUCTS]
         )
-    rows = _rows(points)
+    rows = rows_of_points(points)
+    if resolution == "monthly":
+        rows = sum_by_month(rows)
     if print_data(rows, options):
         return
-    columns = ["Time", "Total EUR", *PRODUCTS.values()]
-    shown = [[row["time"], row["total"], *(row[name] for name in PRODUCTS)] for row in rows]
-    print_table("Revenue", columns, shown, options)
-    if plot:
-        days = [f"{row['time'].astimezone(MARKET_ZONE):%m-%d}" for row in rows]
-        plot_bars(days, [row["total"] or 0.0 for row in rows])
+    earning = [name for name in PRODUCTS if any(row[name] for row in rows)]
+    total: Row = {name: sum(row[name] or 0.0 for row in rows) for name in ("total", *PRODUCTS)}
+    shown = [[row["time"], _round_cents(row["total"]), *(_round_cents(row[name]) for name in earning)] for row in rows]
+    shown.append(["Total", _round_cents(total["total"]), *(_round_cents(total[name]) for name in earning)])
+    print_table(f"Revenue of {found.name}", ["Time", "EUR", *(PRODUCTS[name] for name in earning)], shown, options)
+    if plot and rows:
+        plot_bars("Revenue EUR", [row["time"] for row in rows], [row["total"] for row in rows], utc=options.utc)
 
 
-def _window(start: datetime | None, end: datetime | None, now: datetime) -> tuple[datetime, datetime]:
-    today = datetime.combine(now.astimezone(MARKET_ZONE).date(), time(), MARKET_ZONE)
-    last = end or today + timedelta(days=1)
-    last = last if last.tzinfo else last.replace(tzinfo=MARKET_ZONE)
-    first = start or last - timedelta(days=30)
-    return (first if first.tzinfo else first.replace(tzinfo=MARKET_ZONE)), last
+@ending
+def statement(
+    asset: str,
+    *,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    resolution: StatementResolution = "daily",
+    kind: Kind | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Who pays and who earns, line by line, from your side; EUR, and what comes in is positive.
+
+    For example:
+
+        gridloom statement "Elbe 1"
+        gridloom statement "Elbe 1" --start 2026-10-01 --end 2026-11-01 --resolution monthly
+        gridloom statement Husum --kind battery -o csv > statement.csv
+
+    Parameters
+    ----------
+    asset
+        Its id, the end of it, or its name.
+    start
+        From when; without an offset it is market time. The last 30 days when left out.
+    end
+        Until when, exclusive.
+    resolution
+        15-minute, hourly, daily or monthly.
+    kind
+        Only look among virtual assets, portfolios, batteries or fleets.
+    """
+    with connect(options) as client, waiting("adding up"):
+        found = find_reported(client, asset, kind)
+        first, last = past_window(start, end, service_time(client), 30)
+        asked = "daily" if resolution == "monthly" else resolution
+        seen = _choose_statement(client, found)(found.id, start=first, end=last, resolution=asked)
+        names = {str(one.id): one.name for one in client.organisations.list()}
+    lines: dict[tuple[datetime, str, str], Any] = {}
+    for line in seen.lines:
+        moment = _start_month(line.time) if resolution == "monthly" else line.time
+        key = (moment, line.line, line.counterparty)
+        lines[key] = lines.get(key, 0) + line.amount
+    rows = [{"time": key[0], "line": key[1], "amount": amount, "counterparty": key[2]} for key, amount in lines.items()]
+    if print_data(rows, options):
+        return
+    shown = [(row["time"], row["line"], row["amount"], _name_party(row["counterparty"], names)) for row in rows]
+    print_table(f"Statement of {found.name}", ["Time", "Line", "EUR", "With"], shown, options)
+    show_lines(f"Total {seen.total:,.2f} EUR")
 
 
-def _rows(points: DataPoints) -> list[dict[str, Any]]:
-    by_time: dict[datetime, dict[str, Any]] = {}
+def _name_party(party: str, names: Mapping[str, str]) -> str:
+    return names.get(party) or (short_id(party) if len(party) == 36 else party)
+
+
+def _choose_report(client: Client, found: Reported) -> Callable[..., DataPoints]:
+    reports: dict[Kind, Callable[..., DataPoints]] = {
+        "virtual": client.revenue.of_virtual_asset,
+        "portfolio": client.revenue.of_portfolio,
+        "battery": client.revenue.of_physical_asset,
+        "fleet": client.revenue.of_fleet,
+    }
+    return reports[found.kind]
+
+
+def _choose_statement(client: Client, found: Reported) -> Callable[..., Statement]:
+    statements: dict[Kind, Callable[..., Statement]] = {
+        "virtual": client.revenue.statement_of_virtual_asset,
+        "portfolio": client.revenue.statement_of_portfolio,
+        "battery": client.revenue.statement_of_physical_asset,
+        "fleet": client.revenue.statement_of_fleet,
+    }
+    return statements[found.kind]
+
+
+def rows_of_points(points: DataPoints) -> list[Row]:
+    """A row per time, from the first in which something was earned to the last."""
+    by_time: dict[datetime, Row] = {}
     for name, series in points.data.items():
         for point in series:
             row = by_time.setdefault(point.time, {"time": point.time, "total": None, **dict.fromkeys(PRODUCTS)})
-            row["total" if name == "revenue_total_revenue" else name] = point.value
-    return [by_time[moment] for moment in sorted(by_time)]
+            row["total" if name == TOTAL else name] = point.value
+    rows = [by_time[moment] for moment in sorted(by_time)]
+    earning = [place for place, row in enumerate(rows) if any(row[name] for name in ("total", *PRODUCTS))]
+    return rows[earning[0] : earning[-1] + 1] if earning else []
+
+
+def sum_by_month(rows: list[Row]) -> list[Row]:
+    months: dict[datetime, Row] = {}
+    for row in rows:
+        start = _start_month(row["time"])
+        month = months.setdefault(start, {"time": start, "total": 0.0, **dict.fromkeys(PRODUCTS, 0.0)})
+        for name in ("total", *PRODUCTS):
+            month[name] += row[name] or 0.0
+    return list(months.values())
+
+
+def _start_month(moment: datetime) -> datetime:
+    first = moment.astimezone(MARKET_ZONE).date().replace(day=1)
+    return datetime.combine(first, time(), MARKET_ZONE)
+
+
+def _round_cents(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.2f}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from gridloom_client.commands.asking import agree
 from gridloom_client.commands.clock import clock
-from gridloom_client.commands.ending import Misunderstood, ending
+from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.commands.progress import waiting
 from gridloom_client.commands.rendering import print_facts, print_json
 
 app = App(name="sandbox", help="The sandbox: its clock, its world, starting over.", group="Using the platform")
@@ -26,6 +27,12 @@ def simulator(
     options: Options = USUAL,
 ) -> None:
     """Show the simulated world, or steer it.
+
+    For example:
+
+        gridloom sandbox simulator
+        gridloom sandbox simulator --speed 96
+        gridloom sandbox simulator --no-running
 
     Parameters
     ----------
@@ -59,17 +66,19 @@ def simulator(
 def reset(*, yes: Annotated[bool, Parameter(negative="")] = False, options: Options = USUAL) -> None:
     """Start over: every organisation but the operator's is removed, with all that is theirs.
 
+    For example:
+
+        gridloom sandbox reset
+        gridloom sandbox reset --yes
+
     Parameters
     ----------
     yes
         Do not ask.
     """
-    if not yes:
-        if not sys.stdin.isatty():
-            raise Misunderstood("This removes everything: say --yes where nobody can be asked.")
-        if input("Remove everything but the operator's people? [y/N] ").strip().lower() not in ("y", "yes"):
-            print("Nothing was changed.")
-            return
-    with connect(options) as client:
+    if not agree("Remove everything but the operator's people?", yes=yes):
+        print("Nothing was changed.")
+        return
+    with connect(options) as client, waiting("removing"):
         client.sandbox.reset()
     print("The sandbox starts over.")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from gridloom_client.commands.ending import Misunderstood
+from gridloom_client.commands.semicolons import commas_for_semicolons, is_separated_by_semicolons
 
 ASSET = "physicalAssetID"
 CSV = "text/csv"
@@ -61,7 +62,8 @@ class _CSVFile:
         self._file = file
         self._header = file.readline()
         self.size = size - len(self._header)
-        names = next(csv.reader([self._header.decode("utf-8-sig", "replace").strip()]), [])
+        separator = ";" if is_separated_by_semicolons(self._header) else ","
+        names = next(csv.reader([self._header.decode("utf-8-sig", "replace").strip()], delimiter=separator), [])
         self.names_assets = ASSET in names
 
     def pieces(self) -> Iterator[Piece]:
@@ -69,7 +71,8 @@ class _CSVFile:
         header = self._header if self._header.endswith(b"\n") else self._header + b"\n"
         while lines := self._file.read(CSV_BYTES):
             lines += self._file.readline()
-            yield Piece(header + lines, CSV, first_row, len(lines))
+            body = b"".join(commas_for_semicolons((header + lines).splitlines(keepends=True)))
+            yield Piece(body, CSV, first_row, len(lines))
             first_row += lines.count(b"\n")
 
 

@@ -1,69 +1,90 @@
-"""`gridloom virtual-assets …`"""
+"""`gridloom virtual …`"""
 
 from __future__ import annotations
 
-from uuid import UUID
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from gridloom_client.commands.ending import ending
-from gridloom_client.commands.finding import find_id
+from gridloom_client.commands.finding import find_organisation, find_virtual
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_data, print_facts, print_json, print_table
+from gridloom_client.commands.rendering import print_data, print_facts, print_one, print_table, show_lines
+from gridloom_client.commands.service_clock import service_time
 
-app = App(name="virtual-assets", help="Virtual batteries of your organisation.", group="Using the platform")
+app = App(name="virtual", help="Virtual batteries of your organisation: list, show.", group="Using the platform")
 
 
 @app.command(name="list")
 @ending
-def list_(*, organisation: UUID | None = None, options: Options = USUAL) -> None:
-    """List virtual assets.
+def list_(
+    *,
+    organisation: str | None = None,
+    all: Annotated[bool, Parameter(negative="")] = False,
+    options: Options = USUAL,
+) -> None:
+    """List virtual assets that deliver now or later; scripts get all of them.
+
+    For example:
+
+        gridloom virtual list
+        gridloom virtual list --all
+        gridloom virtual list -o csv > assets.csv
 
     Parameters
     ----------
     organisation
-        Whose; your own when left out.
+        Whose, by id or name; your own when left out.
+    all
+        Also those that are over.
     """
     with connect(options) as client:
-        owner = organisation or client.auth.me().organisation_id
+        owner = find_organisation(client, organisation) if organisation else client.auth.me().organisation_id
         assets = list(client.virtual_assets.list(owner))
-    if print_data(assets, options):
-        return
+        if print_data(assets, options):
+            return
+        now = service_time(client)
+    shown = [asset for asset in assets if all or asset.end > now]
     columns = ["ID", "Name", "Delivery", "Ends at %", "Discharge kW", "Energy kWh", "Zone", "Charge kW"]
     rows = [
         (
             asset.id,
             asset.name,
             (asset.start, asset.end),
-            asset.end_state_of_charge_percentage,
+            round(asset.end_state_of_charge_percentage, 1),
             asset.rated_discharge_power,
             asset.energy_capacity,
             asset.delivery_zone,
             asset.rated_charge_power,
         )
-        for asset in assets
+        for asset in shown
     ]
     print_table("Virtual assets", columns, rows, options)
+    if len(shown) < len(assets):
+        show_lines(f"{len(assets) - len(shown)} that are over are left out; --all shows them.")
 
 
 @app.command
 @ending
-def show(asset: str, *, organisation: UUID | None = None, options: Options = USUAL) -> None:
+def show(asset: str, *, organisation: str | None = None, options: Options = USUAL) -> None:
     """Show one virtual asset, its blocks and its balance.
+
+    For example:
+
+        gridloom virtual show "Elbe 1"
+        gridloom virtual show 099a8057 -o json
 
     Parameters
     ----------
     asset
         Its id, the end of it, or its name.
     organisation
-        Whose it is; your own when left out.
+        Whose it is, by id or name; your own when left out.
     """
     with connect(options) as client:
-        owner = organisation or client.auth.me().organisation_id
-        wanted = find_id(asset, client.virtual_assets.list(owner), "virtual asset")
-        found = client.virtual_assets.get(owner, wanted)
-    if options.form == "json":
-        print_json(found)
+        holding = find_virtual(client, asset, organisation)
+        found = client.virtual_assets.get(holding.organisation_id, holding.id)
+    if print_one(found, options):
         return
     facts = {
         "ID": found.id,
@@ -74,8 +95,9 @@ def show(asset: str, *, organisation: UUID | None = None, options: Options = USU
         "Energy kWh": found.energy_capacity,
         "Available energy kWh": found.available_energy_capacity,
         "Ends at %": found.end_state_of_charge_percentage,
+        "Gate closes before": f"{found.dispatch_gate_closure_seconds // 60} min",
         "Balance": found.feedback,
     }
     print_facts(found.name, facts, options)
-    blocks = [(block.id, block.market, block.start, block.end) for block in found.block_metadata]
-    print_table("Blocks", ["ID", "Market", "From", "To"], blocks, options)
+    blocks = [(block.id, block.market, (block.start, block.end)) for block in found.block_metadata]
+    print_table("Blocks", ["ID", "Market", "Delivery"], blocks, options)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gridloom_client.answers.auctions import Auction, AuctionResults, Bid
 from gridloom_client.answers.decisions import Valuation
-from gridloom_client.choices import AuctionStatus
+from gridloom_client.choices import AuctionStatus, ValuationBasis
 from gridloom_client.inputs import Backing, Item
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID, KEEP, Keep
@@ -40,7 +40,7 @@ class Auctions(Surface[M]):
     def withdraw(self, auction_id: ID, bid_id: ID, *, if_match: str | None = None) -> None: ...
 
     @operation("POST", "/auctions/{auctionID}/valuations")
-    def value(self, auction_id: ID, *, basis: str, idempotency_key: str | None = None) -> Valuation:
+    def value(self, auction_id: ID, *, basis: ValuationBasis, idempotency_key: str | None = None) -> Valuation:
         """What the battery may earn; `basis` is FORESIGHT or POLICY. Nobody learns that it was asked."""
 
     # --- for the operator ---

@@ -8,6 +8,8 @@ from datetime import date
 from typing import Any
 
 from gridloom_client.answers.decisions import Backtest, BacktestDay
+from gridloom_client.choices import BacktestPolicy
+from gridloom_client.inputs import BacktestBattery
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 
@@ -21,12 +23,12 @@ class Backtests(Surface[M]):
         *,
         start: date | str,
         end: date | str,
-        policy: str,
-        battery: Mapping[str, Any],
+        policy: BacktestPolicy,
+        battery: BacktestBattery | Mapping[str, Any],
         series: str | None = None,
         idempotency_key: str | None = None,
     ) -> Backtest:
-        """`policy` is FORECAST, YESTERDAY, MEAN_7_DAYS or FORESIGHT; ask for it again until `status` is DONE."""
+        """Ask for it again until `status` is DONE."""
 
     @collection("/backtests")
     def list(self, *, page_size: int | None = None) -> Backtest:

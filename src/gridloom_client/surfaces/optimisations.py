@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from gridloom_client.answers.decisions import Optimisation, PortfolioOptimisation, Repair
+from gridloom_client.choices import EndStateOfCharge, Market, RepairObjective
 from gridloom_client.operations import M, Surface, operation
+from gridloom_client.surfaces.virtual_assets import Schedule
 from gridloom_client.wire import ID
 
 
@@ -24,8 +26,8 @@ class Optimisations(Surface[M]):
         prices: Mapping[str, Any],
         start: datetime | None = None,
         end: datetime | None = None,
-        markets: Sequence[str] | None = None,
-        end_state_of_charge: str | None = None,
+        markets: Sequence[Market] | None = None,
+        end_state_of_charge: EndStateOfCharge | None = None,
         keep: Sequence[ID] | None = None,
         exact: bool | None = None,
         capacity_prices: Sequence[Mapping[str, Any]] | None = None,
@@ -42,12 +44,12 @@ class Optimisations(Surface[M]):
         organisation_id: ID,
         virtual_asset_id: ID,
         *,
-        schedule: Sequence[Mapping[str, Any]],
-        objective: str,
+        schedule: Schedule,
+        objective: RepairObjective,
         prices: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> Repair:
-        """`objective` is NEAREST or BEST_VALUE."""
+        """The nearest schedule that is accepted and ends balanced, or the best one in its periods."""
 
     @operation("POST", "/organisations/{organisationID}/portfolios/{portfolioID}/optimisations")
     def optimise_portfolio(
@@ -60,7 +62,7 @@ class Optimisations(Surface[M]):
         end: datetime | None = None,
         import_limit: float | None = None,
         export_limit: float | None = None,
-        end_state_of_charge: str | None = None,
+        end_state_of_charge: EndStateOfCharge | None = None,
         exact: bool | None = None,
         idempotency_key: str | None = None,
     ) -> PortfolioOptimisation: ...

@@ -25,7 +25,7 @@ from gridloom_client.answers.physical_assets import (
     Unavailability,
     UnavailabilityPreview,
 )
-from gridloom_client.choices import DeliveryZone
+from gridloom_client.choices import DeliveryZone, UnavailabilityKind
 from gridloom_client.frames import Rows
 from gridloom_client.inputs import Parameters as NewParameters
 from gridloom_client.inputs import Volume
@@ -254,7 +254,7 @@ class PhysicalAssets(Surface[M]):
         physical_asset_id: ID,
         *,
         description: str,
-        type: str,
+        type: UnavailabilityKind,
         start: datetime,
         end: datetime,
         volume: Volume | Mapping[str, Any],
@@ -268,10 +268,10 @@ class PhysicalAssets(Surface[M]):
         physical_asset_id: ID,
         *,
         description: str,
-        type: str,
+        type: UnavailabilityKind,
         start: datetime,
         end: datetime,
-        volume: Mapping[str, Any],
+        volume: Volume | Mapping[str, Any],
         exchange_notification_ids: Sequence[ID] | None = None,
     ) -> UnavailabilityPreview:
         """What reporting it would do; nothing is changed."""
@@ -297,7 +297,7 @@ class PhysicalAssets(Surface[M]):
         unavailability_id: ID,
         *,
         description: str | Keep = KEEP,
-        type: str | Keep = KEEP,
+        type: UnavailabilityKind | Keep = KEEP,
         start: datetime | Keep = KEEP,
         end: datetime | Keep = KEEP,
         volume: Volume | Mapping[str, Any] | Keep = KEEP,

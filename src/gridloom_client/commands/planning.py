@@ -1,0 +1,212 @@
+"""`gridloom schedule optimise` and `repair`: schedules that the service proposes, put only when somebody agrees."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from cyclopts import Parameter
+
+from gridloom_client.answers.decisions import Optimisation
+from gridloom_client.calls import Answer
+from gridloom_client.choices import RepairObjective
+from gridloom_client.client import Client
+from gridloom_client.commands.asking import read_text
+from gridloom_client.commands.ending import Misunderstood, ending
+from gridloom_client.commands.finding import Holding, find_virtual
+from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.commands.plots import plot_lines
+from gridloom_client.commands.progress import waiting
+from gridloom_client.commands.rendering import print_data, print_facts, print_table, show_lines
+from gridloom_client.commands.schedule_changes import Unit, put_points
+from gridloom_client.commands.schedule_points import read_points
+from gridloom_client.commands.service_clock import service_time
+from gridloom_client.commands.windows import choose_day, market_day, read_moment
+from gridloom_client.errors import UnprocessableError
+from gridloom_client.inputs import Point
+
+Prices: TypeAlias = Literal["auto", "published", "forecast"]
+Window: TypeAlias = tuple[datetime, datetime]
+_ENDED = ("OPTIMAL", "TIME_LIMIT", "FAILED")
+
+
+@ending
+def optimise(
+    asset: str,
+    *,
+    day: datetime | None = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    prices: Prices = "auto",
+    price_file: Path | None = None,
+    plot: Annotated[bool, Parameter(negative="")] = False,
+    put: Annotated[bool, Parameter(negative=("--no-put",))] = True,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+    organisation: str | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Find the schedule that earns most, show what it changes, and put it if you agree.
+
+    For example:
+
+        gridloom schedule optimise "Elbe 1"
+        gridloom schedule optimise "Elbe 1" --day 2026-11-17 --prices forecast --plot
+        gridloom schedule optimise 099a8057 --price-file my-prices.csv --no-put -o csv
+
+    Parameters
+    ----------
+    asset
+        Its id, the end of it, or its name.
+    day
+        Which market day; tomorrow by the service's clock when left out, or the asset's day nearest to it.
+    start, end
+        Another window than a day.
+    prices
+        published (day-ahead), forecast, or auto: published ones, and the forecast where there are none yet.
+    price_file
+        Your own prices: two columns, time and EUR/MWh.
+    plot
+        Draw the proposed power and state of charge as well.
+    put
+        --no-put only shows the proposal.
+    yes
+        Do not ask.
+    organisation
+        Whose it is; your own when left out.
+    """
+    own = {"values": _read_prices(price_file)} if price_file else None
+    with connect(options) as client:
+        found = find_virtual(client, asset, organisation)
+        seen = client.virtual_assets.get(found.organisation_id, found.id)
+        if start is None and end is None:
+            tomorrow = service_time(client) + timedelta(days=1)
+            first, last = market_day(choose_day(day, tomorrow, (seen.start, seen.end)))
+        else:
+            first, last = (read_moment(start) if start else seen.start), (read_moment(end) if end else seen.end)
+        window = max(first, seen.start), min(last, seen.end)
+        with waiting("optimising"):
+            answer, basis = _ask_for_best(client, found, window, prices, own)
+        best = answer.value
+        points = [Point(time=point.time, power=point.power) for point in best.schedule or ()]
+        if options.form != "table":
+            rows = [{"time": point.time, "power": point.power} for point in points]
+            if not put or not yes:
+                print_data(rows, options)
+                return
+        else:
+            _show_proposal(best, basis, plot=plot, options=options)
+        if put:
+            put_points(client, found, points, yes=yes, options=options, if_match=answer.etag)
+
+
+@ending
+def repair(
+    asset: str,
+    file: Path | None = None,
+    *,
+    unit: Unit = "kW",
+    objective: RepairObjective = "NEAREST",
+    put: Annotated[bool, Parameter(negative=("--no-put",))] = True,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+    organisation: str | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Find the nearest schedule that is accepted and ends balanced, show what moves, and put it if you agree.
+
+    For example:
+
+        gridloom schedule repair "Elbe 1" plan.csv
+        gridloom schedule repair "Elbe 1" plan.csv --objective BEST_VALUE --no-put
+
+    Parameters
+    ----------
+    asset
+        Its id, the end of it, or its name.
+    file
+        Two columns, time and power; standard input when left out.
+    unit
+        kW or MW: what the powers are in.
+    objective
+        NEAREST moves least, BEST_VALUE earns most in the same quarter-hours.
+    put
+        --no-put only shows it.
+    yes
+        Do not ask.
+    organisation
+        Whose it is; your own when left out.
+    """
+    points = read_points(read_text(file, "times and powers"), 1000 if unit == "MW" else 1)
+    with connect(options) as client:
+        found = find_virtual(client, asset, organisation)
+        with waiting("repairing"):
+            answer = client.optimisations.repair.answer(
+                found.organisation_id, found.id, schedule=points, objective=objective
+            )
+        repaired = answer.value
+        proposed = [Point(time=point.time, power=point.power) for point in repaired.schedule]
+        if options.form == "table":
+            moved = [(point.time, point.asked, point.power) for point in repaired.moved]
+            print_table("Moved", ["Time", "Asked kW", "Proposed kW"], moved, options)
+            show_lines(
+                f"{repaired.moved_energy:,.0f} kWh are moved; the battery ends its life at "
+                f"{repaired.end_state_of_charge_percentage:.1f}%."
+            )
+        elif not put or not yes:
+            print_data([{"time": point.time, "power": point.power} for point in proposed], options)
+            return
+        if put:
+            put_points(client, found, proposed, yes=yes, options=options, if_match=answer.etag)
+
+
+def _ask_for_best(
+    client: Client, found: Holding, window: Window, prices: Prices, own: Mapping[str, Any] | None
+) -> tuple[Answer[Optimisation], str]:
+    """The best schedule and on which prices; a long one is waited for."""
+    published, forecast = {"series": "DAY_AHEAD_DE_LU"}, {"forecast": True}
+    if own is not None:
+        return _wait_for_best(client, found, window, own), "your prices"
+    if prices != "forecast":
+        try:
+            return _wait_for_best(client, found, window, published), "published prices"
+        except UnprocessableError as refusal:
+            if prices == "published" or refusal.name != "prices-missing":
+                raise
+    return _wait_for_best(client, found, window, forecast), "the forecast, since no prices are published yet"
+
+
+def _wait_for_best(client: Client, found: Holding, window: Window, prices: Mapping[str, Any]) -> Answer[Optimisation]:
+    answer = client.optimisations.optimise.answer(
+        found.organisation_id, found.id, prices=prices, start=window[0], end=window[1]
+    )
+    while answer.value.status not in _ENDED and answer.value.id is not None:
+        time.sleep(1)
+        answer = client.optimisations.get.answer(found.organisation_id, found.id, answer.value.id)
+    if answer.value.status == "FAILED":
+        raise Misunderstood(f"There is no such schedule: {(answer.value.problem or {}).get('detail', 'it failed')}")
+    return answer
+
+
+def _show_proposal(best: Optimisation, basis: str, *, plot: bool, options: Options) -> None:
+    facts = {
+        "Status": best.status,
+        "Value EUR": round(best.value or 0.0, 2),
+        "At most EUR": round(best.bound or 0.0, 2),
+        "On": basis,
+    }
+    print_facts("The best schedule", facts, options)
+    if plot and best.schedule:
+        times = [point.time for point in best.schedule]
+        plot_lines("Power kW", times, {"kW": [point.power for point in best.schedule]}, utc=options.utc)
+        charge = best.state_of_charge or []
+        levels: Sequence[float | None] = [point.state_of_charge_percentage for point in charge]
+        plot_lines("State of charge %", [point.time for point in charge], {"%": levels}, utc=options.utc)
+
+
+def _read_prices(file: Path) -> list[dict[str, Any]]:
+    return [
+        {"time": point.time, "price": round(point.power, 2)}
+        for point in read_points(read_text(file, "times and prices"))
+    ]

@@ -1,0 +1,235 @@
+"""`gridloom unavailability …` and `gridloom availability`: what a battery cannot do, and what it can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from gridloom_client.answers.physical_assets import UnavailabilityPreview
+from gridloom_client.choices import UnavailabilityKind
+from gridloom_client.commands.asking import agree
+from gridloom_client.commands.ending import ending
+from gridloom_client.commands.finding import find_battery, find_id
+from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.commands.plots import plot_lines
+from gridloom_client.commands.rendering import print_data, print_facts, print_json, print_table, show_lines
+from gridloom_client.commands.service_clock import service_time
+from gridloom_client.commands.windows import choose_day, market_day, read_moment
+from gridloom_client.inputs import PowerVolume, Volume
+
+app = App(name="unavailability", help="What batteries cannot do for a while.", group="Using the platform")
+
+
+@app.command(name="list")
+@ending
+def list_(asset: str, *, start: datetime | None = None, end: datetime | None = None, options: Options = USUAL) -> None:
+    """List a battery's unavailabilities.
+
+    For example:
+
+        gridloom unavailability list "Husum 1"
+        gridloom unavailability list "Husum 1" --start 2026-11-01 -o json
+
+    Parameters
+    ----------
+    asset
+        The battery's id, the end of it, or its name.
+    start, end
+        Only those that touch this window; without an offset it is market time.
+    """
+    with connect(options) as client:
+        battery = find_battery(client, asset)
+        found = list(
+            client.physical_assets.unavailabilities(
+                battery, start=read_moment(start) if start else None, end=read_moment(end) if end else None
+            )
+        )
+    if print_data(found, options):
+        return
+    rows = [
+        (
+            one.id,
+            one.type,
+            (one.start, one.end),
+            one.volume.power_capacity.charge,
+            one.volume.power_capacity.discharge,
+            one.volume.energy_capacity,
+            one.description,
+        )
+        for one in found
+    ]
+    columns = ["ID", "Type", "When", "Charge kW", "Discharge kW", "Energy kWh", "Description"]
+    print_table("Unavailabilities", columns, rows, options)
+
+
+@app.command
+@ending
+def add(
+    asset: str,
+    start: datetime,
+    end: datetime,
+    *,
+    type: UnavailabilityKind,
+    description: str,
+    charge: float = 0.0,
+    discharge: float = 0.0,
+    energy: float = 0.0,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+    options: Options = USUAL,
+) -> None:
+    """Report that a battery will miss power or energy; shows who would lose what, and asks first.
+
+    For example:
+
+        gridloom unavailability add "Husum 1" 2026-11-20T06:00 2026-11-20T14:00 \\
+            --type MAINTENANCE --description "Inverter 3" --charge 2500 --discharge 2500
+
+    Parameters
+    ----------
+    asset
+        The battery's id, the end of it, or its name.
+    start, end
+        From when until when; without an offset it is market time.
+    type
+        What kind it is.
+    description
+        What happens, for others to read.
+    charge, discharge
+        The power that is missing, kW.
+    energy
+        The energy that is missing, kWh.
+    yes
+        Do not ask.
+    """
+    body: dict[str, Any] = {
+        "description": description,
+        "type": type,
+        "start": read_moment(start),
+        "end": read_moment(end),
+        "volume": Volume(energy_capacity=energy, power_capacity=PowerVolume(charge=charge, discharge=discharge)),
+    }
+    with connect(options) as client:
+        battery = find_battery(client, asset)
+        if options.form == "table":
+            _show_effect(client.physical_assets.preview_unavailability(battery, **body), options)
+        if not agree("Report it?", yes=yes):
+            show_lines("Nothing was reported.", to_stderr=options.form != "table")
+            return
+        made = client.physical_assets.report_unavailability(battery, **body)
+    if print_data([made], options):
+        return
+    print_facts("Reported", {"ID": made.id, "When": (made.start, made.end)}, options)
+    if made.conflicts:
+        rows = [(one.kind, (one.start, one.end), one.power, one.available) for one in made.conflicts]
+        print_table("No longer fits", ["What", "When", "Power kW", "Available kW"], rows, options)
+
+
+@app.command
+@ending
+def withdraw(
+    asset: str,
+    unavailability: str,
+    *,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+    options: Options = USUAL,
+) -> None:
+    """Withdraw an unavailability: what was missing is there again.
+
+    For example:
+
+        gridloom unavailability withdraw "Husum 1" 4f3ac221
+
+    Parameters
+    ----------
+    asset
+        The battery's id, the end of it, or its name.
+    unavailability
+        Its id, or the end of it as the list shows it.
+    yes
+        Do not ask.
+    """
+    with connect(options) as client:
+        battery = find_battery(client, asset)
+        id = find_id(unavailability, client.physical_assets.unavailabilities(battery), "unavailability")
+        seen = client.physical_assets.unavailability.answer(battery, id)
+        if not agree(f"Withdraw {seen.value.type} “{seen.value.description}”?", yes=yes):
+            show_lines("Nothing was changed.", to_stderr=options.form != "table")
+            return
+        client.physical_assets.cancel_unavailability(battery, id, if_match=seen.etag)
+    if options.form == "json":
+        print_json({"withdrawn": str(id)})
+    else:
+        show_lines("Withdrawn.", to_stderr=options.form != "table")
+
+
+@ending
+def availability(
+    asset: str,
+    *,
+    day: datetime | None = None,
+    plot: Annotated[bool, Parameter(negative="")] = False,
+    options: Options = USUAL,
+) -> None:
+    """Show what a battery can do on a market day, after all unavailabilities.
+
+    For example:
+
+        gridloom availability "Husum 1"
+        gridloom availability "Husum 1" --day 2026-11-20 --plot
+
+    Parameters
+    ----------
+    asset
+        The battery's id, the end of it, or its name.
+    day
+        Which market day; today by the service's clock when left out.
+    plot
+        Draw the available power instead of listing it.
+    """
+    with connect(options) as client:
+        battery = find_battery(client, asset)
+        start, end = market_day(choose_day(day, service_time(client)))
+        points = client.physical_assets.availability(battery, start=start, end=end).availability
+    if print_data(points, options):
+        return
+    if plot and points:
+        lines: dict[str, Sequence[float | None]] = {
+            "discharge": [point.available_discharge_power for point in points],
+            "charge": [-point.available_charge_power for point in points],
+        }
+        plot_lines("Available power kW", [point.time for point in points], lines, utc=options.utc)
+        return
+    spans: list[list[Any]] = []
+    for point in points:
+        values = (point.available_charge_power, point.available_discharge_power, point.available_energy)
+        if spans and spans[-1][2] == values:
+            spans[-1][1] = point.time
+        else:
+            spans.append([point.time, point.time, values])
+    ends = [following[0] for following in spans[1:]] + [end]
+    rows = [((span[0], until), *span[2]) for span, until in zip(spans, ends, strict=True)]
+    print_table("Available", ["When", "Charge kW", "Discharge kW", "Energy kWh"], rows, options)
+
+
+def _show_effect(preview: UnavailabilityPreview, options: Options) -> None:
+    """Who would lose what."""
+    losing = [one for one in preview.holders if one.get("before") != one.get("after")]
+    if not losing:
+        show_lines(f"Nobody loses what is promised; {preview.free:,.0f} kW that are free are lost.")
+        return
+    show_lines(f"{preview.free:,.0f} kW that are free are lost, and {preview.cut:,.0f} kW that somebody holds:")
+    rows = [
+        (
+            one.get("kind"),
+            str(one.get("virtualAssetID") or one.get("auctionID") or "")[-8:],
+            one.get("before"),
+            one.get("after"),
+        )
+        for one in losing
+    ]
+    print_table("Holders", ["What", "ID", "Before kW", "After kW"], rows, options)
+    if preview.expected_cuts:
+        show_lines(f"{len(preview.expected_cuts)} scheduled quarter-hours would be cut.")
