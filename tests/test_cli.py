@@ -43,7 +43,7 @@ def gridloom(folder: Path, *arguments: str, **settings: str) -> "subprocess.Comp
 
 class TestACommandForARunningPlatform:
     @pytest.mark.parametrize(
-        "command", ["jobs", "invite a@example.com", "rotate-signing-key", "rebuild revenue", "backup here"]
+        "command", ["jobs", "let-in a@example.com", "rotate-signing-key", "rebuild revenue", "backup here"]
     )
     def test_makes_no_database_where_there_is_none(self, command: str, tmp_path: Path) -> None:
         done = gridloom(tmp_path, *command.split())
