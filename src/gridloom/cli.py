@@ -307,13 +307,13 @@ def install_completion(shell: str | None) -> None:
     _mount_client_commands(None)
     shells: dict[str, Any] = {"bash": "bash", "zsh": "zsh", "fish": "fish"}
     if shell is not None and shell not in shells:
-        _fail(f"There is no completion for {shell}; there is for bash, zsh and fish.")
+        _fail_with(f"There is no completion for {shell}; there is for bash, zsh and fish.")
     try:
         path = app.install_completion(shell=shells[shell] if shell else None)
     except Exception as error:
         if type(error).__name__ != "ShellDetectionError":
             raise
-        _fail("Which shell? Say gridloom --install-completion bash, zsh or fish.")
+        _fail_with("Which shell? Say gridloom --install-completion bash, zsh or fish.")
     print(f"Completion is in {path}. It works in shells that you open from now on.")
 
 

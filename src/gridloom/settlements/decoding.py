@@ -155,6 +155,8 @@ def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
         if not {"\n", "\r"} & set(text[:LONGEST_HEADER]) and len(text) > LONGEST_HEADER:
             raise csv.Error("its first line is too long")
         names = next(lines, [])
+        if len(names) == 1 and ";" in names[0]:
+            raise csv.Error("semicolons separate its columns; commas are expected, and decimal points")
         _check_names(row, names)
         cells = list(islice((line for line in lines if line), MOST_ROWS + 1))
     except csv.Error as fault:

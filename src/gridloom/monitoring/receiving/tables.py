@@ -40,6 +40,8 @@ def from_csv(body: bytes, *, many: bool) -> Columns:
         header = next(csv.reader([header_line.decode().strip()]), [])
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadRequest(f"The header of the CSV cannot be read: {error}.") from None
+    if len(header) == 1 and ";" in header[0]:
+        raise BadRequest("Semicolons separate the columns of the CSV; commas are expected, and decimal points.")
     _check_header(header, many=many)
     texts = {"signal", "time", "quality", ASSET} if set(header) >= _LONG else {"time", ASSET}
     typed = {name: pa.string() if name in texts else pa.float64() for name in header}
