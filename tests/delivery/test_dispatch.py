@@ -13,7 +13,9 @@ import pytest
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.kernel.market_time import block_window, market_day_of
+from gridloom.delivery.gates import LOOK
+from gridloom.jobs.metrics import RUNS
+from gridloom.kernel.market_time import block_window, market_day_of, period_number
 
 
 class TestDispatch:
@@ -240,6 +242,19 @@ class TestAGateAtWhichNothingChanged:
         await yard.schedule(virtual, [100.0], offset=5)
         await yard.gate_of(5)
         assert await yard.powers(battery, 6) == [400.0] * 5 + [100.0]
+
+    async def test_is_looked_at_with_others_when_the_clock_leaps(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0, -200.0])
+        await yard.gate_of(1)
+        before = RUNS.labels(LOOK, "done")._value.get()
+        await yard.gate_of(60)
+        assert RUNS.labels(LOOK, "done")._value.get() - before < 12, "of 59 gates; other things happen in between"
+        assert (await _zone_of(yard))["settled_until"] == period_number(yard.start) + 61
+        await yard.schedule(virtual, [100.0], offset=61)
+        await yard.gate_of(61)
+        assert (await yard.powers(battery, 62))[-2:] == [0.0, 100.0]
 
     async def test_is_looked_at_no_more_when_no_virtual_asset_is_left(self, yard: Yard) -> None:
         battery = await yard.battery()

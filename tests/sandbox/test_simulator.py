@@ -93,6 +93,19 @@ class TestTheClockOfASimulatedWorld:
             assert again["step"] == said["step"], "an old step changes nothing"
             assert (await restarted.ask())["memory"] == {"number": 7}
 
+    async def test_does_not_wait_where_the_simulator_has_nothing_to_do_while_time_hurries(self, settings: Settings):
+        async with simulated_world(settings) as (_, _, simulator):
+            said = await simulator.ask()
+            begun, world = simulator.seen[0], said["world"]
+            hurries_until = datetime.fromisoformat(said["hurriesUntil"])
+            assert begun + timedelta(days=1) <= hurries_until
+            await simulator.ask(world=world, done=(begun + 5 * QUARTER).isoformat(), memory={"number": 5})
+            assert simulator.awaited == begun + 6 * QUARTER == await read_clock(simulator.client)
+            for refused in (hurries_until, begun + 7.5 * QUARTER, begun + 5 * QUARTER):
+                await simulator.ask(world=world, done=refused.isoformat(), memory={})
+                assert simulator.awaited == begun + 6 * QUARTER, "beyond the hurry, within a quarter-hour, or past"
+            assert (await simulator.ask())["memory"] == {"number": 5}
+
     async def test_plays_the_past_and_then_goes_with_the_real_one(self, settings: Settings):
         async with simulated_world(settings, days=0) as (edge, _, simulator):
             await simulator.ask()

@@ -14,9 +14,11 @@ from gridloom.kernel.window import Window
 from gridloom.virtual_assets.backing.allocation import DISPATCH
 from gridloom.virtual_assets.schedule.rules import first_open_period
 
+LEAST = timedelta(microseconds=1)
 LOOK: Final = "delivery.look"
 """The job, one for all zones, at the last gate of each quarter-hour. Where nothing has changed it only notes that the
-gate has passed: what was planned is final."""
+gate has passed: what was planned is final. When a sandbox's clock leaps, the gates up to the next thing that happens
+are looked at together: nothing can change between them."""
 
 
 @job(LOOK, clock="platform")
@@ -29,7 +31,7 @@ async def look_at_gates(run: JobRun) -> None:
     await enqueue(run.db, LOOK, key="", due=expected, clock="platform")
     span = planned_span(now)
     looks = await look_at_zones(run.db, now, span.start, span.end, period_number(span.end))
-    due = next_look(looks, now) if looks else expected
+    due = _next_look_of(run, looks, now) if looks else expected
     if due != expected:
         await enqueue(run.db, LOOK, key="", due=due, clock="platform")
     closing = [look for look in looks if look.next_start < span.end and _has_closed(look, now)]
@@ -58,6 +60,20 @@ def next_look(looks: Sequence[Look], now: datetime) -> datetime:
         else market_day_window(market_day_of(look.next_start) - timedelta(days=1)).start
         for look in looks
     )
+
+
+def _next_look_of(run: JobRun, looks: Sequence[Look], now: datetime) -> datetime:
+    """The next gate or, where nothing happens until then, the last before something does: another job, a market day
+    that comes into view, the gate of a period that will be cut."""
+    due = next_look(looks, now)
+    if run.quiet_until is None or any(look.has_news for look in looks):
+        return due
+    quiet_until = min(run.quiet_until, market_day_window(market_day_of(now)).end + PERIOD)
+    for look in looks:
+        if look.first_misfit is not None:
+            gate = period_start(look.first_misfit) - timedelta(seconds=look.gate_closure_s)
+            quiet_until = min(quiet_until, gate + PERIOD)
+    return due + max(0, (quiet_until - due - LEAST) // PERIOD) * PERIOD
 
 
 def _next_gate(look: Look, now: datetime) -> datetime:

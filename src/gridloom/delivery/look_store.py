@@ -16,13 +16,15 @@ Stamps = dict[str, str]
 class Look:
     """A zone in which virtual assets live, now or later.
 
-    `gate_closure_s` is the last of its gates, `next_start` the first start of those assets. `settled_until` says up to
-    where periods are final, None before the first run; `has_news` whether there is anything to do but to go on.
+    `gate_closure_s` is the last of its gates, `next_start` the first start of those assets, `first_misfit` the earliest
+    period that will be cut. `settled_until` says up to where periods are final, None before the first run; `has_news`
+    whether there is anything to do but to go on.
     """
 
     delivery_zone: str
     gate_closure_s: int
     next_start: datetime
+    first_misfit: int | None
     stamps: Stamps
     revision: int | None
     settled_until: int | None
@@ -60,7 +62,8 @@ with zone as materialized (
 ), stamps as materialized (
   select delivery_zone, jsonb_object_agg(name, stamp) as stamps from stamp group by delivery_zone
 )
-select zone.delivery_zone, zone.gate_closure_s, zone.next_start, coalesce(stamps.stamps, '{}'::jsonb) as stamps,
+select zone.delivery_zone, zone.gate_closure_s, zone.next_start, zone.first_misfit,
+       coalesce(stamps.stamps, '{}'::jsonb) as stamps,
        last.revision, last.settled_until,
        last.end_period is null or last.end_period < $4
          or coalesce(stamps.stamps, '{}'::jsonb) is distinct from last.stamps

@@ -20,6 +20,7 @@ class JobRun:
     """One attempt.
 
     `db` is in the transaction that also ends the job: what the run writes counts exactly once, or not at all.
+    `quiet_until` is there while a sandbox's clock leaps: before that moment nothing else falls due.
     """
 
     db: PoolConnectionProxy[asyncpg.Record]
@@ -28,6 +29,7 @@ class JobRun:
     payload: Mapping[str, Any]
     due: datetime
     attempt: int
+    quiet_until: datetime | None = None
 
 
 Handler = Callable[[JobRun], Awaitable[None]]

@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
@@ -51,7 +51,12 @@ async def begin(pool: Pool, db: PoolConnectionProxy[asyncpg.Record], claimed: st
     return False
 
 
-async def run_begun(pool: Pool, db: PoolConnectionProxy[asyncpg.Record], claimed: store.Claimed) -> None:
+async def run_begun(
+    pool: Pool,
+    db: PoolConnectionProxy[asyncpg.Record],
+    claimed: store.Claimed,
+    quiet_until: datetime | None = None,
+) -> None:
     """Run the handler in a savepoint of the transaction that claimed the job.
 
     If it fails, its effects are undone and the failure is noted while the job is still ours, so no other runner can
@@ -67,6 +72,7 @@ async def run_begun(pool: Pool, db: PoolConnectionProxy[asyncpg.Record], claimed
         payload=claimed.payload,
         due=claimed.due,
         attempt=claimed.attempts + 1,
+        quiet_until=quiet_until,
     )
     await store.limit_transaction(db, kind.limit + NOTING)
     try:

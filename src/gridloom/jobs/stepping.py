@@ -31,20 +31,23 @@ async def run_due_platform_jobs(
     """
     kinds = list(KINDS)
     ran = 0
-    while earliest := await store.earliest_platform_jobs(pool, kinds, until, MOST_AT_ONCE):
-        await set_clock(earliest[0][2])
+    while coming := await store.earliest_platform_jobs(pool, kinds, until, MOST_AT_ONCE + 1):
+        kind, _, moment = coming[0]
         # Jobs of a kind that are due at the same moment are nobody's before or after.
-        ran += sum(await asyncio.gather(*(_run_one(pool, kind, key) for kind, key, _ in earliest)))
+        keys = [key for other, key, due in coming if (other, due) == (kind, moment)][:MOST_AT_ONCE]
+        quiet_until = coming[len(keys)][2] if len(coming) > len(keys) else until
+        await set_clock(moment)
+        ran += sum(await asyncio.gather(*(_run_one(pool, kind, key, quiet_until) for key in keys)))
     await set_clock(until)
     if goes_on:  # the runners' timers were set by the clock as it stood before
         await store.wake(pool)
     return ran
 
 
-async def _run_one(pool: Pool, kind: str, key: str) -> bool:
+async def _run_one(pool: Pool, kind: str, key: str, quiet_until: datetime) -> bool:
     async with transaction(pool) as db:
         claimed = await store.claim_one(db, kind, key)
         if claimed is None or not await begin(pool, db, claimed):
             return False
-        await run_begun(pool, db, claimed)
+        await run_begun(pool, db, claimed, quiet_until)
         return True

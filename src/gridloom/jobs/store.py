@@ -193,11 +193,14 @@ async def finish(db: Database, job: Claimed) -> bool:
           returning true
         )
         select true from done union all select true from returns
+        union all select true from job where kind = $1 and key = $2 and revision <> $3
+        limit 1
         """,
         job.kind, job.key, job.revision,
     )  # fmt: skip
     if remains is not None:
         return True
+    # Somebody may have enqueued it again while this statement waited for them.
     again = await db.fetchval("select true from job where kind = $1 and key = $2", job.kind, job.key)
     return again is not None
 
@@ -274,7 +277,7 @@ async def look(db: Database, kinds: Sequence[str]) -> tuple[bool, float | None]:
 async def earliest_platform_jobs(
     db: Database, kinds: Sequence[str], until: datetime, most: int
 ) -> list[tuple[str, str, datetime]]:
-    """Those of one kind that are due at the earliest moment, at most so many."""
+    """Kind, key and due moment of the next ones, in the order in which they are run."""
     rows = await db.fetch(
         """
         select kind, key, due from job
@@ -285,11 +288,7 @@ async def earliest_platform_jobs(
         """,
         kinds, until, most,
     )  # fmt: skip
-    return [
-        (row["kind"], row["key"], row["due"])
-        for row in rows
-        if (row["due"], row["kind"]) == (rows[0]["due"], rows[0]["kind"])
-    ]
+    return [(row["kind"], row["key"], row["due"]) for row in rows]
 
 
 async def health(db: Database, most_shown: int = 20) -> Health:

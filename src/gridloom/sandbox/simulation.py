@@ -50,6 +50,13 @@ class Simulation:
         return (not self.history_complete and after <= self.real) or (self.target is not None and after <= self.target)
 
     @property
+    def hurries_until(self) -> datetime | None:
+        """The last quarter-hour until which time is hurrying, where it is."""
+        goals = [] if self.history_complete else [self.real]
+        goals += [] if self.target is None else [self.target]
+        return floor_to_period(max(goals)) if self.is_hurrying else None
+
+    @property
     def progress(self) -> float:
         if self.history_complete or self.real <= self.start:
             return 1.0

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.database.clock import platform_now
 from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, View, operation
+from gridloom.kernel.market_time import floor_to_period
 from gridloom.kernel.problem import Forbidden, Problem
 from gridloom.sandbox import simulator_store, store
 from gridloom.sandbox.simulation import Simulation
@@ -126,6 +127,7 @@ class StepView(View):
     speed: Speed
     history_complete: Annotated[bool, Meta(description="Whether the world has reached the present")]
     hurrying: Annotated[bool, Meta(description="Whether time passes as fast as it goes, not at `speed`")]
+    hurries_until: Annotated[Instant | None, Meta(description="Up to which quarter-hour, where it does")]
     memory: Annotated[dict[str, Any] | UnsetType, Meta(description="Where nothing was done: what was kept last")] = (
         UNSET
     )
@@ -144,8 +146,9 @@ class StepView(View):
 async def take_simulator_step(call: Call, body: StepDone) -> StepView:
     """For the simulator, as a member of the operator's organisation. The clock goes on to the next quarter-hour once
     the last one is done, and this answers when it stands there, or after 20 seconds without. What is said to be done
-    twice, or of another world, changes nothing. One member at a time takes part; others stand by until it has been
-    silent for a minute."""
+    twice, or of another world, changes nothing. While time hurries, `done` may lie ahead, before `hurriesUntil`: the
+    clock does not wait at quarter-hours in which the simulator has nothing to do. One member at a time takes part;
+    others stand by until it has been silent for a minute."""
     if not call.caller.is_operator:
         raise Forbidden("Only the operator's simulator takes part in the clock.")
     changes = call.resources[WorldChanges]
@@ -155,8 +158,9 @@ async def take_simulator_step(call: Call, body: StepDone) -> StepView:
         if state is not None:
             await changes.wait(STAND_BY_S)
     else:
-        if not isinstance(body.world, UnsetType) and not isinstance(body.done, UnsetType):
-            await simulator_store.keep_done(call.pool, body.world, body.done, body.memory)
+        world, done = body.world, body.done
+        if not isinstance(world, UnsetType) and not isinstance(done, UnsetType) and floor_to_period(done) == done:
+            await simulator_store.keep_done(call.pool, world, done, body.memory)
         state = await await_step(call.pool, changes, PATIENCE_S, call.stopping)
     if state is None:
         raise NoSimulator("Start the service with GRIDLOOM_SIMULATOR=on.")
@@ -169,6 +173,7 @@ async def take_simulator_step(call: Call, body: StepDone) -> StepView:
         speed=state.speed,
         history_complete=state.history_complete,
         hurrying=state.is_hurrying,
+        hurries_until=state.hurries_until,
     )
     if takes_part and isinstance(body.done, UnsetType):
         answer.memory = await simulator_store.read_memory(call.pool) or {}

@@ -125,11 +125,16 @@ async def hand_out(db: Database, step: datetime) -> None:
 
 
 async def keep_done(db: Database, world: int, step: datetime, memory: Any) -> bool:
-    """Note that the simulator is through with a step and what it remembers; False if that is not the one awaited."""
+    """Note that the simulator is through with a step and what it remembers; False if that is not the one awaited.
+
+    While time hurries it may be through with later ones, too: the clock does not wait at those any more.
+    """
     noted = await db.fetchval(
         """
-        update sandbox_simulator set is_done = true, memory = $3::jsonb
-        where world = $1 and step = $2 and not is_done returning true
+        update sandbox_simulator set is_done = true, step = $2, memory = $3::jsonb
+        where world = $1 and not is_done and (step = $2 or step < $2 and $2 + interval '15 minutes'
+          <= greatest(target, case when not history_complete then clock_timestamp() end))
+        returning true
         """,
         world, step, memory,
     )  # fmt: skip

@@ -40,8 +40,9 @@ async def take_turn(db: Database) -> None:
 
 async def has_turn(db: Database) -> bool:
     """Take the turn if nobody has it. The transaction may then stay idle for as long as what is due takes to happen."""
-    await db.execute("set local idle_in_transaction_session_timeout = 0")
-    took: bool = await db.fetchval("select pg_try_advisory_xact_lock($1)", _TURN)
+    took: bool = await db.fetchval(
+        "select pg_try_advisory_xact_lock($1) from set_config('idle_in_transaction_session_timeout', '0', true)", _TURN
+    )
     return took
 
 

@@ -16,7 +16,7 @@ from gridloom.simulator.agenda import AGENDA, MADE_UP
 from gridloom.simulator.credentials import Kept, member_name, member_password
 from gridloom.simulator.market.board import Board
 from gridloom.simulator.memory import Memory, read_memory, written_memory
-from gridloom.simulator.scene import Scene
+from gridloom.simulator.scene import Scene, wall_time
 from gridloom.simulator.seeding import accept_invitation, join_again, seed_world
 from gridloom.simulator.voices import Connect, Voice, written
 from gridloom_client import AsyncClient, GridloomError, UnauthenticatedError
@@ -91,9 +91,9 @@ async def _live_on(connect: Connect, kept: Kept, operator_voice: Voice) -> None:
                     asked = await operator_voice.client.sandbox.step()
                     continue
                 world = await _enter_world(connect, kept, operator_voice, asked)
-            await take_step(world, asked, step)
+            done = await take_step(world, asked, step)
             watched = _watch_minutes(world, asked, watched)
-            asked = await _finish_step(operator_voice, world.memory, step)
+            asked = await _finish_step(operator_voice, world.memory, done)
     finally:
         if watched is not None:
             watched.cancel()
@@ -101,9 +101,9 @@ async def _live_on(connect: Connect, kept: Kept, operator_voice: Voice) -> None:
             await world.close()
 
 
-async def _finish_step(operator_voice: Voice, memory: Memory, step: datetime) -> SimulatorStep:
+async def _finish_step(operator_voice: Voice, memory: Memory, done: datetime) -> SimulatorStep:
     """What `sandbox.step` does, with a memory that is written as it is."""
-    body = {"world": memory.world, "done": written(step), "memory": written_memory(memory)}
+    body = {"world": memory.world, "done": written(done), "memory": written_memory(memory)}
     return msgspec.convert(await operator_voice.put("/sandbox/simulator/step", body), SimulatorStep)
 
 
@@ -121,15 +121,33 @@ async def _enter_world(connect: Connect, kept: Kept, operator_voice: Voice, aske
 # --- one quarter-hour ------------------------------------------------------------------------------------------------
 
 
-async def take_step(world: World, asked: SimulatorStep, step: datetime) -> None:
-    """Everything that belongs to a quarter-hour, after what was missed before it."""
+async def take_step(world: World, asked: SimulatorStep, step: datetime) -> datetime:
+    """Everything that belongs to a quarter-hour, after what was missed before it; with which one this is through."""
     memory = world.memory
+    if memory.last_step is not None and step <= memory.last_step:
+        return step  # there was nothing to do in it
     memory.take_seed(asked.seed, market_day_of(step) + timedelta(days=3))
     first = step if memory.last_step is None else memory.last_step + PERIOD
     while first < step:
         await _do_step(world, asked, first, is_late=True)
         first += PERIOD
     await _do_step(world, asked, step, is_late=False)
+    if asked.hurries_until is not None:
+        memory.last_step = last_idle_step(memory, step, asked.hurries_until - PERIOD)
+    assert memory.last_step is not None
+    return memory.last_step
+
+
+def last_idle_step(memory: Memory, step: datetime, latest: datetime) -> datetime:
+    """The last quarter-hour before the next in which anybody has anything to do, while time is hurrying."""
+    assert memory.metered_until is not None
+    while step < latest:
+        coming = step + PERIOD
+        breaks = any(not outage.announced and outage.start <= coming for outage in memory.outages)
+        if breaks or wall_time(coming) in AGENDA or coming - memory.metered_until >= METER_EVERY:
+            break
+        step = coming
+    return step
 
 
 async def _do_step(world: World, asked: SimulatorStep, step: datetime, *, is_late: bool) -> None:

@@ -14,6 +14,12 @@ from gridloom.simulator.memory import Memory
 from gridloom.simulator.voices import Voice
 
 
+def wall_time(moment: datetime) -> tuple[int, int]:
+    """Hour and minute on the market's wall."""
+    local = moment.astimezone(MARKET_ZONE)
+    return local.hour, local.minute
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     memory: Memory
@@ -33,9 +39,7 @@ class Scene:
 
     @property
     def clock(self) -> tuple[int, int]:
-        """Hour and minute on the wall."""
-        local = self.step.astimezone(MARKET_ZONE)
-        return local.hour, local.minute
+        return wall_time(self.step)
 
     def key(self, action: str) -> str:
         return f"{self.memory.world}/{self.step:%Y%m%dT%H%MZ}/{action}"

@@ -32,5 +32,6 @@ class SimulatorStep(Answered):
     speed: float
     history_complete: bool
     hurrying: bool
+    hurries_until: datetime | None = None
     step: datetime | None = None
     memory: Record | None = None
