@@ -126,8 +126,8 @@ FAULTS = (
     Fault("events/rules.py", 'subject.startswith(f"{one}/")', "subject.startswith(one)", "events"),
     Fault(
         "identity/tokens.py",
-        '0 < claims["exp"] - claims["iat"] <=',
-        '0 < claims["exp"] - claims["iat"] <= 1000 *',
+        "if not 0 < expires_at - issued_at <= ",
+        "if not 0 < expires_at - issued_at <= 1000 * ",
         "identity",
     ),
     Fault("identity/password_rules.py", "if len(password) < SHORTEST:", "if len(password) < SHORTEST - 1:", "identity"),
