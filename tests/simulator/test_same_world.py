@@ -44,7 +44,7 @@ async def facts_of(world: SimulatedWorld, start: datetime, end: datetime) -> dic
             schedules = [[point["power"] for point in block["schedule"]] for block in blocks]
             found[f"virtual battery {name}"] = (names[organisation_id], asset["start"], asset["end"], schedules)
     known = {**batteries, **virtual}
-    for kind in ("wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "tolling-contracts"):
+    for kind in ("wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-off", "tolling-contracts"):
         rows = await world.pages(f"/settlements/{kind}")
         found[kind] = sorted(str((known[row["assetID"]], *_plain(row))) for row in rows)
     for series in ("DAY_AHEAD_DE_LU", "INTRADAY_DE_LU", "FCR_DE"):
@@ -52,11 +52,22 @@ async def facts_of(world: SimulatedWorld, start: datetime, end: datetime) -> dic
         found[series] = [(row["start"], row["price"]) for row in rows]
     for asset_id, name in batteries.items():
         telemetry = await world.get(f"/monitoring/{asset_id}/datapoints", resolution="15-minute", **window)
-        # A dispatch whose run was cut off may differ, and the measurements with it: only their times are compared.
-        found[f"telemetry {name}"] = {s: [point["time"] for point in points] for s, points in telemetry["data"].items()}
+        found[f"telemetry {name}"] = {
+            signal: [(point["time"], point["value"]) for point in points]
+            for signal, points in telemetry["data"].items()
+        }
+        dispatch = (await world.get(f"/physical-assets/{asset_id}/dispatch", **window))["dispatch"]
+        found[f"dispatch {name}"] = [
+            (point["time"], point["power"], sorted(_name_part(part, known) for part in point["parts"]))
+            for point in dispatch
+        ]
         outages = await world.pages(f"/physical-assets/{asset_id}/unavailability", **window)
         found[f"outages {name}"] = [(one["type"], one["start"], one["end"]) for one in outages]
     return found
+
+
+def _name_part(part: dict[str, Any], known: dict[str, str]) -> tuple[str, str, float]:
+    return part["kind"], known.get(part.get("virtualAssetID", ""), ""), part["power"]
 
 
 def _plain(row: dict[str, Any]) -> list[str]:

@@ -69,6 +69,7 @@ def worth_of(power_kw: float, energy_kwh: float, prices: np.ndarray) -> float:
 async def offer_auctions(scene: Scene, today: date) -> None:
     """For the day after tomorrow, one a zone; they open in a quarter of an hour and close tomorrow morning."""
     await asyncio.gather(*(_offer_auction(scene, today, zone) for zone in ZONES))
+    scene.memory.auctions.sort(key=lambda one: (one.delivery_day, one.zone))  # not by who was answered first
 
 
 async def _offer_auction(scene: Scene, today: date, zone: str) -> None:
@@ -106,6 +107,7 @@ async def _offer_auction(scene: Scene, today: date, zone: str) -> None:
 async def renew_tolls(scene: Scene, first: date) -> None:
     """Virtual batteries for a fortnight, at a toll that their holder pays to the owners."""
     await asyncio.gather(*(_agree_toll(scene, first, zone) for zone in ZONES))
+    scene.memory.holdings.sort(key=lambda one: (one.start, one.end, one.zone))
 
 
 async def _agree_toll(scene: Scene, first: date, zone: str) -> None:

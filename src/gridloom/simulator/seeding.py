@@ -42,13 +42,15 @@ async def seed_world(
     voices = dict(
         zip([one.slug for one in ORGANISATIONS], await _found_all(connect, kept, operator, memory), strict=True)
     )
-    made = await asyncio.gather(
+    # One after the other: the order in which the platform knows them is the order in which it spreads power over them.
+    for one in BATTERIES:
+        memory.batteries[one.slug] = await _register_battery(voices[one.owner], one, f"{memory.world}/seed")
+    await asyncio.gather(
         *(
-            _register_battery(voices[one.owner], one, operator.organisation_id, f"{memory.world}/seed")
+            _describe_battery(voices[one.owner], one, memory.batteries[one.slug], operator.organisation_id)
             for one in BATTERIES
         )
     )
-    memory.batteries = {battery.slug: found["id"] for battery, found in zip(BATTERIES, made, strict=True)}
     await asyncio.gather(*(_group_assets(voices[one.slug], one, memory) for one in ORGANISATIONS))
     count = len(BATTERIES)
     memory.energy_kwh = [INITIAL_CHARGE * battery.energy_kwh for battery in BATTERIES]
@@ -110,7 +112,7 @@ async def accept_invitation(voice: Voice, token: str, username: str, password: s
         await voice.client.auth.authenticate(username=username, password=password)
 
 
-async def _register_battery(owner: Voice, battery: Battery, operator_id: str, key: str) -> Any:
+async def _register_battery(owner: Voice, battery: Battery, key: str) -> str:
     body = {
         "name": battery.name,
         "organisationID": owner.organisation_id,
@@ -128,11 +130,15 @@ async def _register_battery(owner: Voice, battery: Battery, operator_id: str, ke
         },
     }
     found = await owner.post("/physical-assets", body, f"{key}/{battery.slug}")
+    return str(found["id"])
+
+
+async def _describe_battery(owner: Voice, battery: Battery, id: str, operator_id: str) -> None:
+    """Where it stands, and what the operator may do with it."""
     place = {"latitude": battery.latitude, "longitude": battery.longitude}
     site = {"coordinates": place, "city": battery.name, "country": "DE"}
-    await owner.put(f"/physical-assets/{found['id']}/metadata/site", site)
-    await owner.put(f"/physical-assets/{found['id']}/grants/{operator_id}", {"permissions": OPERATOR_MAY})
-    return found
+    await owner.put(f"/physical-assets/{id}/metadata/site", site)
+    await owner.put(f"/physical-assets/{id}/grants/{operator_id}", {"permissions": OPERATOR_MAY})
 
 
 async def _group_assets(voice: Voice, organisation: Organisation, memory: Memory) -> None:
