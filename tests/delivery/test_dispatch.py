@@ -14,6 +14,7 @@ from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.gates import LOOK
+from gridloom.delivery.loading import load_zone
 from gridloom.jobs.metrics import RUNS
 from gridloom.kernel.market_time import block_window, market_day_of, period_number
 
@@ -154,6 +155,38 @@ class TestDispatch:
         point = (await yard.dispatch(battery))["dispatch"][place]
         assert point["power"] == 0.0
         assert point["parts"] == [{"kind": "FCR", "power": 300.0, "virtualAssetID": virtual["id"]}]
+
+    async def test_keeps_energy_for_as_long_as_was_promised(self, yard: Yard) -> None:
+        """For how many minutes balancing power is kept in store is a setting; what was promised under another stays."""
+        large = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}
+        other, awarded = await yard.battery(**large), await yard.battery(**large)
+        virtual = await yard.virtual(other, awarded, energyCapacity=1800)
+        day = market_day_of(yard.start) + timedelta(days=1)
+        start = block_window(day, 4, 8).start
+        block = {"start": wire(start), "end": wire(start + timedelta(hours=4)), "market": "FCR"}
+        power = {"ratedChargePower": 200, "ratedDischargePower": 200}
+        answer = await yard.trader.trader.post(f"{yard.url(virtual)}/blocks", json={**block, **power})
+        assert answer.status_code == 201, answer.text
+        bids = f"/physical-assets/{awarded['id']}/ancillary"
+        entry = {"deliveryDay": day.isoformat(), "product": "POS_04_08"}
+        offered = await yard.owner.trader.post(
+            f"{bids}/bids",
+            json=[{**entry, "bids": [{"capacityPrice": 5, "offeredCapacity": 1000, "energyPrice": 100}]}],
+        )
+        assert offered.status_code == 201, offered.text
+        bid_id = offered.json()[0]["bids"][0]["id"]
+        won = {"bidID": bid_id, "accepted": True, "acceptedCapacity": 1000, "settlementPrice": 5}
+        answer = await yard.operator.post(f"{bids}/results", json=[{**entry, "results": [won]}])
+        assert answer.status_code < 300, answer.text
+        await yard.edge.pool.execute("update virtual_block set reserve_minutes = 30 where market = 'FCR'")
+        await yard.edge.pool.execute(
+            "update capacity_holding set energy_kwh = energy_kwh / 2 where holder_id = $1", bid_id
+        )
+        first = period_number(start)
+        async with yard.edge.pool.acquire() as db:
+            zone = await load_zone(db, "TenneT", first, first + 1)
+        assert zone.limits.low_kwh[:, 0].tolist() == pytest.approx([50 / 0.9, (50 + 500) / 0.9])
+        assert zone.limits.high_kwh[:, 0].tolist() == pytest.approx([8000 - 50 * 0.9] * 2)
 
 
 class TestRuns:

@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from gridloom.capacity.losses import kept_of_firm
-from gridloom.capacity.model import ReserveMinutes
 from gridloom.capacity.store import load_standing as load_standing_books
 from gridloom.database.pool import Database
 from gridloom.delivery import situation_store as store
@@ -23,23 +22,19 @@ from gridloom.virtual_assets.energy.projection import project
 from gridloom.virtual_assets.energy.standing import load_standing
 from gridloom.virtual_assets.store import read_asset_by_key
 
-_MINUTES: Final = ReserveMinutes()
-RESERVE_H: Final = {
-    PartKind.FCR: _MINUTES.fcr / 60,
-    PartKind.AFRR_POS: _MINUTES.afrr / 60,
-    PartKind.AFRR_NEG: _MINUTES.afrr / 60,
-}
-"""How long full power of each product must be in store, or have room."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandBy:
-    """Power that stands by in a battery; `asset_key` is the virtual asset whose block it is, 0 where it is its own."""
+    """Power that stands by in a battery; `asset_key` is the virtual asset whose block it is, 0 where it is its own.
+
+    `reserve_h`: for how long full power must be in store, or have room, as it was when the capacity was promised.
+    """
 
     battery: int
     kind: PartKind
     asset_key: int
     power_kw: Floats
+    reserve_h: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +150,7 @@ def _block_stand_bys(
 def _stand_by(battery: int, reserve: Reserve, asset_key: int, share: float, first: int, end: int) -> StandBy:
     power_kw = np.zeros(end - first)
     power_kw[max(0, reserve.first - first) : max(0, reserve.end - first)] = share * reserve.power_kw
-    return StandBy(battery, PartKind(reserve.market), asset_key, power_kw)
+    return StandBy(battery, PartKind(reserve.market), asset_key, power_kw, reserve.reserve_h)
 
 
 async def _load_limits(
@@ -168,17 +163,17 @@ async def _load_limits(
     there = np.array([series[key].available for key in keys]).reshape(count, periods, 3)
     rated = np.array([series[key].rated[:, ENERGY] for key in keys]).reshape(count, periods)
     means = await _load_means(db, keys, first, end)
-    held_kw = np.zeros((3, count, periods))
+    held_kw, reserved_kwh = np.zeros((2, 3, count, periods))
     for one in stand_bys:
         held_kw[_ROW[one.kind], one.battery] += one.power_kw
+        reserved_kwh[_ROW[one.kind], one.battery] += one.reserve_h * one.power_kw
     own_kw = await store.read_own_kw(db, keys, first, end)
     fcr_kw, up_kw, down_kw = held_kw
     charge_kw = np.maximum(there[:, :, CHARGE] - fcr_kw - down_kw, 0.0)
     discharge_kw = np.maximum(there[:, :, DISCHARGE] - fcr_kw - up_kw, 0.0)
-    above_kwh = RESERVE_H[PartKind.FCR] * fcr_kw + RESERVE_H[PartKind.AFRR_POS] * up_kw
-    below_kwh = RESERVE_H[PartKind.FCR] * fcr_kw + RESERVE_H[PartKind.AFRR_NEG] * down_kw
-    low_kwh = means.lowest * there[:, :, ENERGY] + above_kwh / means.discharge
-    high_kwh = means.highest * there[:, :, ENERGY] - below_kwh * means.charge
+    fcr_kwh, up_kwh, down_kwh = reserved_kwh
+    low_kwh = means.lowest * there[:, :, ENERGY] + (fcr_kwh + up_kwh) / means.discharge
+    high_kwh = means.highest * there[:, :, ENERGY] - (fcr_kwh + down_kwh) * means.charge
     limits = Batteries(
         charge_kw,
         discharge_kw,

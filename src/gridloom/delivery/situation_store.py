@@ -91,20 +91,22 @@ async def read_backing(db: Database, keys: Sequence[int]) -> list[Backing]:
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Balancing capacity that stands by, over the periods `first` up to but not `end`; kW of an asset, by market."""
+    """Balancing capacity that stands by, over the periods `first` up to but not `end`; kW of an asset, by market, and
+    for how many hours of it there must be energy or room in the store."""
 
     asset_key: int
     market: str
     first: int
     end: int
     power_kw: float
+    reserve_h: float
 
 
 async def read_block_reserves(db: Database, keys: Sequence[int], first: int, end: int) -> list[Reserve]:
     """The FCR and aFRR blocks of virtual assets."""
     rows = await db.fetch(
         """select asset_key, market, first_period as first, end_period as "end",
-                  greatest(charge_kw, discharge_kw) as power_kw
+                  greatest(charge_kw, discharge_kw) as power_kw, reserve_minutes / 60 as reserve_h
            from virtual_block
            where asset_key = any($1::int[]) and until_version is null and market <> 'WHOLESALE'
              and end_period > $2 and first_period < $3
@@ -122,8 +124,10 @@ async def read_awarded_reserves(db: Database, keys: Sequence[int], start: dateti
         """
         with latest as (
           select distinct on (r.asset_key, r.bid_id, r.delivery_day, r.product)
-                 r.asset_key, r.product, r.accepted, r.accepted_capacity_kw, b.delivery_start, b.delivery_end
+                 r.asset_key, r.product, r.accepted, r.accepted_capacity_kw, b.delivery_start, b.delivery_end,
+                 h.energy_kwh / nullif(h.charge_kw + h.discharge_kw, 0) as reserve_h
           from ancillary_result r join ancillary_bid b on b.asset_key = r.asset_key and b.id = r.bid_id
+          left join capacity_holding h on h.asset_key = r.asset_key and h.holder_id = r.bid_id
           where r.asset_key = any($1::int[]) and b.delivery_end > $2 and b.delivery_start < $3
             and r.product ~ '_[0-9]{2}_[0-9]{2}$'
           order by r.asset_key, r.bid_id, r.delivery_day, r.product, r.revision desc
@@ -133,7 +137,8 @@ async def read_awarded_reserves(db: Database, keys: Sequence[int], start: dateti
                  as market,
                (extract(epoch from delivery_start) / 900)::int as first,
                (extract(epoch from delivery_end) / 900)::int as "end",
-               sum(accepted_capacity_kw) as power_kw
+               sum(accepted_capacity_kw) as power_kw,
+               coalesce(sum(accepted_capacity_kw * reserve_h) / sum(accepted_capacity_kw), 0) as reserve_h
         from latest where accepted and accepted_capacity_kw > 0
         group by 1, 2, 3, 4 order by 1, 2, 3
         """,
