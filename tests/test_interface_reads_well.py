@@ -35,7 +35,9 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator({**schema, "components": DOCUMENT["components"]})
+    """Formats count too: a moment is no example of a day."""
+    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+    return jsonschema.Draft202012Validator({**schema, "components": DOCUMENT["components"]}, format_checker=checker)
 
 
 class TestNames:

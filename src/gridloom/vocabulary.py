@@ -402,6 +402,8 @@ _TERMS: Final[dict[str, tuple[str, Any]]] = {
     "missing": ("What a loss of capacity leaves uncovered", None),
     "rated": ("What the battery is rated at, kW or kWh", 10000),
     "backtestID": ("The back-test", ID),
+    "BacktestView.start": ("The first market day", "2025-10-26"),
+    "BacktestView.end": ("The market day after the last", "2026-03-29"),
     "basedOn": ("What it was made from", None),
     "battery": ("The battery that is played with", None),
     "blocks": ("The parts of its blocks", None),
