@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import urlencode
 
+import pytest
 from tests.assets import register_asset
 
+from gridloom.identity.permissions import Role
 from gridloom.monitoring import store
 from gridloom.monitoring.reading import stream
 from gridloom.monitoring.reading.stream import TelemetryHub
@@ -64,14 +67,70 @@ class TestAReadOverThousandsOfSignals:
             assert (await owner.viewer.get(f"/monitoring/{asset.id}/{path}", params=named)).status_code == 200
 
 
-class TestTurns:
-    async def test_of_one_organisation_are_no_others(self, new_organisation):
-        one, other = (await new_organisation()).id, (await new_organisation()).id
-        mine, theirs = turn_of(one), turn_of(other)
+READS = (
+    ("datapoints", {"resolution": "raw"}),
+    ("datapoints", {"resolution": "hourly"}),
+    ("datapoints", {"resolution": "daily"}),
+    ("datapoints/sum/detailed", {}),
+)
+
+
+@asynccontextmanager
+async def turns_taken(organisation):
+    """As if the organisation's reads unpacked points, as many as may do so at once."""
+    turn = turn_of(organisation.id)
+    for _ in range(AT_ONCE):
+        await turn.acquire()
+    try:
+        yield turn
+    finally:
         for _ in range(AT_ONCE):
-            await mine.acquire()
-        assert turn_of(one).locked()
-        assert not theirs.locked()
+            turn.release()
+
+
+class TestTurns:
+    @pytest.mark.parametrize(("path", "more"), READS)
+    async def test_of_one_organisation_keep_no_other_waiting(self, new_organisation, path, more):
+        crowd, other = await new_organisation(), await new_organisation()
+        theirs, own = await with_signals(crowd, 3), await with_signals(other, 3)
+        params = {"start": START, "end": END, **more}
+        async with turns_taken(crowd):
+            waiting = asyncio.create_task(crowd.viewer.get(f"/monitoring/{theirs.id}/{path}", params=params))
+            answer = await other.viewer.get(f"/monitoring/{own.id}/{path}", params=params)
+            assert answer.status_code == 200
+            assert len(answer.json()["data"]) == 3
+            assert not waiting.done(), "it waits for a turn of its organisation"
+        assert (await waiting).status_code == 200
+
+    @pytest.mark.parametrize(("path", "more"), READS)
+    async def test_are_not_waited_for_by_callers_who_have_left(self, app, new_organisation, path, more):
+        owner = await new_organisation()
+        asset = await with_signals(owner, 3)
+        messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+        answer = []
+
+        async def send(message):
+            answer.append(message)
+
+        token = owner.people[Role.VIEWER].tokens.access
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": f"/monitoring/{asset.id}/{path}",
+            "query_string": urlencode({"start": START, "end": END, **more}).encode(),
+            "headers": [(b"authorization", f"Bearer {token}".encode())],
+            "client": ("10.0.0.1", 1),
+        }
+        async with turns_taken(owner) as turn:
+            asking = asyncio.create_task(app(scope, messages.get, send))
+            async with asyncio.timeout(10):
+                while not turn._waiters:
+                    await asyncio.sleep(0.01)
+                await messages.put({"type": "http.disconnect"})
+                await asking
+            assert answer == [], "nobody is left to answer"
+        async with asyncio.timeout(10):
+            assert (await owner.viewer.get(f"/monitoring/{asset.id}/datapoints")).status_code == 200
 
 
 class TestStreams:

@@ -255,7 +255,8 @@ async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) 
     window = await _choose_window(call, query.start, query.end)
     chosen = await _choose_signals(call, physical_asset_id, reach.key, query.datapoints)
     _refuse_many(chosen)
-    data = await sum_signals(call.db, reach.key, chosen, *_times_of(window))
+    turn = turn_of(call.caller.organisation_id)
+    data = await sum_signals(call.db, reach.key, chosen, *_times_of(window), turn=turn)
     return DetailedSum(start=window.start, end=window.end, data=data)
 
 

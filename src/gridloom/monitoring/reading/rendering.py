@@ -21,6 +21,7 @@ from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.reading.aggregation import HOLD, Aggregation, aggregate
 from gridloom.monitoring.reading.series import in_groups, read, read_in_steps
 from gridloom.monitoring.reading.summaries import daily
+from gridloom.monitoring.reading.turns import take_turns
 from gridloom.monitoring.views import DataPointMeta
 
 T = TypeVar("T")
@@ -88,7 +89,8 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
             if signal_id is None:
                 yield name, _make_empty_series()
                 continue
-            async for series in daily(db, selection.asset_key, signal_id, start_us, end_us, selection.aggregation):
+            days = daily(db, selection.asset_key, signal_id, start_us, end_us, selection.aggregation)
+            async for series in take_turns(selection.turn, days):
                 yield name, series
         return
     if len(known) * (end_us - start_us) <= _SERIES_DAYS_AT_ONCE * DAY_US:
@@ -111,7 +113,7 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
         group = group_of[signal_id]
         if len(group) == 1:
             steps = read_in_steps(db, selection.asset_key, signal_id, start_us, end_us, before=before)
-            async for first_us, stop_us, series in steps:
+            async for first_us, stop_us, series in take_turns(selection.turn, steps):
                 yield name, await _cut_series(series, selection, first_us, stop_us)
             continue
         if signal_id not in found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,7 +20,13 @@ from gridloom.physical_assets.store import read_parameters_at
 
 
 async def sum_signals(
-    db: Database, asset_key: int, signals: Mapping[str, int | None], start_us: int, end_us: int
+    db: Database,
+    asset_key: int,
+    signals: Mapping[str, int | None],
+    start_us: int,
+    end_us: int,
+    *,
+    turn: asyncio.Semaphore,
 ) -> dict[str, SignalSum]:
     capacity_kwh, now_us = 0.0, 0
     if any(is_power(name) for name in signals):
@@ -31,7 +38,8 @@ async def sum_signals(
     for name, signal_id in signals.items():
         summary, moved = None, NO_ENERGY
         if signal_id is not None:
-            summary, moved = await _sum_over(db, asset_key, name, signal_id, start_us, end_us, now_us)
+            async with turn:
+                summary, moved = await _sum_over(db, asset_key, name, signal_id, start_us, end_us, now_us)
         sums[name] = _view_sum(name, summary, moved, capacity_kwh)
     return sums
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import AsyncIterator
+from typing import Final, TypeVar
 from uuid import UUID
 from weakref import WeakValueDictionary
+
+T = TypeVar("T")
 
 AT_ONCE: Final = 2
 """Reads of one organisation that unpack points at the same time, in one process."""
@@ -19,3 +22,14 @@ def turn_of(organisation_id: UUID) -> asyncio.Semaphore:
     if turn is None:
         turn = _turns[organisation_id] = asyncio.Semaphore(AT_ONCE)
     return turn
+
+
+async def take_turns(turn: asyncio.Semaphore, steps: AsyncIterator[T]) -> AsyncIterator[T]:
+    """The same steps, each with a turn of its own; whoever takes what it gives holds none meanwhile."""
+    while True:
+        async with turn:
+            try:
+                step = await anext(steps)
+            except StopAsyncIteration:
+                return
+        yield step

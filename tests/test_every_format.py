@@ -1,0 +1,129 @@
+"""Every operation that answers tables gives the same one in every format, and refuses what is no format of its own."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, date, datetime
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from tests.samples import Sampler
+
+from gridloom.app import ROOMS
+from gridloom.edge import operations_of
+from gridloom.edge.answers import ARROW, CSV, JSON, PARQUET
+from gridloom.identity.permissions import Role
+from gridloom.kernel.ids import uuid7
+from gridloom.optimiser.backtests.model import Backtest
+from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.rolling import Policy
+from gridloom.optimiser.backtests.store import insert_backtest
+
+OPERATIONS = operations_of(*ROOMS)
+TABULAR = [operation for operation in OPERATIONS if ARROW in operation.produces]
+START, END = "2030-01-01T00:00:00Z", "2030-02-01T00:00:00Z"
+RATED = {
+    "ratedChargePower": 1000,
+    "ratedDischargePower": 1000,
+    "energyCapacity": 2000,
+    "chargeEfficiency": 0.9,
+    "dischargeEfficiency": 0.9,
+}
+
+CHOICES = {
+    "*/*": 200,
+    "text/*": 200,
+    "application/*;q=0.1, text/csv;q=0.9": 200,
+    f"image/png, {PARQUET}": 200,
+    "image/png": 406,
+    "text/csv;q=0": 406,
+}
+NOISE = ("", ";;;,,", "text/csv;q=abc", "*/*;q=", "a" * 5000, "text/", "\xff/\xfe")
+
+
+@pytest.fixture(scope="module")
+async def scene(app, operator, new_organisation):
+    """An owner, and the id of a resource of its own for each parameter in the paths."""
+    owner = await new_organisation()
+    physical = {"name": "Tables", "organisationID": str(owner.id), "deliveryZone": "TenneT", "parameters": RATED}
+    asset_id = (await operator.post("/physical-assets", json=physical)).json()["id"]
+    backing = {"backing": [{"physicalAssetID": asset_id, "share": 1}]}
+    place = {"name": "Tables", "start": START, "end": END, "deliveryZone": "TenneT"}
+    virtual = await operator.post(f"/organisations/{owner.id}/virtual-assets", json={**place, **RATED, **backing})
+    assert virtual.status_code == 201, virtual.text
+    fleet = await owner.admin.post(
+        "/fleets", json={"name": "Tables", "organisationID": str(owner.id), "physicalAssetIDs": [asset_id]}
+    )
+    portfolio = await owner.admin.post(f"/organisations/{owner.id}/portfolios", json={"name": "Tables"})
+    backtest = Backtest(
+        id=uuid7(),
+        organisation_id=owner.id,
+        asked_at=datetime.now(UTC),
+        status="DONE",
+        start=date(2026, 1, 1),
+        end=date(2026, 1, 2),
+        series="DAY_AHEAD_DE_LU",
+        policy=Policy.FORECAST,
+        battery=Battery(1000.0, 1000.0, 2000.0, 0.9, 0.9),
+        earned_eur=0.0,
+        foresight_eur=0.0,
+        days_done=0,
+        failure=None,
+    )
+    await insert_backtest(app.pool, backtest, owner.people[Role.ADMIN].id)
+    schedule = [{"time": START, "power": 100.0}, {"time": "2030-01-01T00:15:00Z", "power": -100.0}]
+    url = f"/organisations/{owner.id}/virtual-assets/{virtual.json()['id']}"
+    written = await owner.trader.put(f"{url}/schedule", json={"schedule": schedule})
+    assert written.status_code == 200, written.text
+    points = [{"signal": "active_power", "time": "2026-01-05T10:00:00Z", "value": 1.0}]
+    assert (await owner.admin.post(f"/monitoring/{asset_id}/datapoints", json=points)).status_code == 200
+    return owner, {
+        "organisationID": owner.id,
+        "physicalAssetID": asset_id,
+        "virtualAssetID": virtual.json()["id"],
+        "blockID": virtual.json()["blockIDs"][0],
+        "fleetID": fleet.json()["id"],
+        "portfolioID": portfolio.json()["id"],
+        "backtestID": backtest.id,
+    }
+
+
+@cache
+def query_of(operation):
+    return Sampler((operation,), {}).query(operation)
+
+
+async def ask(scene, operation, accept):
+    owner, ids = scene
+    path = operation.path
+    for parameter in operation.path_parameters:
+        path = path.replace(f"{{{parameter.name}}}", str(ids[parameter.name]))
+    return await owner.admin.get(path, params=query_of(operation), headers={"Accept": accept})
+
+
+@pytest.mark.parametrize("operation", TABULAR, ids=lambda operation: operation.operation_id)
+class TestATable:
+    async def test_is_the_same_in_every_format(self, scene, operation):
+        assert (await ask(scene, operation, JSON)).status_code == 200
+        answers = {media_type: await ask(scene, operation, media_type) for media_type in (CSV, ARROW, PARQUET)}
+        for media_type, answer in answers.items():
+            assert answer.status_code == 200, (media_type, answer.text)
+            assert answer.headers["content-type"].split(";")[0] == media_type
+        arrow = pa.ipc.open_stream(answers[ARROW].content).read_all()
+        parquet = pa.parquet.read_table(io.BytesIO(answers[PARQUET].content))
+        csv = pa.csv.read_csv(io.BytesIO(answers[CSV].content))
+        assert arrow.column_names == parquet.column_names == csv.column_names
+        assert arrow.num_rows == parquet.num_rows == csv.num_rows
+
+    async def test_is_chosen_by_what_the_caller_accepts(self, scene, operation):
+        for accept, status in CHOICES.items():
+            answer = await ask(scene, operation, accept)
+            assert answer.status_code == status, (accept, answer.text)
+
+    async def test_is_given_or_refused_whatever_is_said(self, scene, operation):
+        for accept in NOISE:
+            answer = await ask(scene, operation, accept.encode("latin-1"))
+            assert answer.status_code in (200, 400, 406), (accept, answer.text)
