@@ -67,7 +67,7 @@ class TestAReadOverThousandsOfSignals:
             assert (await owner.viewer.get(f"/monitoring/{asset.id}/{path}", params=named)).status_code == 200
 
 
-READS = (
+READS: tuple[tuple[str, dict[str, str]], ...] = (
     ("datapoints", {"resolution": "raw"}),
     ("datapoints", {"resolution": "hourly"}),
     ("datapoints", {"resolution": "daily"}),
