@@ -244,7 +244,7 @@ def running(bench: str, options: Options, *, has_ceiling: bool, home: Path | Non
         port, ceiling_port = free_port(), free_port()
         address = f"http://127.0.0.1:{port}"
         product = stack.enter_context(
-            _process(
+            process(
                 [sys.executable, "-m", "gridloom.cli", "serve"],
                 {
                     "GRIDLOOM_HOME": str(home),
@@ -263,7 +263,7 @@ def running(bench: str, options: Options, *, has_ceiling: bool, home: Path | Non
         url, ceiling = dsn_of_running(home), None
         if has_ceiling:
             ceiling = stack.enter_context(
-                _process(
+                process(
                     [sys.executable, "-m", "bench.ceiling", f"bench.{bench}"],
                     {
                         "BENCH_DATABASE_URL": url,
@@ -286,7 +286,7 @@ def running(bench: str, options: Options, *, has_ceiling: bool, home: Path | Non
 
 
 @contextmanager
-def _process(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def process(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     end = partial(end_with_parent, os.getpid(), signal.SIGTERM)  # whoever kills the bench leaves nothing behind
     process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, preexec_fn=end)
     try:

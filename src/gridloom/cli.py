@@ -64,6 +64,16 @@ def migrate() -> None:
 
 
 @app.command(group="Running the platform")
+def distribute() -> None:
+    """Spread the database over the machines of a Citus cluster; may be run again (docs/operations.md)."""
+    from gridloom.operate import distribute_database
+
+    for name in distribute_database(_read_settings()):
+        print(f"moved {name}")
+    print("The database is spread over its cluster.")
+
+
+@app.command(group="Running the platform")
 def jobs(*, revive: Annotated[tuple[str, str] | None, Parameter(negative="")] = None) -> None:
     """List the jobs that need attention: they fail again and again, or killed their process and are laid aside.
 

@@ -16,6 +16,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.binaries import find_binaries
+from gridloom.database.distribution import DistributionRefused, distribute
 from gridloom.database.embedded import EmbeddedPostgres, HomeInUse, dsn_of_running
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate, pending
@@ -82,6 +83,22 @@ async def _missing_migrations(dsn: str) -> list[str] | None:
         return await pending(connection)
     finally:
         await connection.close()
+
+
+def distribute_database(settings: Settings) -> list[str]:
+    """Spread a migrated database over the machines of its cluster; the tables that were moved."""
+
+    async def spread(dsn: str) -> list[str]:
+        connection = await _connect_database(dsn)
+        try:
+            return await distribute(connection)
+        except DistributionRefused as refusal:
+            raise OperationRefused(str(refusal)) from refusal
+        finally:
+            await connection.close()
+
+    with filled_database_of(settings) as dsn:
+        return asyncio.run(spread(dsn))
 
 
 def migrate_database(settings: Settings) -> list[str]:

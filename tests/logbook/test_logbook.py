@@ -2,8 +2,6 @@
 
 from uuid import uuid4
 
-import asyncpg
-import pytest
 from tests.assets import pointers, register_asset
 
 ENTRY = {
@@ -63,22 +61,6 @@ class TestEntry:
         answer = await asset.owner.engineer.post(asset.path("/logbook"), json={**ENTRY, "end": ENTRY["start"]})
         assert answer.status_code == 400
         assert pointers(answer) == ["/end"]
-
-    @pytest.mark.parametrize(
-        "statement",
-        [
-            "update logbook_entry set title = 'x'",
-            "delete from logbook_entry",
-            "truncate logbook_entry",
-            "set local session_replication_role = replica; delete from logbook_entry",
-        ],
-    )
-    async def test_can_be_neither_changed_nor_removed_in_the_database(self, app, new_organisation, statement):
-        await write(await register_asset(await new_organisation()))
-        async with app.pool.acquire() as connection, connection.transaction():
-            with pytest.raises(asyncpg.RestrictViolationError, match="append-only"):
-                async with connection.transaction():
-                    await connection.execute(statement)
 
 
 class TestSearch:

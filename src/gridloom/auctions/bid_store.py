@@ -13,6 +13,7 @@ import asyncpg
 from gridloom.auctions.model import Bid
 from gridloom.audit.model import NewEntry
 from gridloom.audit.store import ENTRY, entry_row
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.edge.idempotency import KEPT_FOR, RetryKey
 from gridloom.events.model import NewEvent
@@ -185,9 +186,10 @@ async def read_own_bid(db: Database, auction_id: UUID, organisation_id: UUID, bi
 
 async def withdraw(db: Database, auction_id: UUID, position: int) -> None:
     await db.execute(
-        "update auction_bid set withdrawn_at = platform_now() where auction_id = $1 and position = $2",
+        "update auction_bid set withdrawn_at = $3 where auction_id = $1 and position = $2",
         auction_id,
         position,
+        await platform_now(db),
     )
 
 

@@ -19,6 +19,7 @@ from gridloom.auctions.model import (
     Outcome,
     ShownStatus,
 )
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
 from gridloom.kernel.window import Window
@@ -211,7 +212,7 @@ async def read_seen(db: Database, auction_id: UUID, organisation_id: UUID) -> Se
     """The auction, the clock, and what this organisation has to do with it; None where there is no such auction."""
     rows = await db.fetch(
         f"""
-        select {_AUCTION}, platform_now() as now, p.organisation_id is not null as is_invited, {_OWN_BID}
+        select {_AUCTION}, $3::timestamptz as now, p.organisation_id is not null as is_invited, {_OWN_BID}
         from auction a
         left join auction_participant p on p.auction_id = a.id and p.organisation_id = $2
         {_JOIN_OWN_BID}
@@ -219,6 +220,7 @@ async def read_seen(db: Database, auction_id: UUID, organisation_id: UUID) -> Se
         """,  # noqa: S608
         auction_id,
         organisation_id,
+        await platform_now(db),
     )
     return _read_seen(rows[0]) if rows else None
 
@@ -247,25 +249,26 @@ async def list_seen(
 ) -> list[Seen]:
     """In the order of their opening. sees_all: the operator's view, uninvited and cancelled ones included, each with
     the state of its own."""
+    now = await platform_now(db)
     rows = await db.fetch(
         f"""
-        with clock as materialized (select platform_now() as now),
-        seen as (
-          select {_AUCTION}, clock.now, p.organisation_id is not null as is_invited, {_OWN_BID},
+        with seen as (
+          select {_AUCTION}, p.organisation_id is not null as is_invited, coalesce(p.bids_made, 0) > 0 as has_bids,
             case
               when $1 and a.state <> 'SCHEDULED' then a.state
-              when $1 and clock.now < a.opens_at then 'SCHEDULED'
+              when $1 and $7 < a.opens_at then 'SCHEDULED'
               when $1 then 'RUNNING'
-              when clock.now < a.opens_at then 'NOT_STARTED'
-              when clock.now < a.closes_at then 'RUNNING'
+              when $7 < a.opens_at then 'NOT_STARTED'
+              when $7 < a.closes_at then 'RUNNING'
               when a.state <> 'CLEARED' then 'PENDING'
               when a.winner_id = $2 then 'WON'
-              when b.id is not null then 'LOST'
+              when exists (select 1 from auction_bid own
+                           where own.auction_id = a.id and own.organisation_id = $2 and own.withdrawn_at is null)
+                then 'LOST'
               else 'NO_BIDS_SUBMITTED'
             end as status
-          from clock, auction a
+          from auction a
           left join auction_participant p on p.auction_id = a.id and p.organisation_id = $2
-          {_JOIN_OWN_BID}
           where ($1 or (p.organisation_id is not null and a.state <> 'CANCELLED'))
             and ($3::timestamptz is null or (a.opens_at, a.id) > ($3, $4))
         )
@@ -277,8 +280,26 @@ async def list_seen(
         after[1] if after else None,
         [str(status) for status in statuses] if statuses else None,
         limit,
+        now,
     )
-    return [_read_seen(row) for row in rows]
+    bids = await _read_own_bids(db, organisation_id, [row["id"] for row in rows if row["has_bids"]])
+    return [Seen(_read_auction(row), now, row["is_invited"], bids.get(row["id"])) for row in rows]
+
+
+async def _read_own_bids(db: Database, organisation_id: UUID, auction_ids: Sequence[UUID]) -> dict[UUID, Bid]:
+    """The organisation's latest standing bids in these auctions."""
+    if not auction_ids:
+        return {}
+    rows = await db.fetch(
+        f"""
+        select distinct on (b.auction_id) b.auction_id, {_OWN_BID} from auction_bid b
+        where b.auction_id = any($1::uuid[]) and b.organisation_id = $2 and b.withdrawn_at is null
+        order by b.auction_id, b.position desc
+        """,  # noqa: S608
+        list(auction_ids),
+        organisation_id,
+    )
+    return {row["auction_id"]: _read_own_bid(row) for row in rows}
 
 
 async def read_backing(db: Database, auction_id: UUID) -> list[BackingShare]:
@@ -305,7 +326,7 @@ async def conclude(db: Database, auction_id: UUID, conclusion: Conclusion) -> No
     await db.execute(
         """
         update auction set state = 'CLEARED', outcome = $2, outcome_detail = $3, winning_bid_id = $4, winner_id = $5,
-          winning_price_eur = $6, virtual_asset_id = $7, cleared_at = platform_now(), version = version + 1
+          winning_price_eur = $6, virtual_asset_id = $7, cleared_at = $8, version = version + 1
         where id = $1
         """,
         auction_id,
@@ -315,6 +336,7 @@ async def conclude(db: Database, auction_id: UUID, conclusion: Conclusion) -> No
         winner.organisation_id if winner else None,
         winner.price_eur if winner else None,
         conclusion.virtual_asset_id,
+        await platform_now(db),
     )
 
 
@@ -350,15 +372,17 @@ def _read_auction(row: asyncpg.Record) -> Auction:
 
 
 def _read_seen(row: asyncpg.Record) -> Seen:
-    bid = None
-    if row["bid_id"] is not None:
-        bid = Bid(
-            id=row["bid_id"],
-            organisation_id=row["bid_organisation_id"],
-            position=row["bid_position"],
-            sequence=row["bid_sequence"],
-            price_eur=row["bid_price_eur"],
-            placed_at=row["bid_placed_at"],
-            is_withdrawn=False,
-        )
+    bid = None if row["bid_id"] is None else _read_own_bid(row)
     return Seen(_read_auction(row), row["now"], row["is_invited"], bid)
+
+
+def _read_own_bid(row: asyncpg.Record) -> Bid:
+    return Bid(
+        id=row["bid_id"],
+        organisation_id=row["bid_organisation_id"],
+        position=row["bid_position"],
+        sequence=row["bid_sequence"],
+        price_eur=row["bid_price_eur"],
+        placed_at=row["bid_placed_at"],
+        is_withdrawn=False,
+    )

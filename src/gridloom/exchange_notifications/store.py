@@ -11,6 +11,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
 from gridloom.exchange_notifications.message import (
@@ -66,7 +67,7 @@ async def read_publisher(db: Database, asset_key: int, at: datetime) -> Publishe
     row = await db.fetchrow(
         """
         select p.name, p.eic_code, o.name as organisation_name, m.body ->> 'acerCode' as ace,
-               m.body ->> 'marketParticipantEic' as eic, date_trunc('second', platform_now()) as now,
+               m.body ->> 'marketParticipantEic' as eic,
                (select rated_discharge_power_kw from physical_asset_parameters q where q.asset_key = $1
                 order by q.valid_from > $2, case when q.valid_from > $2 then q.valid_from end, q.valid_from desc,
                          q.version desc
@@ -87,7 +88,7 @@ async def read_publisher(db: Database, asset_key: int, at: datetime) -> Publishe
         participant_code=codes[0] if codes else None,
         participant_eic=row["eic"],
         installed_capacity_kw=row["installed_kw"],
-        published_at=row["now"],
+        published_at=(await platform_now(db)).replace(microsecond=0),
     )
 
 
@@ -227,13 +228,14 @@ async def set_unavailabilities(
           returning unavailability_id
         ), added as (
           insert into unavailability_notification (asset_key, unavailability_id, notification_id, position)
-          select $1, w.id, $2, 1 + coalesce((select max(position) from unavailability_notification n
-                                             where n.asset_key = $1 and n.unavailability_id = w.id), 0)
+          select $1, w.id, $2, 1 + coalesce(max(n.position), 0)
           from wanted w
+          left join unavailability_notification n on n.asset_key = $1 and n.unavailability_id = w.id
+          group by w.id
           on conflict do nothing
           returning unavailability_id
         )
-        update unavailability set version = version + 1, updated_at = clock_timestamp()
+        update unavailability set version = version + 1, updated_at = statement_timestamp()
         where asset_key = $1
           and id in (select unavailability_id from gone union all select unavailability_id from added)
         """,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gridloom.capacity.series import Rating
+from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
 
@@ -29,17 +30,17 @@ class Glance:
 
 
 async def read_glance(db: Database, asset_key: int, window: Window) -> Glance:
+    now = await platform_now_to_the_ms(db)
     rows = await db.fetch(
         """
-        select date_trunc('milliseconds', platform_now()) as now,
-               (select true from capacity_holding
+        select (select true from capacity_holding
                 where asset_key = $1 and end_period > extract(epoch from $2::timestamptz) / 900
                   and first_period < extract(epoch from $3::timestamptz) / 900
                 order by asset_key, end_period limit 1) is not null
                or (select true from physical_schedule where asset_key = $1 and period >= $2 and period < $3
                    order by asset_key, period limit 1) is not null as is_promised,
                (select true from capacity_holding
-                where asset_key = $1 and end_period > extract(epoch from platform_now()) / 900
+                where asset_key = $1 and end_period > extract(epoch from $4::timestamptz) / 900
                 order by asset_key, end_period limit 1) is not null as is_relied_on,
                r.valid_from, r.rated_charge_power_kw, r.rated_discharge_power_kw, r.energy_capacity_kwh,
                r.fcr_limit_ratio
@@ -52,6 +53,7 @@ async def read_glance(db: Database, asset_key: int, window: Window) -> Glance:
         asset_key,
         window.start,
         window.end,
+        now,
     )
     ratings = [
         Rating(
@@ -64,18 +66,19 @@ async def read_glance(db: Database, asset_key: int, window: Window) -> Glance:
         for row in rows
         if row["valid_from"] is not None
     ]
-    return Glance(rows[0]["now"], window, rows[0]["is_promised"], rows[0]["is_relied_on"], ratings)
+    return Glance(now, window, rows[0]["is_promised"], rows[0]["is_relied_on"], ratings)
 
 
 async def read_now_if_relied_on(db: Database, asset_key: int) -> datetime | None:
     """The platform's clock; None if nobody holds anything of the asset from now on."""
-    now: datetime | None = await db.fetchval(
+    now = await platform_now_to_the_ms(db)
+    found = await db.fetchval(
         """
-        select date_trunc('milliseconds', platform_now()) from (select $1::int) as asked
-        where (select true from capacity_holding
-               where asset_key = $1 and end_period > extract(epoch from platform_now()) / 900
-               order by asset_key, end_period limit 1) is not null
+        select true from capacity_holding
+        where asset_key = $1 and end_period > extract(epoch from $2::timestamptz) / 900
+        order by asset_key, end_period limit 1
         """,
         asset_key,
+        now,
     )
-    return now
+    return now if found else None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 import asyncpg
 
+from gridloom.database.clock import platform_now, platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
 from gridloom.physical_assets.model import (
@@ -18,20 +20,19 @@ from gridloom.physical_assets.model import (
     PhysicalAsset,
 )
 
-# In force now, or the first to come where none is yet.
 _LAST_KEY = 2**31 - 1
 _ASSET = """
 select a.key, a.id, a.organisation_id, p.fleet_id, p.name, p.delivery_zone, p.control_area, p.eic_code,
        p.commissioned_on, p.status, p.version as asset_version, p.created_at, v.*
 from physical_asset p
 join asset a on a.key = p.asset_key
-join lateral (
-  select * from physical_asset_parameters q where q.asset_key = p.asset_key
-  order by q.valid_from > platform_now(), case when q.valid_from > platform_now() then q.valid_from end,
-           q.valid_from desc, q.version desc
-  limit 1
-) v on true
 """
+_READ = f"""
+{_ASSET}
+join (select * from physical_asset_parameters q where q.asset_key = $1
+      order by q.valid_from desc, q.version desc limit 1) v on v.asset_key = p.asset_key
+where p.asset_key = $1
+"""  # noqa: S608 — constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ async def update_physical_asset(db: Database, asset_key: int, asset: PhysicalAss
         """
         update physical_asset
         set fleet_id = $2, name = $3, delivery_zone = $4, control_area = $5, eic_code = $6, commissioned_on = $7,
-            status = $8, version = version + 1, updated_at = clock_timestamp()
+            status = $8, version = version + 1, updated_at = statement_timestamp()
         where asset_key = $1
         """,
         asset_key,
@@ -87,9 +88,33 @@ async def read_asset(db: Database, asset_key: int, *, for_change: bool = False) 
     """for_change: hold the row, so that what is decided about it stays true."""
     if for_change:
         await db.execute("select from physical_asset where asset_key = $1 for update", asset_key)
-    row = await db.fetchrow(_ASSET + "where p.asset_key = $1", asset_key)
+    row = await db.fetchrow(_READ, asset_key)
     assert row is not None, "every physical asset has parameters"
-    return _read_asset_row(row)
+    return (await _read_asset_rows(db, [row]))[0]
+
+
+async def _read_asset_rows(db: Database, rows: Sequence[asyncpg.Record]) -> list[StoredAsset]:
+    """Assets with the parameters in force now, or with the first to come where none is yet.
+
+    Each row brings the parameters that are valid from the latest moment. If that had come when they were recorded, they
+    are in force; only for the others does it take a look at the clock and at the parameters before them.
+    """
+    unsure = [row["key"] for row in rows if row["valid_from"] > row["recorded_at"]]
+    found = await _read_parameters_in_force(db, unsure) if unsure else {}
+    return [_read_asset_row(row, found.get(row["key"]) or parameters_of(row)) for row in rows]
+
+
+async def _read_parameters_in_force(db: Database, asset_keys: Sequence[int]) -> dict[int, Parameters]:
+    rows = await db.fetch(
+        """
+        select distinct on (q.asset_key) q.* from physical_asset_parameters q where q.asset_key = any($1::int[])
+        order by q.asset_key, q.valid_from > $2, case when q.valid_from > $2 then q.valid_from end, q.valid_from desc,
+                 q.version desc
+        """,
+        asset_keys,
+        await platform_now(db),
+    )
+    return {row["asset_key"]: parameters_of(row) for row in rows}
 
 
 async def list_assets(
@@ -117,7 +142,7 @@ async def list_assets(
             and (a.organisation_id, a.kind, a.key) <= ((select id from reader), 'PHYSICAL', {_LAST_KEY})
             and ((select $2::uuid) is null or a.organisation_id = (select $2))
             and ((select $3::uuid) is null
-                 or exists (select from physical_asset p where p.asset_key = a.key and p.fleet_id = (select $3)))
+                 or exists (select 1 from physical_asset p where p.asset_key = a.key and p.fleet_id = (select $3)))
           order by a.organisation_id, a.kind, a.key limit (select $5::int)
         ), granted as (
           select g.asset_key as key from asset_grant g
@@ -127,12 +152,16 @@ async def list_assets(
             and (select a.kind = 'PHYSICAL' and ((select $2) is null or a.organisation_id = (select $2))
                  from asset a where a.key = g.asset_key)
             and ((select $3) is null
-                 or exists (select from physical_asset p where p.asset_key = g.asset_key and p.fleet_id = (select $3)))
+                 or exists (select 1 from physical_asset p
+                            where p.asset_key = g.asset_key and p.fleet_id = (select $3)))
           order by g.organisation_id, g.asset_key limit (select $5)
         )
+        , page as materialized (
+          select key from own union select key from granted order by key limit (select $5)
+        )
         {_ASSET}
-        where p.asset_key = any(array(
-          select key from own union select key from granted order by key limit (select $5)))
+        join (select distinct on (q.asset_key) q.* from page join physical_asset_parameters q on q.asset_key = page.key
+              order by q.asset_key, q.valid_from desc, q.version desc) v on v.asset_key = p.asset_key
         order by p.asset_key
         """,  # noqa: S608 — glued from constants only
         reader_organisation_id,
@@ -141,7 +170,7 @@ async def list_assets(
         after,
         limit,
     )
-    return [_read_asset_row(row).asset for row in rows]
+    return [stored.asset for stored in await _read_asset_rows(db, rows)]
 
 
 async def backs_something(db: Database, asset_key: int) -> bool:
@@ -149,8 +178,9 @@ async def backs_something(db: Database, asset_key: int) -> bool:
     found = await db.fetchval(
         """select true from capacity_holding
            where asset_key = $1 and kind in ('VIRTUAL_ASSET', 'AUCTION')
-             and end_period > extract(epoch from platform_now()) / 900 limit 1""",
+             and end_period > extract(epoch from $2::timestamptz) / 900 limit 1""",
         asset_key,
+        await platform_now(db),
     )
     return found is not None
 
@@ -172,8 +202,7 @@ insert into physical_asset_parameters (
 select
   :asset_key, 1 + coalesce(max(version), 0), :valid_from, :rated_charge_power_kw, :rated_discharge_power_kw,
   :energy_capacity_kwh, :min_state_of_charge, :max_state_of_charge, :charge_efficiency, :discharge_efficiency,
-  :ramp_rate_kw_s, :daily_cycle_limit, :annual_cycle_limit, :fcr_limit_ratio, :recorded_by,
-  date_trunc('milliseconds', platform_now())
+  :ramp_rate_kw_s, :daily_cycle_limit, :annual_cycle_limit, :fcr_limit_ratio, :recorded_by, :recorded_at
 from physical_asset_parameters where asset_key = :asset_key
 returning *
 """)
@@ -199,6 +228,7 @@ async def insert_parameters(
         annual_cycle_limit=new.annual_cycle_limit,
         fcr_limit_ratio=new.fcr_limit_ratio,
         recorded_by=recorded_by,
+        recorded_at=await platform_now_to_the_ms(db),
     )
     return parameters_of(row)
 
@@ -255,7 +285,7 @@ def parameters_of(row: asyncpg.Record) -> Parameters:
     )
 
 
-def _read_asset_row(row: asyncpg.Record) -> StoredAsset:
+def _read_asset_row(row: asyncpg.Record, parameters: Parameters) -> StoredAsset:
     return StoredAsset(
         key=row["key"],
         version=row["asset_version"],
@@ -269,7 +299,7 @@ def _read_asset_row(row: asyncpg.Record) -> StoredAsset:
             eic_code=row["eic_code"],
             commissioned_on=row["commissioned_on"],
             status=row["status"],
-            parameters=parameters_of(row),
+            parameters=parameters,
             created_at=row["created_at"],
         ),
     )

@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.reference_prices.model import Deviation, PublishedPrice
 
@@ -28,7 +29,7 @@ async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -
           select p.series, p.start_at from reference_price p join given g using (series, start_at)),
         written as (
           insert into reference_price as p (series, start_at, end_at, price, recorded_at, recorded_by)
-          select series, start_at, end_at, price, platform_now(), $5 from given order by series, start_at
+          select series, start_at, end_at, price, $6::timestamptz, $5 from given order by series, start_at
           on conflict (series, start_at) do update
             set end_at = excluded.end_at, price = excluded.price, recorded_at = excluded.recorded_at,
               recorded_by = excluded.recorded_by
@@ -43,6 +44,7 @@ async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -
         [price.end for price in prices],
         [price.price for price in prices],
         by,
+        await platform_now(db),
     )
     counts = {row["was_known"]: row["count"] for row in rows}
     return counts.get(False, 0), counts.get(True, 0)
@@ -125,6 +127,28 @@ _SETTLED: Final = {
 }
 
 
+DEVIATIONS: Final = {
+    kind: f"""
+    select f.asset_key, a.id as asset_id, f.time, f.reference, f.side, f.series, f.settled,
+      p.price as published
+    from ({settled}) f
+    join asset a on a.key = f.asset_key
+    join reference_price p on p.series = f.series and p.end_at > f.time
+      and p.start_at in (f.time, date_trunc('hour', f.time))
+    where ($1::uuid is null or a.organisation_id = $1)
+      and ($2::int is null or f.asset_key = $2)
+      and ($3::timestamptz is null or f.time >= $3)
+      and ($4::timestamptz is null or f.time < $4)
+      and (f.settled - p.price > $5 or f.is_exact and p.price - f.settled > $5)
+      and ($7::int is null or (f.asset_key, f.time, f.reference, f.side) > ($7, $8, $9, $10))
+    order by f.asset_key, f.time, f.reference, f.side
+    limit $6
+    """  # noqa: S608 — constants of this file
+    for kind, settled in _SETTLED.items()
+}
+"""By the kind of fact, of which the prices are compared."""
+
+
 async def list_deviations(
     db: Database,
     kind: str,
@@ -140,22 +164,7 @@ async def list_deviations(
     """Settled prices apart from the published one; where each is paid its own bid, those above the marginal one."""
     place = list(after) if after is not None else [None, None, None, None]
     rows = await db.fetch(
-        f"""
-        select f.asset_key, a.id as asset_id, f.time, f.reference, f.side, f.series, f.settled,
-          p.price as published
-        from ({_SETTLED[kind]}) f
-        join asset a on a.key = f.asset_key
-        join reference_price p on p.series = f.series and p.end_at > f.time
-          and p.start_at in (f.time, date_trunc('hour', f.time))
-        where ($1::uuid is null or a.organisation_id = $1)
-          and ($2::int is null or f.asset_key = $2)
-          and ($3::timestamptz is null or f.time >= $3)
-          and ($4::timestamptz is null or f.time < $4)
-          and (f.settled - p.price > $5 or f.is_exact and p.price - f.settled > $5)
-          and ($7::int is null or (f.asset_key, f.time, f.reference, f.side) > ($7, $8, $9, $10))
-        order by f.asset_key, f.time, f.reference, f.side
-        limit $6
-        """,  # noqa: S608 — the kind chooses one of three texts above
+        DEVIATIONS[kind],
         organisation_id, asset_key, start, end, tolerance, limit, *place,
     )  # fmt: skip
     return [Deviation(**row) for row in rows]

@@ -33,16 +33,15 @@ class Group:
 
 
 async def read_portfolio(db: Database, portfolio_id: UUID) -> Group | None:
-    row = await db.fetchrow(
-        """
-        select p.organisation_id,
-          array(select v.asset_key from virtual_asset v
-                where v.organisation_id = p.organisation_id and v.portfolio_id = p.id order by v.asset_key) as keys
-        from portfolio p where p.id = $1
-        """,
+    organisation_id = await db.fetchval("select organisation_id from portfolio where id = $1", portfolio_id)
+    if organisation_id is None:
+        return None
+    rows = await db.fetch(
+        "select asset_key from virtual_asset where organisation_id = $1 and portfolio_id = $2 order by asset_key",
+        organisation_id,
         portfolio_id,
     )
-    return None if row is None else Group(row["organisation_id"], tuple(row["keys"]))
+    return Group(organisation_id, tuple(row["asset_key"] for row in rows))
 
 
 async def read_fleet(db: Database, fleet_id: UUID) -> Group | None:
@@ -169,21 +168,23 @@ async def read_auction_results(
     ]
 
 
+_ARE_PROVISIONAL: Final = ", ".join(
+    f"""exists (select 1 from {table}_version f where f.asset_key = any($1::int[]) and f.origin = 'PROVISIONAL'
+          and f.capacity_mw > 0
+          and f.delivery_day between ($2::timestamptz at time zone 'Europe/Berlin')::date
+            and ($3::timestamptz at time zone 'Europe/Berlin')::date
+          and case when $4::timestamptz is null then f.superseded_at is null
+                   else f.recorded_at <= $4 and (f.superseded_at is null or f.superseded_at > $4) end)"""
+    for table in ("fcr_award", "afrr_capacity_award")
+)
+
+
 async def read_provisional_sources(
     db: Database, keys: Sequence[int], window: Window, as_of: datetime | None
 ) -> frozenset[Source]:
     """Of which sources awards of these assets on market days of the window are not settled yet."""
-    days = "f.delivery_day between ($2::timestamptz at time zone 'Europe/Berlin')::date"
-    days += " and ($3::timestamptz at time zone 'Europe/Berlin')::date"
-    known = "f.recorded_at <= $4 and (f.superseded_at is null or f.superseded_at > $4)"
     found = await db.fetchrow(
-        "select "
-        + ", ".join(
-            f"""exists (select from {table}_version f where f.asset_key = any($1::int[]) and f.origin = 'PROVISIONAL'
-                  and f.capacity_mw > 0 and {days}
-                  and case when $4::timestamptz is null then f.superseded_at is null else {known} end)"""
-            for table in ("fcr_award", "afrr_capacity_award")
-        ),
+        f"select {_ARE_PROVISIONAL}",
         list(keys),
         window.start,
         window.end,

@@ -41,8 +41,8 @@ def merge_statement(kind: FactKind) -> str:
     """Record a batch: archive the rows that change, write the new and the changed ones, say which days that touches.
 
     One statement, hence one snapshot; no conflict can arise because the batch's assets are locked before, and plain
-    inserts cost half of those that must expect one. Reads what was copied into the staging table. Parameters: who, and
-    the origin of all rows; what the operator settled is not touched for any other.
+    inserts cost half of those that must expect one. Reads what was copied into the staging table. Parameters: who, the
+    origin of all rows, and the time; what the operator settled is not touched for any other.
     """
     names = ", ".join(column.name for column in kind.columns)
     keys = ", ".join(column.name for column in kind.key)
@@ -56,10 +56,9 @@ def merge_statement(kind: FactKind) -> str:
     news = ", ".join(f"s.{column.name}" for column in kind.values)
     sets = ", ".join(f"{column.name} = s.{column.name}" for column in kind.values)
     same = " and ".join(f"t.{column.name} = s.{column.name}" for column in kind.key)
-    by, origin = "$1::uuid", "$2::text"
+    by, origin, now = "$1::uuid", "$2::text", "$3::timestamptz"
     return f"""
-        with moment as materialized (select date_trunc('milliseconds', platform_now()) as now),
-        staged as (select {staged} from pg_temp.{staging_table(kind)} u),
+        with staged as (select {staged} from pg_temp.{staging_table(kind)} u),
         changing as materialized (
           select s.*, t.asset_key is not null as is_known
           from staged s left join {kind.table} t using ({keys})
@@ -69,15 +68,15 @@ def merge_statement(kind: FactKind) -> str:
         archived as (
           insert into {kind.table}_superseded as f
             ({names}, recorded_at, recorded_by, origin, superseded_at, superseded_by)
-          select {kept}, t.recorded_at, t.recorded_by, t.origin, moment.now, {by}
-          from moment, changing s join {kind.table} t on {same} where s.is_known
+          select {kept}, t.recorded_at, t.recorded_by, t.origin, {now}, {by}
+          from changing s join {kind.table} t on {same} where s.is_known
           returning f.asset_key, {kind.day} as day, {kind.start} as start_at, {kind.end} as end_at),
         replaced as (
-          update {kind.table} t set {sets}, recorded_at = moment.now, recorded_by = {by}, origin = {origin}
-          from moment, changing s where s.is_known and {same}),
+          update {kind.table} t set {sets}, recorded_at = {now}, recorded_by = {by}, origin = {origin}
+          from changing s where s.is_known and {same}),
         inserted as (
           insert into {kind.table} ({names}, recorded_at, recorded_by, origin)
-          select {names}, moment.now, {by}, {origin} from changing, moment where not is_known order by {keys}),
+          select {names}, {now}, {by}, {origin} from changing where not is_known order by {keys}),
         change as (
           select f.asset_key, {new_day} as day, {kind.start} as start_at, {kind.end} as end_at,
             1 as written, 0 as replaced
@@ -155,14 +154,14 @@ _SUMMARIES: Final = {
 
 @cache
 def summary_statement(source: Source, *, as_of: bool = False) -> str:
-    """The sums of asset-days from their facts: for each one the places and measures as fixed-width binary records.
+    """The sums of an asset's days from their facts: for each one the places and measures as fixed-width binary records.
 
-    Lateral, so that each asset-day is one walk along the index however large the table is and whatever the planner
-    believes of ranges. Parameters: arrays of asset keys, days, and the days' starts and ends in seconds since 1970;
+    Lateral, so that each day is one walk along the index however large the table is and whatever the planner believes
+    of ranges. Parameters: the asset's key, arrays of days, and of the days' starts and ends in seconds since 1970;
     then the moment as of which. Summed as numeric, rounded to a double once.
     """
     summary = _SUMMARIES[source]
-    table = _select_known(summary.table, "$5") if as_of else summary.table
+    table = _select_known(summary.table, "$5", "asset_key = $1") if as_of else summary.table
     within = "f.period >= to_timestamp(asked.start_s) and f.period < to_timestamp(asked.end_s)"
     if source in BLOCK_SOURCES:
         within = "f.delivery_day = asked.day"
@@ -170,13 +169,12 @@ def summary_statement(source: Source, *, as_of: bool = False) -> str:
     record = " || ".join(["int4send(place::int)", *(f"float8send(m{n})" for n in range(len(summary.sums)))])
     return f"""
         select asked.number::int - 1 as number, found.records
-        from unnest($1::int[], $2::date[], $3::bigint[], $4::bigint[]) with ordinality
-          as asked(asset_key, day, start_s, end_s, number)
+        from unnest($2::date[], $3::bigint[], $4::bigint[]) with ordinality as asked(day, start_s, end_s, number)
         cross join lateral (
           select string_agg({record}, ''::bytea) as records
           from (
             select {summary.place} as place, {sums}
-            from {table} f where f.asset_key = asked.asset_key and {within}
+            from {table} f where f.asset_key = $1 and {within}
             group by {summary.by}
           ) summed
         ) found
@@ -184,10 +182,10 @@ def summary_statement(source: Source, *, as_of: bool = False) -> str:
     """
 
 
-def _select_known(table: str, moment: str) -> str:
+def _select_known(table: str, moment: str, of: str) -> str:
     return (
         f"(select * from {table}_version"
-        f" where recorded_at <= {moment} and (superseded_at is null or superseded_at > {moment}))"
+        f" where {of} and recorded_at <= {moment} and (superseded_at is null or superseded_at > {moment}))"
     )
 
 
@@ -198,7 +196,7 @@ def starts_statement(source: Source, *, as_of: bool = False) -> str:
     Parameters: asset keys, the first day and the one after the last; then the moment as of which.
     """
     kind = KIND_OF[source]
-    table = _select_known(kind.table, "$4") if as_of else kind.table
+    table = _select_known(kind.table, "$4", "asset_key = any($1::int[])") if as_of else kind.table
     within = "f.delivery_day >= $2::date and f.delivery_day < $3::date"
     if kind.is_of_a_period:
         first, last = (f"({day}::date::timestamp at time zone 'Europe/Berlin')" for day in ("$2", "$3"))
@@ -235,26 +233,20 @@ def keep_sums_statement(source: Source) -> str:
 
 
 def _edge_days(edge: str) -> str:
-    """The first or last (`min`, `max`) days of an asset `a` in the tables of facts and of kept sums; index look-ups."""
-    edges = [
-        f"(select {edge}(day) from {table} where asset_key = a.key)" for table in ("settled_day", "settled_periods")
-    ]
+    """The first or last (`min`, `max`) days of an asset in the tables of facts and of kept sums; index look-ups."""
+    edges = [f"(select {edge}(day) from {table} where asset_key = $1)" for table in ("settled_day", "settled_periods")]
     for source in KEPT_SOURCES:
         kind = KIND_OF[source]
         column = "period" if kind.is_of_a_period else "delivery_day"
         day = f"({edge}({column}) at time zone 'Europe/Berlin')::date" if kind.is_of_a_period else f"{edge}({column})"
-        edges.append(f"(select {day} from {kind.table} where asset_key = a.key)")
+        edges.append(f"(select {day} from {kind.table} where asset_key = $1)")
     return ", ".join(edges)
 
 
-SETTLED_ASSETS: Final = f"""
-    select * from (
-      select a.key, a.id, a.kind, a.organisation_id,
-        least({_edge_days("min")}) as first_day, greatest({_edge_days("max")}) as last_day
-      from asset a where cardinality($1::uuid[]) = 0 or a.id = any($1)) settled
-    where first_day is not null order by key
+EDGE_DAYS: Final = f"""
+    select least({_edge_days("min")}) as first_day, greatest({_edge_days("max")}) as last_day
 """
-"""Parameter: the assets' ids; all assets for an empty array."""
+"""Parameter: the asset's key."""
 
 KEPT_DAYS: Final = f"""
     select day, {", ".join(f"d.{measure.name}" for measure in MEASURES)},

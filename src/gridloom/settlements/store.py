@@ -11,6 +11,7 @@ from uuid import UUID
 
 import numpy as np
 
+from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.market_calendar import BLOCKS_PER_DAY, PERIOD_S, Ints, date_of, day_numbers, day_starts, number_of
 from gridloom.settlements.copying import FLOAT8, INT4, INT8, TEXT, copy_bytes
@@ -19,9 +20,9 @@ from gridloom.settlements.model import Batch, FactKind, Origin, Touched
 from gridloom.settlements.rules import hundred_millionths
 from gridloom.settlements.sheets import FloatArray, scatter
 from gridloom.settlements.statements import (
+    EDGE_DAYS,
     KEPT_DAYS,
     LOCK_ASSETS,
-    SETTLED_ASSETS,
     keep_sheets_statement,
     keep_sums_statement,
     list_statement,
@@ -66,7 +67,7 @@ async def merge(db: Database, batch: Batch, by: UUID, origin: Origin) -> list[To
     # A batch fits into memory, and so does most of what is looked up by key; at the usual price PostgreSQL would rather
     # read whole tables.
     await db.execute("set local work_mem = '64MB'; set local random_page_cost = 1.1")
-    rows = await db.fetch(merge_statement(batch.kind), by, origin)
+    rows = await db.fetch(merge_statement(batch.kind), by, origin, await platform_now_to_the_ms(db))
     await db.execute(f"drop table pg_temp.{staging_table(batch.kind)}")
     return [Touched(**row) for row in rows]
 
@@ -110,11 +111,17 @@ async def read_sheets(
     """The sheets of these asset-days, summed up from the facts themselves."""
     numbers = np.array([number_of(day) for day in days], dtype=np.int64)
     starts, ends = day_starts(numbers), day_starts(numbers + 1)
-    parameters: list[Any] = [list(keys), list(days), starts.tolist(), ends.tolist()]
-    if as_of is not None:
-        parameters.append(as_of)
-    rows = await db.fetch(summary_statement(source, as_of=as_of is not None), *parameters)
-    found = {row["number"]: row["records"] for row in rows}
+    statement = summary_statement(source, as_of=as_of is not None)
+    places: dict[int, list[int]] = {}
+    for place, key in enumerate(keys):
+        places.setdefault(key, []).append(place)
+    found: dict[int, bytes] = {}
+    for key, own in places.items():
+        parameters: list[Any] = [key, [days[n] for n in own], starts[own].tolist(), ends[own].tolist()]
+        if as_of is not None:
+            parameters.append(as_of)
+        for row in await db.fetch(statement, *parameters):
+            found[own[row["number"]]] = row["records"]
     return await asyncio.to_thread(_scatter_sheets, source, found, _find_widths(source, starts, ends))
 
 
@@ -173,8 +180,19 @@ class SettledAsset:
 
 async def settled_assets(db: Database, ids: Sequence[UUID]) -> list[SettledAsset]:
     """These assets, or all if none is named, as far as anything was ever settled for them."""
-    rows = await db.fetch(SETTLED_ASSETS, list(ids))
-    return [SettledAsset(**row) for row in rows]
+    assets = await db.fetch(
+        """
+        select key, id, kind, organisation_id from asset
+        where cardinality($1::uuid[]) = 0 or id = any($1) order by key
+        """,
+        list(ids),
+    )
+    settled = []
+    for asset in assets:
+        edges = await db.fetchrow(EDGE_DAYS, asset["key"])
+        if edges is not None and edges["first_day"] is not None:
+            settled.append(SettledAsset(**asset, **edges))
+    return settled
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ async def update_unavailability(
         """
         update unavailability
         set description = $3, type = $4, starts_at = $5, ends_at = $6, energy_kwh = $7, charge_power_kw = $8,
-            discharge_power_kw = $9, version = version + 1, updated_at = clock_timestamp()
+            discharge_power_kw = $9, version = version + 1, updated_at = statement_timestamp()
         where asset_key = $1 and id = $2 returning version
         """,
         asset_key,

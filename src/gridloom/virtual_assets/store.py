@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -29,43 +29,71 @@ from gridloom.virtual_assets.model import (
     VirtualAsset,
 )
 
-_ASSET = """
-  select a.key, a.id, v.organisation_id, v.portfolio_id, v.name, v.start_at, v.end_at, v.delivery_zone, v.eic_code,
-         v.rated_charge_power_kw, v.rated_discharge_power_kw, v.energy_capacity_kwh, v.charge_efficiency,
-         v.discharge_efficiency, v.daily_cycle_limit, v.annual_cycle_limit, v.ramp_rate_kw_s, v.gate_closure_s,
-         v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
-         v.first_misfit, v.judged_until, v.first_activated,
+_COLUMNS = """
+  a.key, a.id, v.organisation_id, v.portfolio_id, v.name, v.start_at, v.end_at, v.delivery_zone, v.eic_code,
+  v.rated_charge_power_kw, v.rated_discharge_power_kw, v.energy_capacity_kwh, v.charge_efficiency,
+  v.discharge_efficiency, v.daily_cycle_limit, v.annual_cycle_limit, v.ramp_rate_kw_s, v.gate_closure_s,
+  v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
+  v.first_misfit, v.judged_until, v.first_activated
+"""
+# One asset, by its key, with what backs it.
+_ASSET = f"""
+  select {_COLUMNS},
          (select json_agg(json_build_array(
                    b.physical_asset_key, p.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh) order by b.position)
           from virtual_backing b join asset p on p.key = b.physical_asset_key
-          where b.asset_key = v.asset_key) as promises,
-         exists (select from virtual_block b
-                 where b.asset_key = v.asset_key and b.until_version is null and b.market <> 'WHOLESALE')
-           as has_reserves
-  from virtual_asset v join asset a on a.key = v.asset_key
-"""
+          where b.asset_key = $1) as promises,
+         exists (select 1 from virtual_block b
+                 where b.asset_key = $1 and b.until_version is null and b.market <> 'WHOLESALE') as has_reserves
+"""  # noqa: S608 — constants, here and below
+_READ = f"{_ASSET} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1"
+# The row is locked by its key alone, and read as the lock found it.
+_LOCK = f"""
+  with v as materialized (select * from virtual_asset where asset_key = $1 for no key update)
+  {_ASSET} from v join asset a on a.key = v.asset_key where v.asset_key = $1
+"""  # noqa: S608
+_LIST = f"select {_COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key"  # noqa: S608
+
+_known_keys: dict[UUID, int] = {}
+"""An id has its key for good; what is read by the key is checked against the id all the same."""
+MOST_KNOWN_KEYS = 100_000
+
+
+async def _read_key(db: Database, asset_id: UUID) -> int | None:
+    key = _known_keys.get(asset_id)
+    if key is None:
+        key = await db.fetchval("select key from asset where id = $1 and kind = 'VIRTUAL'", asset_id)
+        if key is not None:
+            if len(_known_keys) >= MOST_KNOWN_KEYS:
+                _known_keys.clear()
+            _known_keys[asset_id] = key
+    return key
 
 
 async def read_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> VirtualAsset | None:
-    row = await db.fetchrow(_ASSET + "where a.id = $1 and v.organisation_id = $2", asset_id, organisation_id)
+    key = await _read_key(db, asset_id)
+    if key is None:
+        return None
+    row = await db.fetchrow(_READ + " and a.id = $2 and v.organisation_id = $3", key, asset_id, organisation_id)
     return None if row is None else VirtualAsset(**_asset_fields(row))
 
 
 async def read_asset_by_key(db: Database, key: int) -> VirtualAsset | None:
-    row = await db.fetchrow(_ASSET + "where v.asset_key = $1", key)
+    row = await db.fetchrow(_READ, key)
     return None if row is None else VirtualAsset(**_asset_fields(row))
 
 
 async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> LockedAsset | None:
     """The asset's row, held until the transaction ends: whoever changes its schedules does so one after the other."""
-    row = await db.fetchrow(
-        _ASSET + "where a.id = $1 and v.organisation_id = $2 for no key update of v", asset_id, organisation_id
-    )
+    key = await _read_key(db, asset_id)
+    if key is None:
+        return None
+    row = await db.fetchrow(_LOCK + " and a.id = $2 and v.organisation_id = $3", key, asset_id, organisation_id)
     return None if row is None else LockedAsset(**_asset_fields(row))
 
 
 async def lock_virtual_asset_by_key(db: Database, key: int) -> LockedAsset | None:
-    row = await db.fetchrow(_ASSET + "where v.asset_key = $1 for no key update of v", key)
+    row = await db.fetchrow(_LOCK, key)
     return None if row is None else LockedAsset(**_asset_fields(row))
 
 
@@ -80,8 +108,8 @@ async def read_assets(
 ) -> list[VirtualAsset]:
     """The organisation's assets whose life overlaps the window, in the order of their ids."""
     rows = await db.fetch(
-        _ASSET
-        + """where a.organisation_id = $1 and a.kind = 'VIRTUAL' and ($2::timestamptz is null or v.end_at > $2)
+        _LIST
+        + """ where a.organisation_id = $1 and a.kind = 'VIRTUAL' and ($2::timestamptz is null or v.end_at > $2)
                and ($3::timestamptz is null or v.start_at < $3) and ($4::uuid is null or a.id > $4)
              order by a.id limit $5""",
         organisation_id,
@@ -90,11 +118,38 @@ async def read_assets(
         after,
         limit,
     )
-    return [VirtualAsset(**_asset_fields(row)) for row in rows]
+    return await _complete_assets(db, rows)
 
 
-def _asset_fields(row: asyncpg.Record) -> dict[str, Any]:
-    promises = tuple(Promise(key, PhysicalAssetID(UUID(id)), *map(float, rest)) for key, id, *rest in row["promises"])
+async def _complete_assets(db: Database, rows: Sequence[asyncpg.Record]) -> list[VirtualAsset]:
+    """Assets with what backs them, and whether they hold reserves."""
+    keys = [row["key"] for row in rows]
+    if not keys:
+        return []
+    promises: dict[int, list[Any]] = {key: [] for key in keys}
+    for found in await db.fetch(
+        """select b.asset_key, b.physical_asset_key, p.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh
+           from virtual_backing b join asset p on p.key = b.physical_asset_key
+           where b.asset_key = any($1::int[]) order by b.asset_key, b.position""",
+        keys,
+    ):
+        promises[found["asset_key"]].append(tuple(found)[1:])
+    reserved = await db.fetch(
+        """select distinct asset_key from virtual_block
+           where asset_key = any($1::int[]) and until_version is null and market <> 'WHOLESALE'""",
+        keys,
+    )
+    with_reserves = {found["asset_key"] for found in reserved}
+    return [
+        VirtualAsset(**_asset_fields({**row, "promises": promises[key], "has_reserves": key in with_reserves}))
+        for key, row in zip(keys, rows, strict=True)
+    ]
+
+
+def _asset_fields(row: Mapping[str, Any] | asyncpg.Record) -> dict[str, Any]:
+    promises = tuple(
+        Promise(key, PhysicalAssetID(UUID(str(id))), *map(float, rest)) for key, id, *rest in row["promises"]
+    )
     terms = AssetTerms(
         name=row["name"],
         window=Window(row["start_at"], row["end_at"]),
@@ -155,6 +210,10 @@ async def insert_asset(
         asset_id,
         organisation_id,
     )
+    if terms.auction_id is not None:
+        await db.execute(
+            "insert into auction_allocation (auction_id, asset_key) values ($1, $2)", terms.auction_id, key
+        )
     initial_kwh = terms.initial_soc * terms.energy_capacity_kwh
     row = await _INSERT.fetchrow(
         db,
@@ -239,24 +298,30 @@ async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: date
     """The virtual assets that a physical one stands behind and whose life is not over, held in the order of keys."""
     rows = await db.fetch(
         """select b.asset_key from virtual_backing b join virtual_asset v using (asset_key)
-           where b.physical_asset_key = $1 and v.end_at > $2 order by b.asset_key for no key update of v""",
+           where b.physical_asset_key = $1 and v.end_at > $2 order by b.asset_key""",
         physical_asset_key,
         now,
     )
-    return [LockedKey(row["asset_key"]) for row in rows]
+    held = [
+        await db.fetchval(
+            "select asset_key from virtual_asset where asset_key = $1 for no key update", row["asset_key"]
+        )
+        for row in rows
+    ]
+    return [LockedKey(key) for key in held if key is not None]
 
 
 async def read_assets_backed_by(db: Database, physical_asset_key: int, window: Window) -> list[VirtualAsset]:
     """Those that a physical asset stands behind and whose lives overlap the window, in the order of their keys."""
     rows = await db.fetch(
-        _ASSET
-        + """join virtual_backing b on b.asset_key = v.asset_key
+        _LIST
+        + """ join virtual_backing b on b.asset_key = v.asset_key
              where b.physical_asset_key = $1 and v.end_at > $2 and v.start_at < $3 order by v.asset_key""",
         physical_asset_key,
         window.start,
         window.end,
     )
-    return [VirtualAsset(**_asset_fields(row)) for row in rows]
+    return await _complete_assets(db, rows)
 
 
 async def _insert_promises(db: Database, key: int, promises: Sequence[Promise]) -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from gridloom.edge import to_json
 from gridloom.events.model import Event
+from gridloom.events.store import IS_OPEN
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of, permissions_of_key
 from gridloom.kernel.ids import uuid7
 from gridloom.webhooks.calling import Outcome
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     import asyncpg
 
     from gridloom.database.pool import Database
+
+
+CANDIDATES_FOR_EACH = 4
+"""Webhooks looked at for each that is to be had: others may hold some."""
+LOOKS_AT_WHAT_IS_DUE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,21 +51,39 @@ async def make_deliveries(db: Database, most_webhooks: int, most_events: int, tr
     Runs in one transaction: a webhook's place moves together with the deliveries it stands for, and its row is
     locked, so that each event becomes exactly one delivery however many replicas do this and wherever one dies.
     """
-    webhooks = await db.fetch(
+    behind = await db.fetch(
         """
-        select w.organisation_id, w.id, w.types, w.permissions, w.position
+        select w.organisation_id, w.id, h.last_sequence
         from webhook w join event_head h using (organisation_id)
         where w.enabled and w.position < h.last_sequence
         order by w.organisation_id, w.id
         limit $1
-        for update of w skip locked
         """,
-        most_webhooks,
+        CANDIDATES_FOR_EACH * most_webhooks,
     )
-    for webhook in webhooks:
+    moved = 0
+    for candidate in behind:
+        webhook = await _lock_if_behind(db, candidate)
+        if webhook is None:
+            continue
         readable = await readable_by_maker(db, webhook["organisation_id"], webhook["id"])
         await _make_deliveries_of(db, webhook, readable, most_events, tried_for)
-    return len(webhooks)
+        moved += 1
+        if moved == most_webhooks:
+            break
+    return moved
+
+
+async def _lock_if_behind(db: Database, candidate: asyncpg.Record) -> asyncpg.Record | None:
+    """The webhook, held; None if another replica holds it, or it has moved on meanwhile."""
+    return await db.fetchrow(
+        """
+        select organisation_id, id, types, permissions, position from webhook
+        where organisation_id = $1 and id = $2 and enabled and position < $3
+        for update skip locked
+        """,
+        *candidate,
+    )
 
 
 async def readable_by_maker(db: Database, organisation_id: UUID, webhook_id: UUID) -> list[str]:
@@ -94,8 +118,8 @@ async def disable_orphans(db: Database, reason: str) -> int:
     rows = await db.fetch(
         """
         update webhook
-        set enabled = false, disabled_at = clock_timestamp(), disabled_because = $1, version = version + 1,
-            updated_at = clock_timestamp()
+        set enabled = false, disabled_at = statement_timestamp(), disabled_because = $1, version = version + 1,
+            updated_at = statement_timestamp()
         where enabled and made_by is not null and maker_member_id is null and maker_key_id is null
         returning id
         """,
@@ -108,15 +132,15 @@ async def _make_deliveries_of(
     db: Database, webhook: asyncpg.Record, readable: list[str], most: int, tried_for: timedelta
 ) -> None:
     rows = await db.fetch(
-        """
-        select sequence, id, type, time, origin_id, subject, permission, data::text as data,
-               (type = any($3::text[]) or cardinality($3::text[]) = 0) and permission = any($4::text[])
-                 and event_is_open(organisation_id, origin_id, asset_key, permission) as is_wanted
-        from event
-        where organisation_id = $1 and sequence > $2
-        order by sequence
+        f"""
+        select e.sequence, e.id, e.type, e.time, e.origin_id, e.subject, e.permission, e.data::text as data,
+               (e.type = any($3::text[]) or cardinality($3::text[]) = 0) and e.permission = any($4::text[])
+                 and {IS_OPEN} as is_wanted
+        from event e
+        where e.organisation_id = $1 and e.sequence > $2
+        order by e.sequence
         limit $5
-        """,
+        """,  # noqa: S608 — a constant
         webhook["organisation_id"], webhook["position"], webhook["types"], readable, most,
     )  # fmt: skip
     wanted = [row for row in rows if row["is_wanted"]]
@@ -163,29 +187,49 @@ async def claim_due(
 ) -> list[Claimed]:
     """Take deliveries that are due, at most so many, leaving out webhooks and organisations that are busy enough here.
 
-    A due time in the future is the lease: if we die, the delivery is due again when it ends.
+    A due time in the future is the lease: if we die, the delivery is due again when it ends. Another replica may look
+    at the same deliveries at the same moment; each is taken by whose change of it comes first, and the other looks
+    again.
     """
-    rows = await db.fetch(
-        """
-        update webhook_delivery d
-        set due = clock_timestamp() + $3::interval, attempts = d.attempts + 1
-        from (
-          select d.organisation_id, d.id from webhook_delivery d join webhook w
-            on w.organisation_id = d.organisation_id and w.id = d.webhook_id and w.enabled
-          where d.state = 'PENDING' and d.due <= clock_timestamp() and d.webhook_id <> all($2::uuid[])
-            and d.organisation_id <> all($4::uuid[])
-          order by d.due, d.id
-          limit $1
-          for update of d skip locked
-        ) as due, webhook w
-        where d.organisation_id = due.organisation_id and d.id = due.id
-          and w.organisation_id = d.organisation_id and w.id = d.webhook_id
-        returning d.organisation_id, d.id, d.webhook_id, d.event_id, d.body, d.attempts, d.give_up_at, w.url,
-                  d.permission, clock_timestamp() as now, w.secret,
-                  case when w.previous_secret_until > clock_timestamp() then w.previous_secret end as previous_secret
-        """,
-        most, list(busy), lease, list(busy_organisations),
-    )  # fmt: skip
+    for _ in range(LOOKS_AT_WHAT_IS_DUE):
+        due = await db.fetch(
+            """
+            select d.organisation_id, d.id from webhook_delivery d join webhook w
+              on w.organisation_id = d.organisation_id and w.id = d.webhook_id and w.enabled
+            where d.state = 'PENDING' and d.due <= clock_timestamp() and d.webhook_id <> all($2::uuid[])
+              and d.organisation_id <> all($3::uuid[])
+            order by d.due, d.id
+            limit $1
+            """,
+            most, list(busy), list(busy_organisations),
+        )  # fmt: skip
+        claimed = await _claim_deliveries(db, due, lease)
+        if claimed or not due:
+            return claimed
+    return []
+
+
+async def _claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: timedelta) -> list[Claimed]:
+    """Those of the deliveries that nobody else has taken since."""
+    ids: dict[UUID, list[UUID]] = {}
+    for row in due:
+        ids.setdefault(row["organisation_id"], []).append(row["id"])
+    rows: list[asyncpg.Record] = []
+    for organisation_id in sorted(ids):
+        rows += await db.fetch(
+            """
+            update webhook_delivery d
+            set due = statement_timestamp() + $3::interval, attempts = d.attempts + 1
+            from webhook w
+            where d.organisation_id = $1 and d.id = any($2::uuid[]) and d.state = 'PENDING'
+              and d.due <= statement_timestamp() and w.organisation_id = $1 and w.id = d.webhook_id
+            returning d.organisation_id, d.id, d.webhook_id, d.event_id, d.body, d.attempts, d.give_up_at, w.url,
+                      d.permission, statement_timestamp() as now, w.secret,
+                      case when w.previous_secret_until > statement_timestamp() then w.previous_secret end
+                        as previous_secret
+            """,
+            organisation_id, ids[organisation_id], lease,
+        )  # fmt: skip
     return [
         Claimed(
             organisation_id=row["organisation_id"],
@@ -208,7 +252,7 @@ async def outlook(db: Database) -> tuple[bool, float | None]:
     """Whether a webhook has events to be handed out, and the seconds until the next call is due."""
     row = await db.fetchrow(
         """
-        select exists (select from webhook w join event_head h using (organisation_id)
+        select exists (select 1 from webhook w join event_head h using (organisation_id)
                        where w.enabled and w.position < h.last_sequence) as has_events,
                (select extract(epoch from d.due - clock_timestamp())
                 from webhook_delivery d join webhook w
@@ -254,7 +298,7 @@ async def is_ours(db: Database, claimed: Claimed) -> bool:
 async def end(db: Database, claimed: Claimed, state: str) -> None:
     await db.execute(
         """
-        update webhook_delivery set state = $3, ended_at = clock_timestamp() where organisation_id = $1 and id = $2
+        update webhook_delivery set state = $3, ended_at = statement_timestamp() where organisation_id = $1 and id = $2
         """,
         claimed.organisation_id, claimed.id, state,
     )  # fmt: skip
@@ -273,8 +317,8 @@ async def disable(db: Database, claimed: Claimed, reason: str) -> bool:
         await db.fetchval(
             """
             update webhook
-            set enabled = false, disabled_at = clock_timestamp(), disabled_because = $3, version = version + 1,
-                updated_at = clock_timestamp()
+            set enabled = false, disabled_at = statement_timestamp(), disabled_because = $3, version = version + 1,
+                updated_at = statement_timestamp()
             where organisation_id = $1 and id = $2 and enabled
             returning true
             """,
@@ -292,7 +336,7 @@ async def forget_deliveries(db: Database, older_than: timedelta, most: int) -> i
             delete from webhook_delivery
             where (organisation_id, id) in (
               select organisation_id, id from webhook_delivery
-              where created_at < clock_timestamp() - $1::interval and state <> 'PENDING'
+              where created_at < statement_timestamp() - $1::interval and state <> 'PENDING'
               order by created_at limit $2)
             returning 1
             """,

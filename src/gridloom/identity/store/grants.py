@@ -97,13 +97,14 @@ async def put_grant(
     """Replace what the organisation may do; giving the same again changes nothing, not even the version."""
     row = await db.fetchrow(
         """
-        insert into asset_grant as g (asset_key, organisation_id, permissions, granted_by) values ($1, $2, $3, $4)
+        insert into asset_grant as g (asset_key, organisation_id, permissions, granted_by, updated_at)
+        values ($1, $2, $3, $4, clock_timestamp())
         on conflict (asset_key, organisation_id) do update
           set permissions = excluded.permissions,
               granted_by = case when g.permissions = excluded.permissions then g.granted_by
                                 else excluded.granted_by end,
               version = g.version + (g.permissions <> excluded.permissions)::int,
-              updated_at = case when g.permissions = excluded.permissions then g.updated_at else clock_timestamp() end
+              updated_at = case when g.permissions = excluded.permissions then g.updated_at else excluded.updated_at end
         returning asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at
         """,
         asset_key,

@@ -101,8 +101,8 @@ async def use_invitation(db: Database, invitation_id: InvitationID) -> bool:
     """Mark it accepted; False when somebody was faster, or it was revoked or has expired meanwhile."""
     status = await db.execute(
         """
-        update invitation set accepted_at = clock_timestamp()
-        where id = $1 and accepted_at is null and revoked_at is null and expires_at > clock_timestamp()
+        update invitation set accepted_at = statement_timestamp()
+        where id = $1 and accepted_at is null and revoked_at is null and expires_at > statement_timestamp()
         """,
         invitation_id,
     )
@@ -111,5 +111,5 @@ async def use_invitation(db: Database, invitation_id: InvitationID) -> bool:
 
 async def revoke_invitation(db: Database, invitation_id: InvitationID) -> None:
     await db.execute(
-        "update invitation set revoked_at = clock_timestamp() where id = $1 and accepted_at is null", invitation_id
+        "update invitation set revoked_at = statement_timestamp() where id = $1 and accepted_at is null", invitation_id
     )

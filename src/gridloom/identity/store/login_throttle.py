@@ -57,8 +57,8 @@ async def remember_network(db: Database, member_id: UUID, network: str) -> None:
 
 
 async def forget_empty_buckets(db: Database) -> None:
-    await db.execute("delete from login_throttle where empty_at < clock_timestamp()")
+    await db.execute("delete from login_throttle where empty_at < statement_timestamp()")
 
 
 async def forget_past_networks(db: Database) -> None:
-    await db.execute("delete from sign_in_network where last_at < clock_timestamp() - $1::interval", REMEMBERED_FOR)
+    await db.execute("delete from sign_in_network where last_at < statement_timestamp() - $1::interval", REMEMBERED_FOR)

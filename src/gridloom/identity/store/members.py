@@ -123,7 +123,7 @@ async def count_admins(db: Database, organisation_id: UUID) -> int:
 
 async def change_role(db: Database, member_id: UUID, role: Role) -> None:
     await db.execute(
-        "update member set role = $2, version = version + 1, updated_at = clock_timestamp() where id = $1",
+        "update member set role = $2, version = version + 1, updated_at = statement_timestamp() where id = $1",
         member_id,
         role,
     )
@@ -134,7 +134,7 @@ async def change_password(db: Database, member_id: UUID, *, known_hash: str, new
     """Whether the password was still the one that was checked; if not, nothing has changed."""
     status = await db.execute(
         """
-        update member set password_hash = $3, updated_at = clock_timestamp() where id = $1 and password_hash = $2
+        update member set password_hash = $3, updated_at = statement_timestamp() where id = $1 and password_hash = $2
         """,
         member_id,
         known_hash,

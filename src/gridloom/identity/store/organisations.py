@@ -79,7 +79,7 @@ async def list_organisations(db: Database, *, only: UUID | None, after: UUID | N
 async def rename_organisation(db: Database, organisation_id: UUID, name: str) -> Organisation:
     row = await db.fetchrow(
         """
-        update organisation set name = $2, version = version + 1, updated_at = clock_timestamp() where id = $1
+        update organisation set name = $2, version = version + 1, updated_at = statement_timestamp() where id = $1
         returning id, name, kind, version, created_at, updated_at
         """,
         organisation_id,

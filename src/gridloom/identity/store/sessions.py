@@ -71,9 +71,9 @@ async def spend_refresh_token(db: Database, token_hash: bytes) -> SpentToken | N
     """
     spent = await db.fetchrow(
         """
-        update refresh_token t set spent_at = clock_timestamp()
+        update refresh_token t set spent_at = statement_timestamp()
         from session s
-        where t.token_hash = $1 and t.spent_at is null and t.expires_at > clock_timestamp()
+        where t.token_hash = $1 and t.spent_at is null and t.expires_at > statement_timestamp()
           and s.id = t.session_id and s.ended_at is null
         returning t.session_id, s.member_id
         """,
@@ -97,7 +97,8 @@ async def continue_session(db: Database, session_id: SessionID, refresh_hash: by
     """Give the session its next refresh token; its thirty days start again."""
     now = await db.fetchval(
         """
-        update session set expires_at = clock_timestamp() + $2::interval where id = $1 returning clock_timestamp()
+        update session set expires_at = statement_timestamp() + $2::interval where id = $1
+        returning statement_timestamp()
         """,
         session_id,
         REFRESH_LIFETIME,
@@ -121,7 +122,7 @@ async def _insert_refresh_token(db: Database, session_id: SessionID, token_hash:
 async def end_session(db: Database, session_id: UUID, cause: SessionEnd) -> bool:
     """Whether it was still running."""
     status = await db.execute(
-        "update session set ended_at = clock_timestamp(), ended_because = $2 where id = $1 and ended_at is null",
+        "update session set ended_at = statement_timestamp(), ended_because = $2 where id = $1 and ended_at is null",
         session_id,
         cause,
     )
@@ -132,7 +133,7 @@ async def end_session(db: Database, session_id: UUID, cause: SessionEnd) -> bool
 async def end_other_sessions(db: Database, member_id: UUID, *, kept: UUID, cause: SessionEnd) -> None:
     await db.execute(
         """
-        update session set ended_at = clock_timestamp(), ended_because = $3
+        update session set ended_at = statement_timestamp(), ended_because = $3
         where member_id = $1 and id <> $2 and ended_at is null
         """,
         member_id,
@@ -172,4 +173,4 @@ async def find_live_session(db: Database, session_id: UUID, member_id: UUID) -> 
 
 async def forget_past_sessions(db: Database) -> None:
     """Remove sessions no token of which can be used any more; spent tokens are kept until then to detect reuse."""
-    await db.execute("delete from session where expires_at < clock_timestamp() - interval '1 day'")
+    await db.execute("delete from session where expires_at < statement_timestamp() - interval '1 day'")

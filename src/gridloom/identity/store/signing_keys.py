@@ -50,12 +50,12 @@ async def add_signing_key(db: Database, *, signs_in: timedelta) -> str:
     await lock_signing_keys(db)
     await db.execute(
         """
-        update signing_key set verifies_until = clock_timestamp() + $1::interval where verifies_until is null
+        update signing_key set verifies_until = statement_timestamp() + $1::interval where verifies_until is null
         """,
         signs_in + ACCESS_LIFETIME + _CLOCK_TOLERANCE,
     )
     await db.execute(
-        "insert into signing_key (kid, private_seed, signs_from) values ($1, $2, clock_timestamp() + $3::interval)",
+        "insert into signing_key (kid, private_seed, signs_from) values ($1, $2, statement_timestamp() + $3::interval)",
         kid,
         seed,
         signs_in,
@@ -68,12 +68,12 @@ async def distrust_signing_keys(db: Database) -> None:
     """Let no present key verify any more: every access token ends now."""
     await db.execute(
         """
-        update signing_key set verifies_until = clock_timestamp()
-        where verifies_until is null or verifies_until > clock_timestamp()
+        update signing_key set verifies_until = statement_timestamp()
+        where verifies_until is null or verifies_until > statement_timestamp()
         """
     )
     await announce(db, SIGNING_KEYS)
 
 
 async def forget_past_signing_keys(db: Database) -> None:
-    await db.execute("delete from signing_key where verifies_until < clock_timestamp() - interval '1 day'")
+    await db.execute("delete from signing_key where verifies_until < statement_timestamp() - interval '1 day'")

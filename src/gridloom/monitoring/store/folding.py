@@ -52,23 +52,27 @@ async def pending(
     asset_key: int | None,
 ) -> list[Pending]:
     """Days that are closed, or open and busy; the oldest writes first."""
+    closed_before = await _market_day_before(db, closed_for)
     rows = await db.fetch(
         """
-        with closed as materialized (
-          select ((platform_now() - $2::interval) at time zone 'Europe/Berlin')::date as before
-        )
-        select asset_key, day, day < closed.before as is_closed,
+        select asset_key, day, day < $2::date as is_closed,
                array_agg(sequence order by sequence) as sequences, array_agg(points order by sequence) as points
-        from telemetry_segment, closed
+        from telemetry_segment
         where written_at <= clock_timestamp() - $1::interval and ($6::int is null or asset_key = $6)
-        group by asset_key, day, closed.before
-        having day < closed.before or count(*) >= $3 or sum(points) >= $4
+        group by asset_key, day
+        having day < $2::date or count(*) >= $3 or sum(points) >= $4
         order by min(written_at), asset_key, day
         limit $5
         """,
-        settle, closed_for, busy_segments, busy_points, most, asset_key,
+        settle, closed_before, busy_segments, busy_points, most, asset_key,
     )  # fmt: skip
     return [Pending(**row) for row in rows]
+
+
+async def _market_day_before(db: Database, ago: timedelta) -> date:
+    """The market day at the moment that is so long ago on the platform's clock."""
+    day: date = await db.fetchval("select ((platform_now() - $1::interval) at time zone 'Europe/Berlin')::date", ago)
+    return day
 
 
 async def take_segments(
@@ -147,7 +151,7 @@ async def drop_chunks_before(db: Database, keep: timedelta, most: int) -> int:
         """
         with old as (
           select asset_key, signal_id, day from telemetry_chunk
-          where day < ((platform_now() - $1::interval) at time zone 'Europe/Berlin')::date
+          where day < $1
           order by day limit $2
         ), dropped as (
           delete from telemetry_chunk chunk using old
@@ -156,6 +160,6 @@ async def drop_chunks_before(db: Database, keep: timedelta, most: int) -> int:
         )
         select count(*) from dropped
         """,
-        keep, most,
+        await _market_day_before(db, keep), most,
     )  # fmt: skip
     return gone

@@ -61,7 +61,9 @@ async def rename_fleet(db: Database, fleet_id: UUID, name: str) -> None:
 
 
 async def touch_fleet(db: Database, fleet_id: UUID) -> None:
-    await db.execute("update fleet set version = version + 1, updated_at = clock_timestamp() where id = $1", fleet_id)
+    await db.execute(
+        "update fleet set version = version + 1, updated_at = statement_timestamp() where id = $1", fleet_id
+    )
 
 
 async def owned_assets(db: Database, organisation_id: UUID, asset_ids: Collection[UUID]) -> dict[UUID, int]:
@@ -85,7 +87,7 @@ async def set_members(db: Database, fleet_id: UUID, asset_keys: Collection[int])
           order by asset_key for update
         )
         update physical_asset p
-        set fleet_id = case when m.joins then $1 end, version = p.version + 1, updated_at = clock_timestamp()
+        set fleet_id = case when m.joins then $1 end, version = p.version + 1, updated_at = statement_timestamp()
         from moving m where p.asset_key = m.asset_key
         """,
         fleet_id,

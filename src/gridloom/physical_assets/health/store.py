@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.physical_assets.model import AssetStatus
 
@@ -22,23 +23,24 @@ class Situation:
 
 async def read_situation(db: Database, asset_key: int) -> Situation:
     """A week ahead at least; bids, schedules, unavailabilities and new ratings may reach further."""
+    now = await platform_now(db)
     row = await db.fetchrow(
         """
-        with clock as materialized (select platform_now() as now)
-        select clock.now, p.status,
+        select p.status,
                array(select id from unavailability
-                     where asset_key = $1 and ends_at > clock.now and starts_at <= clock.now order by id) as active,
+                     where asset_key = $1 and ends_at > $2 and starts_at <= $2 order by id) as active,
                greatest(
-                 clock.now,
+                 $2::timestamptz,
                  (select max(valid_from) from physical_asset_parameters where asset_key = $1),
                  (select max(ends_at) from unavailability where asset_key = $1),
                  (select to_timestamp(max(end_period) * 900.0) from capacity_holding
                   where asset_key = $1 and kind not in ('VIRTUAL_ASSET', 'AUCTION')),
                  (select max(period) + interval '15 minutes' from physical_schedule where asset_key = $1)
                ) + interval '8 days' as horizon
-        from clock, physical_asset p where p.asset_key = $1
+        from physical_asset p where p.asset_key = $1
         """,
         asset_key,
+        now,
     )
     assert row is not None
-    return Situation(row["now"], AssetStatus(row["status"]), row["active"], row["horizon"])
+    return Situation(now, AssetStatus(row["status"]), row["active"], row["horizon"])

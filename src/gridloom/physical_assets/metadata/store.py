@@ -39,11 +39,12 @@ async def put(db: Database, asset_key: int, category: Category, body: MetadataBo
     """Replace the category; putting the same again changes nothing, not even the version."""
     row = await db.fetchrow(
         """
-        insert into physical_asset_metadata as m (asset_key, category, body, updated_by) values ($1, $2, $3, $4)
+        insert into physical_asset_metadata as m (asset_key, category, body, updated_by, updated_at)
+        values ($1, $2, $3, $4, clock_timestamp())
         on conflict (asset_key, category) do update
           set body = excluded.body,
               version = m.version + (m.body <> excluded.body)::int,
-              updated_at = case when m.body = excluded.body then m.updated_at else clock_timestamp() end,
+              updated_at = case when m.body = excluded.body then m.updated_at else excluded.updated_at end,
               updated_by = case when m.body = excluded.body then m.updated_by else excluded.updated_by end
         returning version, body
         """,

@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.model import AssetStatus
@@ -59,14 +60,13 @@ async def read_situation(db: Database, asset_key: int) -> Situation:
     """What a change is judged by besides the book; to be read under the battery's lock."""
     row = await db.fetchrow(
         """
-        select coalesce((select version from physical_schedule_version where asset_key = $1), 0) as version, p.status,
-               date_trunc('milliseconds', platform_now()) as now
+        select coalesce((select version from physical_schedule_version where asset_key = $1), 0) as version, p.status
         from physical_asset p where p.asset_key = $1
         """,
         asset_key,
     )
     assert row is not None
-    return Situation(row["version"], AssetStatus(row["status"]), row["now"])
+    return Situation(row["version"], AssetStatus(row["status"]), await platform_now_to_the_ms(db))
 
 
 async def replace_periods(db: Database, asset_key: int, points: Sequence[NewSchedulePoint], updated_by: UUID) -> int:
@@ -79,9 +79,10 @@ async def replace_periods(db: Database, asset_key: int, points: Sequence[NewSche
           on conflict (asset_key, period) do update set power_kw = excluded.power_kw
             where s.power_kw <> excluded.power_kw
         )
-        insert into physical_schedule_version as v (asset_key, version, updated_by) values ($1, 1, $4)
+        insert into physical_schedule_version as v (asset_key, version, updated_by, updated_at)
+        values ($1, 1, $4, clock_timestamp())
         on conflict (asset_key) do update
-          set version = v.version + 1, updated_at = clock_timestamp(), updated_by = excluded.updated_by
+          set version = v.version + 1, updated_at = excluded.updated_at, updated_by = excluded.updated_by
         returning version
         """,
         asset_key,

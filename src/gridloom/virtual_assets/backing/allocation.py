@@ -45,7 +45,7 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
     Raises `UnknownBackingAsset`, `BackingAssetInactive`, `DeliveryZonesDiffer`, `CapacityNotAvailable` or
     `CapacityTaken`, each before it has written anything; `terms.backing` must be shares that sum to 1, `terms.window`
     must lie on the quarter-hour grid. With `terms.auction_id` set, what the auction has offered becomes the promise and
-    nothing is judged again; a second allocation for the same auction violates `virtual_asset_of_auction`.
+    nothing is judged again; a second allocation for the same auction violates `auction_allocated_once`.
     """
     asset_id = VirtualAssetID(uuid7())
     if terms.auction_id is None:

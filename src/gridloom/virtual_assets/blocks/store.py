@@ -8,6 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import (
     BlockID,
@@ -79,15 +80,8 @@ async def read_block(db: Database, key: int, block_id: UUID, version: int | None
 
 
 async def read_block_and_now(db: Database, key: int, block_id: UUID) -> tuple[Block | None, datetime]:
-    """The block, and the platform's clock in the same statement."""
-    row = await db.fetchrow(
-        """select b.*, n.now from (select platform_now() as now) n left join virtual_block b
-             on b.asset_key = $1 and b.id = $2 and b.until_version is null""",
-        key,
-        block_id,
-    )
-    assert row is not None
-    return None if row["id"] is None else _read_block(row), row["now"]
+    """The block as it stands, and the platform's clock."""
+    return await read_block(db, key, block_id), await platform_now(db)
 
 
 def _read_block(row: asyncpg.Record) -> Block:

@@ -83,11 +83,11 @@ async def update_portfolio(
     call.check_if_match(_portfolio_etag(portfolio))
     if body.name is UNSET and body.virtual_asset_ids is UNSET:
         raise BadRequest("There is nothing to change.", [FieldError("", "Expected name or virtualAssetIDs.")])
-    if body.virtual_asset_ids is not UNSET:
-        await _fill_portfolio(call, portfolio_id, owner, body.virtual_asset_ids)
     await portfolio_store.update_portfolio(
         call.db, portfolio_id, owner, portfolio.name if body.name is UNSET else body.name
     )
+    if body.virtual_asset_ids is not UNSET:
+        await _fill_portfolio(call, portfolio_id, owner, body.virtual_asset_ids)
     changed = await _known_portfolio(call, owner, portfolio_id)
     return Answer(portfolio_view(changed), etag=_portfolio_etag(changed))
 

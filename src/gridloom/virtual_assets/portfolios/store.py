@@ -11,24 +11,19 @@ from gridloom.database.pool import Database
 from gridloom.kernel.ids import OrganisationID, PortfolioID, VirtualAssetID
 from gridloom.virtual_assets.portfolios.model import Portfolio
 
-_PORTFOLIO = """
-  select p.id, p.organisation_id, p.name, p.version, p.created_at,
-         array(select a.id from virtual_asset v join asset a on a.key = v.asset_key
-               where v.organisation_id = p.organisation_id and v.portfolio_id = p.id order by a.id) as asset_ids
-  from portfolio p
-"""
+_PORTFOLIO = "select p.id, p.organisation_id, p.name, p.version, p.created_at from portfolio p"
 
 
 async def read_portfolios(
     db: Database, organisation_id: UUID, *, after: UUID | None = None, limit: int = 100
 ) -> list[Portfolio]:
     rows = await db.fetch(
-        _PORTFOLIO + "where p.organisation_id = $1 and ($2::uuid is null or p.id > $2) order by p.id limit $3",
+        _PORTFOLIO + " where p.organisation_id = $1 and ($2::uuid is null or p.id > $2) order by p.id limit $3",
         organisation_id,
         after,
         limit,
     )
-    return [_read_portfolio(row) for row in rows]
+    return await _complete_portfolios(db, organisation_id, rows)
 
 
 async def read_portfolio(
@@ -40,8 +35,22 @@ async def read_portfolio(
             organisation_id,
             portfolio_id,
         )
-    row = await db.fetchrow(_PORTFOLIO + "where p.organisation_id = $1 and p.id = $2", organisation_id, portfolio_id)
-    return None if row is None else _read_portfolio(row)
+    rows = await db.fetch(_PORTFOLIO + " where p.organisation_id = $1 and p.id = $2", organisation_id, portfolio_id)
+    return next(iter(await _complete_portfolios(db, organisation_id, rows)), None)
+
+
+async def _complete_portfolios(db: Database, organisation_id: UUID, rows: Sequence[asyncpg.Record]) -> list[Portfolio]:
+    """Portfolios with the assets in them, in the order of their ids."""
+    members: dict[UUID, list[UUID]] = {row["id"]: [] for row in rows}
+    found = await db.fetch(
+        """select v.portfolio_id, a.id from virtual_asset v join asset a on a.key = v.asset_key
+           where v.organisation_id = $1 and v.portfolio_id = any($2::uuid[]) order by a.id""",
+        organisation_id,
+        list(members),
+    )
+    for row in found:
+        members[row["portfolio_id"]].append(row["id"])
+    return [_read_portfolio(row, members[row["id"]]) for row in rows]
 
 
 async def insert_portfolio(db: Database, portfolio_id: PortfolioID, organisation_id: UUID, name: str) -> None:
@@ -52,7 +61,7 @@ async def insert_portfolio(db: Database, portfolio_id: PortfolioID, organisation
 
 async def update_portfolio(db: Database, portfolio_id: UUID, organisation_id: UUID, name: str) -> None:
     await db.execute(
-        """update portfolio set name = $3, version = version + 1, updated_at = clock_timestamp()
+        """update portfolio set name = $3, version = version + 1, updated_at = statement_timestamp()
            where id = $1 and organisation_id = $2""",
         portfolio_id,
         organisation_id,
@@ -83,12 +92,12 @@ async def set_portfolio_assets(
     return []
 
 
-def _read_portfolio(row: asyncpg.Record) -> Portfolio:
+def _read_portfolio(row: asyncpg.Record, asset_ids: Sequence[UUID]) -> Portfolio:
     return Portfolio(
         PortfolioID(row["id"]),
         OrganisationID(row["organisation_id"]),
         row["name"],
         row["version"],
         row["created_at"],
-        tuple(VirtualAssetID(id) for id in row["asset_ids"]),
+        tuple(VirtualAssetID(id) for id in asset_ids),
     )

@@ -1,0 +1,94 @@
+"""Every statement that the stores can send, gathered from their sources: as they stand, or put together."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import gridloom
+from gridloom.database.statement import Statement as NamedStatement
+
+SOURCES = Path(gridloom.__file__).parent
+SQL = re.compile(r"\s*(--[^\n]*\n\s*)*(select|insert|update|delete|with|merge)\s(?![\d ]+$)", re.IGNORECASE)
+PIECES = {"auctions/bid_store.py:_PLACE"}
+"""Texts from which a module makes its statements, and which are none themselves."""
+ELSEWHERE = {"database/migrate.py", "database/environment.py", "continuous_backup.py", "database/embedded.py"}
+"""What makes a database, not what works with one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    place: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A text with names in it that only its function knows."""
+
+    place: str
+    text: str
+
+
+def gather() -> tuple[list[Statement], list[Composed]]:
+    """The statements that stand in the sources, and those that are composed at run time by functions."""
+    found: list[Statement] = []
+    composed: list[Composed] = []
+    for path in sorted(SOURCES.rglob("*.py")):
+        name = path.relative_to(SOURCES).as_posix()
+        if name in ELSEWHERE:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = vars(importlib.import_module("gridloom." + name.removesuffix(".py").replace("/", ".")))
+        for function, node in _texts(tree, names):
+            place = f"{name}:{function}"
+            text = _read_text(node, names)
+            if text is None:
+                composed.append(Composed(place, ast.unparse(node)))
+            elif SQL.match(text):
+                found.append(Statement(place, text))
+        for variable, value in names.items():
+            text = value.text if isinstance(value, NamedStatement) else value
+            if isinstance(text, str) and SQL.match(text) and f"{name}:{variable}" not in PIECES:
+                found.append(Statement(f"{name}:{variable}", text))
+    return found, composed
+
+
+def _texts(tree: ast.AST, names: dict[str, object], function: str = "") -> Iterator[tuple[str, ast.expr]]:
+    """Texts in functions, with their names; what stands in a module's variables is read off these."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
+            continue  # a docstring
+        if function and isinstance(child, ast.Constant | ast.JoinedStr | ast.BinOp) and _begins_like_sql(child, names):
+            yield function, child
+            continue
+        inner = child.name if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else function
+        yield from _texts(child, names, inner)
+
+
+def _begins_like_sql(node: ast.expr, names: dict[str, object]) -> bool:
+    """A string, one with names in it, or one that is added to another or to a module's variable."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and SQL.match(node.value) is not None
+    if isinstance(node, ast.JoinedStr):
+        return bool(node.values) and _begins_like_sql(node.values[0], names)
+    if isinstance(node, ast.FormattedValue):
+        return _begins_like_sql(node.value, names)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _begins_like_sql(node.left, names)
+    if isinstance(node, ast.Name):
+        value = names.get(node.id)
+        return isinstance(value, str) and SQL.match(value) is not None
+    return False
+
+
+def _read_text(node: ast.expr, names: dict[str, object]) -> str | None:
+    """What the text is, if the module's names are all that is in it."""
+    try:
+        return str(eval(compile(ast.Expression(node), "statement", "eval"), dict(names)))
+    except NameError:
+        return None

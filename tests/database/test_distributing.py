@@ -1,0 +1,98 @@
+"""`gridloom distribute`: with stand-ins for the extension's functions, which note what is asked of them.
+
+The extension itself is in none of the registries that these tests are run from. The stand-ins refuse what it refuses
+when a table is placed: a foreign key to a table that has no place yet, or lies elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+from tests.conftest import migrated_database
+
+from gridloom.database.distribution import PLACEMENTS, DistributionRefused, Kind, distribute, spread_tables
+
+STAND_INS = """
+create table pg_dist_node (groupid int not null);
+create table pg_dist_partition (logicalrelid regclass primary key, partmethod "char", repmodel "char", lies_with text);
+create function refuse_missing_target(asked regclass) returns void language plpgsql as $$
+declare target regclass;
+begin
+  select k.confrelid into target from pg_constraint k
+  where k.contype = 'f' and k.conrelid = asked and k.confrelid <> asked
+    and not exists (select from pg_dist_partition p where p.logicalrelid = k.confrelid);
+  if found then
+    raise exception '% points to %, which is local', asked, target;
+  end if;
+end $$;
+create function create_reference_table(asked regclass) returns void language plpgsql as $$
+begin
+  perform refuse_missing_target(asked);
+  insert into pg_dist_partition values (asked, 'n', 't', null);
+end $$;
+create function create_distributed_table(asked regclass, by text, colocate_with text) returns void
+language plpgsql as $$
+begin
+  perform refuse_missing_target(asked);
+  perform from pg_attribute where attrelid = asked and attname = by;
+  if not found then
+    raise exception '% has no column %', asked, by;
+  end if;
+  if colocate_with <> 'none' then
+    perform from pg_dist_partition where logicalrelid = colocate_with::regclass;
+    if not found then
+      raise exception '% is not distributed', colocate_with;
+    end if;
+  end if;
+  insert into pg_dist_partition values (asked, 'h', 's', colocate_with);
+end $$;
+create function create_distributed_function(asked regprocedure) returns void language sql as 'select';
+set citus.multi_shard_modify_mode = '';
+"""
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    async with migrated_database() as url:
+        connection = await asyncpg.connect(url)
+        await connection.execute(STAND_INS)
+        yield connection
+        await connection.close()
+
+
+class TestDistributing:
+    async def test_says_in_a_sentence_that_the_extension_is_missing(self, database_url: str) -> None:
+        connection = await asyncpg.connect(database_url)
+        try:
+            with pytest.raises(DistributionRefused, match="This database has no Citus"):
+                await distribute(connection)
+        finally:
+            await connection.close()
+
+    async def test_asks_for_the_coordinators_address_first(self, cluster: Any) -> None:
+        with pytest.raises(DistributionRefused, match="citus_set_coordinator_host"):
+            await spread_tables(cluster)
+
+    async def test_places_every_table_after_what_it_points_to(self, cluster: Any) -> None:
+        await cluster.execute("insert into pg_dist_node values (0), (1), (2)")
+        done = await spread_tables(cluster)
+        here = {row[0] for row in await cluster.fetch("select relname::text from pg_class where relkind = 'r'")}
+        assert done == [one.table for one in PLACEMENTS if one.kind is not Kind.LOCAL and one.table in here]
+
+    async def test_may_be_run_again_and_goes_on_where_it_was_cut_off(self, cluster: Any) -> None:
+        await cluster.execute("insert into pg_dist_node values (0)")
+        done = await spread_tables(cluster)
+        assert await spread_tables(cluster) == []
+        await cluster.execute(
+            "delete from pg_dist_partition where logicalrelid = any($1::text[]::regclass[])", done[-5:]
+        )
+        assert await spread_tables(cluster) == done[-5:]
+
+    async def test_does_not_move_what_somebody_placed_otherwise(self, cluster: Any) -> None:
+        await cluster.execute("insert into pg_dist_node values (0)")
+        await cluster.execute("select create_distributed_table('organisation', 'id', 'none')")
+        with pytest.raises(DistributionRefused, match="undistribute_table"):
+            await spread_tables(cluster)
