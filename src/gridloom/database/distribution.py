@@ -79,7 +79,16 @@ PLACEMENTS: Final = (
         Placement(table, Kind.LOCAL)
         for table in (
             *("schema_migration", "environment", "sandbox_clock", "sandbox_simulator", "write_probe", "idempotency"),
-            *("rate_limit", "job", "event_outbox", "event_head", "delivery_zone", "delivery_run", "delivery_netting"),
+            *(
+                "rate_limit",
+                "job",
+                "event_outbox",
+                "event_head",
+                "delivery_zone",
+                "delivery_run",
+                "delivery_netting",
+                "delivery_quarters",
+            ),
         )
     ),
 )

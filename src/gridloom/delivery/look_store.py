@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 
 Stamps = dict[str, str]
@@ -83,11 +84,8 @@ async def look_at_zones(
 
 async def read_now(db: Database) -> tuple[datetime, bool]:
     """The platform's time, and whether any virtual asset lives, now or later."""
-    row = await db.fetchrow(
-        "select now, exists (select from virtual_asset where end_at > now) as is_alive from platform_now() as now"
-    )
-    assert row is not None
-    return row["now"], row["is_alive"]
+    now = await platform_now(db)
+    return now, bool(await db.fetchval("select exists (select 1 from virtual_asset where end_at > $1)", now))
 
 
 async def pass_gates(db: Database, looks: Sequence[Look], finals: Sequence[int]) -> None:
