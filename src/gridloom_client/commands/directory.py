@@ -41,7 +41,6 @@ OPERATOR_COMMANDS: Final[dict[str, str]] = {
     "migrate": "Bring the database up to this release.",
     "let-in": "Invite somebody without signing in.",
     "distribute": "Spread the database over a Citus cluster.",
-    "invite": "Invite somebody to an organisation.",
     "jobs": "Jobs that need attention.",
     "backup": "Write the whole database to a file.",
     "restore": "Fill an empty database from a backup.",
