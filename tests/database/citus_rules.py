@@ -65,8 +65,11 @@ class Judge:
         if find_all(statement, ast.MergeStmt):
             self.faults.append("MERGE")
         self._judge_functions(statement)
-        for change in find_all(statement, (ast.UpdateStmt, ast.DeleteStmt, ast.InsertStmt)):
+        changes = find_all(statement, (ast.UpdateStmt, ast.DeleteStmt, ast.InsertStmt))
+        for change in changes:
             self._judge_change(change)
+        if statement in changes and self._relation(statement.relation) is None and self.spans and len(changes) > 1:
+            self.faults.append(f"a change of {statement.relation.relname}, which is local, along with others")
         for select in find_all(statement, ast.SelectStmt):
             self._judge_lock(select)
         if self.spans:
@@ -227,11 +230,15 @@ class Judge:
                 self.faults.append(f"{name}() in a statement that a worker may run")
 
     def _calls_on_coordinator(self, statement: Any) -> set[int]:
-        """Those of CTEs that are made before the rest is sent anywhere: materialised, and without a table in them."""
+        """Those of CTEs that are made before the rest is sent: materialised or changes, without a table in them."""
         return {
             id(call)
             for cte in find_all(statement, ast.CommonTableExpr)
-            if cte.ctematerialized == CTEMaterialize.CTEMaterializeAlways and not self._holds_citus(cte.ctequery)
+            if (
+                cte.ctematerialized == CTEMaterialize.CTEMaterializeAlways
+                or not isinstance(cte.ctequery, ast.SelectStmt)
+            )
+            and not self._holds_citus(cte.ctequery)
             for call in find_all(cte.ctequery, ast.FuncCall)
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import permutations
 from typing import Any
 
 import asyncpg
@@ -12,11 +13,16 @@ import pytest
 from tests.database.citus_rules import Catalogue, Judge
 from tests.database.statements import Statement, gather
 
+from gridloom.audit import store as audit
+from gridloom.database import last_rows
 from gridloom.database.distribution import PLACEMENT_OF, PLACEMENTS, Kind
+from gridloom.edge import idempotency
+from gridloom.events import store as events
 from gridloom.settlements import statements as settlements
 from gridloom.settlements.measures import KEPT_SOURCES
 from gridloom.settlements.model import KIND_OF, FactKind
 
+LAST_ROWS = (audit._ENTRIES, events._OUTBOX_ROWS, idempotency._ANSWERS)
 FACT_KINDS: tuple[FactKind, ...] = tuple(dict.fromkeys(KIND_OF.values()))
 
 
@@ -75,6 +81,12 @@ COMPOSED = {
     "revenue/store.py:read_days": lambda: [
         "select asset_key, day - $2::date, fcr from settled_periods"
         " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day"
+    ],
+    "database/last_rows.py:insert": lambda: [target.insert(1, 0) for target in LAST_ROWS],
+    "database/last_rows.py:_compose_statement": lambda: [
+        last_rows._compose_statement(tuple((target, 2) for target in targets))
+        for count in (2, 3)
+        for targets in permutations(LAST_ROWS, count)
     ],
     "webhooks/store.py:read": lambda: [
         f"select * from webhook where organisation_id = $1 and id = $2 {lock}" for lock in ("", "for update")
@@ -186,6 +198,11 @@ REFUSED = (
     ("where they lie", "select v.asset_key from virtual_asset v join event e on e.asset_key = v.asset_key"),
     ("ordered array_agg", "select array_agg(day order by day) from settled_day"),
     ("which is local", "update job set due = $1 from virtual_asset v where v.asset_key = $2"),
+    (
+        "along with others",
+        """with part as (insert into audit_log (organisation_id, id) values ($1, $2))
+           insert into idempotency (caller_key) values ($3)""",
+    ),
     ("MERGE", "merge into net_off t using pg_temp.s on t.asset_key = s.asset_key when matched then delete"),
 )
 TAKEN = (
