@@ -59,7 +59,7 @@ class BlockingCall(Generic[P, T]):
 
     def answer(self, *args: P.args, **kwargs: P.kwargs) -> Answer[T]:
         """The answer with its headers, for its ETag."""
-        return self._runner.run(self._operation.answer(self._exchange, self.request(*args, **kwargs)))
+        return self._runner.run(self._operation.answer_pieces(self._exchange, self._operation.pieces(*args, **kwargs)))
 
     def content(self, accept: str, *args: P.args, **kwargs: P.kwargs) -> bytes:
         """The answer's bytes in another media type: CSV, ARROW or PARQUET."""
@@ -82,7 +82,8 @@ class AwaitingCall(Generic[P, T]):
 
     async def answer(self, *args: P.args, **kwargs: P.kwargs) -> Answer[T]:
         """The answer with its headers, for its ETag."""
-        return await self._runner.run(self._operation.answer(self._exchange, self.request(*args, **kwargs)))
+        pieces = self._operation.pieces(*args, **kwargs)
+        return await self._runner.run(self._operation.answer_pieces(self._exchange, pieces))
 
     async def content(self, accept: str, *args: P.args, **kwargs: P.kwargs) -> bytes:
         """The answer's bytes in another media type: CSV, ARROW or PARQUET."""

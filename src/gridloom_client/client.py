@@ -37,7 +37,7 @@ from gridloom_client.wire import JSON, Reply, Request, encode_body
 USER_AGENT: Final = "gridloom-python"
 
 
-def _identify(
+def _find_caller(
     url: str | None,
     username: str | None,
     password: str | None,
@@ -91,7 +91,8 @@ class Client(Surfaces[Blocking]):
     """Blocks until the answer is there. Threads may share it; close it, or use it in a `with` statement.
 
     Without arguments it is whoever the commands are: the environment says so (`GRIDLOOM_URL`, `GRIDLOOM_API_KEY`, …),
-    or the profile in use, or the one that `profile` names.
+    or the profile in use, or the one that `profile` names. `progress` turns the bar of long writes on or off; it is
+    shown on terminals and in notebooks.
     """
 
     def __init__(
@@ -105,10 +106,11 @@ class Client(Surfaces[Blocking]):
         profile: str | None = None,
         retries: Retries | None = None,
         timeout_s: float = 30.0,
+        progress: bool | None = None,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        who = _identify(url, username, password, api_key, tokens, profile)
-        exchange = Exchange(who.credentials, who.store or Memory(), retries or Retries())
+        who = _find_caller(url, username, password, api_key, tokens, profile)
+        exchange = Exchange(who.credentials, who.store or Memory(), retries or Retries(), show_progress=progress)
         http = httpx2.Client(
             base_url=who.url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
         )
@@ -151,10 +153,11 @@ class AsyncClient(Surfaces[Awaiting]):
         profile: str | None = None,
         retries: Retries | None = None,
         timeout_s: float = 30.0,
+        progress: bool | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        who = _identify(url, username, password, api_key, tokens, profile)
-        exchange = Exchange(who.credentials, who.store or Memory(), retries or Retries())
+        who = _find_caller(url, username, password, api_key, tokens, profile)
+        exchange = Exchange(who.credentials, who.store or Memory(), retries or Retries(), show_progress=progress)
         http = httpx2.AsyncClient(
             base_url=who.url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
         )

@@ -42,6 +42,8 @@ class Exchange:
     store: TokenStore = field(default_factory=Memory)
     retries: Retries = field(default_factory=Retries)
     clock: Callable[[], float] = time.time
+    show_progress: bool | None = None
+    """Of long writes; None shows it where somebody watches."""
 
     # --- one request -----------------------------------------------------------------------------------------------
 
@@ -49,7 +51,7 @@ class Exchange:
         """The reply to a request, or the ProblemError or TransportError that it came to in the end."""
         attempt, was_renewed = 1, False
         while True:
-            token = None if is_public else (yield from self._token())
+            token = None if is_public else (yield from self._find_token())
             bearer = request.with_headers(Authorization=f"Bearer {token}") if token else request
             try:
                 reply = yield from open_stream(bearer) if is_stream else send(bearer)
@@ -59,12 +61,12 @@ class Exchange:
                     raise
             else:
                 if reply.status == 401 and token and not was_renewed and self._can_renew:
-                    yield Alone(self._renew(stale=token))
+                    yield Alone(self._renew_tokens(stale=token))
                     was_renewed = True
                     continue
                 pause_s = self.retries.after_reply(request, reply, attempt)
                 if pause_s is None:
-                    return _accepted(reply)
+                    return _refuse_problem(reply)
             yield Pause(pause_s)
             attempt += 1
 
@@ -74,12 +76,12 @@ class Exchange:
     def _can_renew(self) -> bool:
         return not isinstance(self.credentials, ApiKey)
 
-    def _token(self) -> Steps[str]:
+    def _find_token(self) -> Steps[str]:
         if isinstance(self.credentials, ApiKey):
             return self.credentials.secret
         tokens = self.store.load()
         if not self._is_fresh(tokens):
-            yield Alone(self._renew(stale=tokens.access_token if tokens else None))
+            yield Alone(self._renew_tokens(stale=tokens.access_token if tokens else None))
             tokens = self.store.load()
         assert tokens is not None  # renewing gives some, or raises
         return tokens.access_token
@@ -87,22 +89,22 @@ class Exchange:
     def _is_fresh(self, tokens: Tokens | None) -> bool:
         return tokens is not None and self.clock() < tokens.expires_at - _MARGIN_S
 
-    def _renew(self, stale: str | None) -> Steps[None]:
+    def _renew_tokens(self, stale: str | None) -> Steps[None]:
         """New tokens in the store, unless another call or process has put them there meanwhile."""
         with self.store.lock():
             tokens = self.store.load()
             if tokens is not None and tokens.access_token != stale and self._is_fresh(tokens):
                 return
-            renewed = yield from self._refreshed(tokens)
+            renewed = yield from self._refresh_tokens(tokens)
             if renewed is None:
                 renewed = yield from self.signed_in()
             self.store.save(renewed)
 
-    def _refreshed(self, tokens: Tokens | None) -> Steps[Tokens | None]:
+    def _refresh_tokens(self, tokens: Tokens | None) -> Steps[Tokens | None]:
         if tokens is None or tokens.refresh_token is None:
             return None
         try:
-            return (yield from self._obtain("/auth/public/refresh", {"refresh_token": tokens.refresh_token}))
+            return (yield from self._obtain_tokens("/auth/public/refresh", {"refresh_token": tokens.refresh_token}))
         except UnauthenticatedError:
             return None
 
@@ -111,9 +113,9 @@ class Exchange:
         if not isinstance(self.credentials, Password):
             raise CredentialsError("You are not signed in, or your session has ended.")
         who = {"username": self.credentials.username, "password": self.credentials.password}
-        return (yield from self._obtain("/auth/public/authenticate", who))
+        return (yield from self._obtain_tokens("/auth/public/authenticate", who))
 
-    def _obtain(self, target: str, body: dict[str, str]) -> Steps[Tokens]:
+    def _obtain_tokens(self, target: str, body: dict[str, str]) -> Steps[Tokens]:
         request = Request("POST", target, {"Content-Type": JSON, "Accept": JSON, **new_key()}, encode_body(body))
         sent_at = self.clock()
         reply = yield from self.call(request, is_public=True)
@@ -168,7 +170,7 @@ class Exchange:
             waited_s += pause_s
 
 
-def _accepted(reply: Reply) -> Reply:
+def _refuse_problem(reply: Reply) -> Reply:
     if reply.status >= 400:
         raise ProblemError.of(reply)
     if reply.status >= 300 and reply.status != 304:

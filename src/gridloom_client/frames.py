@@ -157,12 +157,14 @@ def table_html(names: Sequence[str], rows: Sequence[Mapping[str, Any]], total: i
     from html import escape
 
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{escape(_shown(row.get(n)))}</td>" for n in names) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_show_value(row.get(n)))}</td>" for n in names) + "</tr>" for row in rows
+    )
     more = f"<p>{total} rows, the first {len(rows)} shown</p>" if total > len(rows) else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)
 
 

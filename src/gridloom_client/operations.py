@@ -14,14 +14,16 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_origin, get_type_hints, overload
 
 import msgspec
 
 from gridloom_client.calls import Answer, AwaitedItems, AwaitingCall, BlockingCall, Items
+from gridloom_client.errors import GridloomError
 from gridloom_client.exchange import Exchange, decode, new_key
 from gridloom_client.frames import Rows, Table, Tabular, arrow_bytes, is_frame, parquet_bytes, plain_body
+from gridloom_client.pieces import cut_frame, join_answers, watch_progress
 from gridloom_client.server_sent import ServerSentEvent
 from gridloom_client.steps import Steps
 from gridloom_client.transport import Awaiting, Blocking
@@ -150,23 +152,38 @@ class Declared(Generic[P, T]):
             return Request(self.method, target, headers, _FRAMES[self._frames](body))
         if isinstance(body, bytes) and "Content-Type" not in headers:
             raise ValueError("Bytes need their content_type, such as gridloom_client.CSV; nothing was sent.")
-        content = self._content(values)
+        content = self._encode_content(values)
         if content is not None:
             headers.setdefault("Content-Type", JSON)
         return Request(self.method, target, headers, content)
 
+    def pieces(self, *args: P.args, **kwargs: P.kwargs) -> list[tuple[int, Callable[[], Request]]]:
+        """The requests of a call, each with the first row it holds: one, or several for a long frame."""
+        bound = self._signature.bind(None, *args, **kwargs)
+        body = bound.arguments.get("body")
+        tables = cut_frame(body, self._frames) if self._frames is not None and is_frame(body) else []
+        if not tables:
+            return [(0, partial(self.request, *args, **kwargs))]
+        made: list[tuple[int, Callable[[], Request]]] = []
+        first_row = 0
+        for table in tables:
+            bound.arguments["body"] = table
+            made.append((first_row, partial(self.request, *bound.args[1:], **bound.kwargs)))
+            first_row += table.num_rows
+        return made
+
     def is_in_query(self, name: str) -> bool:
         return self.method in ("GET", "DELETE") or name in self._in_query
 
-    def _content(self, values: dict[str, Any]) -> bytes | None:
+    def _encode_content(self, values: dict[str, Any]) -> bytes | None:
         if "body" in values:
             body = values["body"]
             return body if isinstance(body, bytes) else encode_body(plain_body(body))
         if not values:
             return None
         if self.method == "PATCH":
-            return encode_body(_named(values))
-        return encode_body(_named({name: value for name, value in values.items() if value is not None}))
+            return encode_body(_name_fields(values))
+        return encode_body(_name_fields({name: value for name, value in values.items() if value is not None}))
 
     def read(self, reply: Reply) -> Any:
         if self.answer_type is type(None) or reply.status in (204, 304):
@@ -177,7 +194,7 @@ class Declared(Generic[P, T]):
         return Rows(value) if isinstance(value, list) else value
 
 
-def _named(values: Mapping[str, Any]) -> dict[str, Any]:
+def _name_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     return {field_name(name): plain_body(value) for name, value in values.items() if value is not KEEP}
 
 
@@ -204,6 +221,24 @@ class Operation(Declared[P, T]):
     def answer(self, exchange: Exchange, request: Request) -> Steps[Answer[T]]:
         reply = yield from exchange.call(request, is_public=self.is_public)
         return Answer(self.read(reply), reply.status, reply.headers)
+
+    def answer_pieces(
+        self, exchange: Exchange, pieces: Sequence[tuple[int, Callable[[], Request]]]
+    ) -> Steps[Answer[T]]:
+        """The answer to all pieces of a call; where one is refused, what went before it has been taken."""
+        if len(pieces) == 1:
+            return (yield from self.answer(exchange, pieces[0][1]()))
+        answers: list[Answer[T]] = []
+        with watch_progress(f"{self.name} pieces", len(pieces), is_wanted=exchange.show_progress) as advance:
+            for first_row, make_request in pieces:
+                try:
+                    answers.append((yield from self.answer(exchange, make_request())))
+                except GridloomError as error:
+                    error.add_note(f"The rows before row {first_row} of the frame have been taken.")
+                    raise
+                advance(1)
+        whole = join_answers([answer.value for answer in answers], [first_row for first_row, _ in pieces])
+        return Answer(whole, answers[-1].status, answers[-1].headers)
 
     def content(self, exchange: Exchange, request: Request, accept: str) -> Steps[bytes]:
         reply = yield from exchange.call(request.with_headers(Accept=accept), is_public=self.is_public)

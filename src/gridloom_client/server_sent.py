@@ -44,11 +44,11 @@ class EventParser:
             self._rest = ""
         *lines, unfinished = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._rest = unfinished + self._rest
-        return [event for event in map(self._take, lines) if event is not None]
+        return [event for event in map(self._take_line, lines) if event is not None]
 
-    def _take(self, line: str) -> ServerSentEvent | None:
+    def _take_line(self, line: str) -> ServerSentEvent | None:
         if not line:
-            return self._dispatch()
+            return self._dispatch_event()
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "data":
@@ -61,7 +61,7 @@ class EventParser:
             self.retry_s = int(value) / 1000
         return None
 
-    def _dispatch(self) -> ServerSentEvent | None:
+    def _dispatch_event(self) -> ServerSentEvent | None:
         data, event = self._data, self._event
         self._data, self._event, self.last_event_id = [], "", self._id
         if not data:

@@ -29,17 +29,17 @@ STREAM_SILENCE_S = 60.0
 """An open stream that says nothing for so long, not even a comment, is lost."""
 
 
-def _loss(fault: Exception, base_url: httpx2.URL) -> TransportError:
+def _describe_loss(fault: Exception, base_url: httpx2.URL) -> TransportError:
     if isinstance(fault, _UNSENT):
-        return TransportError(f"The service at {base_url} cannot be reached: {_reason(fault)}.", is_sent=False)
-    return TransportError(f"The connection to {base_url} was lost: {_reason(fault)}.", is_sent=True)
+        return TransportError(f"The service at {base_url} cannot be reached: {_tell_reason(fault)}.", is_sent=False)
+    return TransportError(f"The connection to {base_url} was lost: {_tell_reason(fault)}.", is_sent=True)
 
 
-def _reason(fault: Exception) -> str:
+def _tell_reason(fault: Exception) -> str:
     return str(fault).rstrip(".") or type(fault).__name__
 
 
-def _built(client: httpx2.Client | httpx2.AsyncClient, request: Request, *, is_stream: bool) -> httpx2.Request:
+def _build_request(client: httpx2.Client | httpx2.AsyncClient, request: Request, *, is_stream: bool) -> httpx2.Request:
     return client.build_request(
         request.method,
         request.target,
@@ -49,7 +49,7 @@ def _built(client: httpx2.Client | httpx2.AsyncClient, request: Request, *, is_s
     )
 
 
-def _reply(response: httpx2.Response, content: bytes) -> Reply:
+def _make_reply(response: httpx2.Response, content: bytes) -> Reply:
     return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, content)
 
 
@@ -77,7 +77,7 @@ class Blocking:
 
     def run(self, steps: Steps[T]) -> T:
         """The script's result."""
-        walk = self._walk(steps)
+        walk = self._walk_steps(steps)
         while True:
             try:
                 next(walk)
@@ -87,10 +87,10 @@ class Blocking:
 
     def iterate(self, steps: Steps[None]) -> Iterator[Any]:
         """What the script emits."""
-        with closing(self._walk(steps)) as walk:
+        with closing(self._walk_steps(steps)) as walk:
             yield from walk
 
-    def _walk(self, steps: Steps[T]) -> Any:
+    def _walk_steps(self, steps: Steps[T]) -> Any:
         progress, opened = _Progress(steps), None
         chunks: Iterator[bytes] = iter(())
         try:
@@ -105,15 +105,16 @@ class Blocking:
                             yield item
                         case Send(request):
                             response = self.client.send(
-                                _built(self.client, request, is_stream=False), follow_redirects=request.method == "GET"
+                                _build_request(self.client, request, is_stream=False),
+                                follow_redirects=request.method == "GET",
                             )
-                            progress.granted = _reply(response, response.content)
+                            progress.granted = _make_reply(response, response.content)
                         case Open(request):
                             if opened is not None:
                                 opened.close()
-                            opened = self.client.send(_built(self.client, request, is_stream=True), stream=True)
+                            opened = self.client.send(_build_request(self.client, request, is_stream=True), stream=True)
                             chunks = opened.iter_bytes()
-                            progress.granted = _reply(opened, opened.read() if opened.status_code >= 400 else b"")
+                            progress.granted = _make_reply(opened, opened.read() if opened.status_code >= 400 else b"")
                         case Read():
                             progress.granted = next(chunks, None)
                         case Pause(seconds):
@@ -122,7 +123,7 @@ class Blocking:
                             with self._lock:
                                 self.run(inner)
                 except _FAULTS as fault:
-                    progress.loss = _loss(fault, self.client.base_url)
+                    progress.loss = _describe_loss(fault, self.client.base_url)
                 except GridloomError as error:
                     progress.loss = error
         finally:
@@ -142,17 +143,17 @@ class Awaiting:
     async def run(self, steps: Steps[T]) -> T:
         """The script's result."""
         result: list[T] = []
-        async for _ in self._walk(steps, result.append):
+        async for _ in self._walk_steps(steps, result.append):
             pass
         return result[0]
 
     async def iterate(self, steps: Steps[None]) -> AsyncIterator[Any]:
         """What the script emits."""
-        async with aclosing(self._walk(steps, lambda _: None)) as walk:
+        async with aclosing(self._walk_steps(steps, lambda _: None)) as walk:
             async for item in walk:
                 yield item
 
-    async def _walk(self, steps: Steps[T], finish: Callable[[T], None]) -> Any:
+    async def _walk_steps(self, steps: Steps[T], finish: Callable[[T], None]) -> Any:
         progress, opened, chunks = _Progress(steps), None, None
         try:
             while True:
@@ -167,15 +168,18 @@ class Awaiting:
                             yield item
                         case Send(request):
                             response = await self.client.send(
-                                _built(self.client, request, is_stream=False), follow_redirects=request.method == "GET"
+                                _build_request(self.client, request, is_stream=False),
+                                follow_redirects=request.method == "GET",
                             )
-                            progress.granted = _reply(response, response.content)
+                            progress.granted = _make_reply(response, response.content)
                         case Open(request):
                             if opened is not None:
                                 await opened.aclose()
-                            opened = await self.client.send(_built(self.client, request, is_stream=True), stream=True)
+                            opened = await self.client.send(
+                                _build_request(self.client, request, is_stream=True), stream=True
+                            )
                             chunks = opened.aiter_bytes()
-                            progress.granted = _reply(
+                            progress.granted = _make_reply(
                                 opened, await opened.aread() if opened.status_code >= 400 else b""
                             )
                         case Read():
@@ -187,7 +191,7 @@ class Awaiting:
                             async with self._lock:
                                 await self.run(inner)
                 except _FAULTS as fault:
-                    progress.loss = _loss(fault, self.client.base_url)
+                    progress.loss = _describe_loss(fault, self.client.base_url)
                 except GridloomError as error:
                     progress.loss = error
         finally:

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import msgspec
@@ -112,6 +112,19 @@ class TestEveryOperation:
             assert mandatory <= set(schema.get("required", names))
 
     @every_shared
+    def test_has_a_literal_for_every_word_that_the_interface_lists(self, method: str, path: str):
+        operation, described = declared(method, path), operation_of(method, path)
+        parameters = map(resolved, described.get("parameters", []))
+        listed = {parameter["name"]: _words_of_schema(parameter["schema"]) for parameter in parameters}
+        body = described.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        listed |= {name: _words_of_schema(schema) for name, schema in resolved(body).get("properties", {}).items()}
+        hints = get_type_hints(operation.function)
+        for name in wire_parameters(operation, is_in_query=True) | wire_parameters(operation, is_in_query=False):
+            words = listed.get(parameter_name(name)) or listed.get(field_name(name))
+            if words:
+                assert _words_of_type(hints[name]) == words, name
+
+    @every_shared
     def test_reads_the_answer_that_the_interface_documents(self, method: str, path: str):
         operation, answer = declared(method, path), _answer_schema(method, path)
         if isinstance(operation, Stream) or operation.answer_type is bytes:
@@ -123,6 +136,20 @@ class TestEveryOperation:
             assert resolved(answer)["type"] == "array"
             answer = resolved(answer)["items"]
         assert not list(_differences(operation.answer_type, answer, ""))
+
+
+def _words_of_schema(schema: dict[str, Any]) -> set[str]:
+    schema = resolved(schema)
+    inner = [*schema.get("anyOf", []), *schema.get("oneOf", []), *([schema["items"]] if "items" in schema else [])]
+    return {word for word in schema.get("enum", []) if word is not None} | {
+        word for each in inner for word in _words_of_schema(each)
+    }
+
+
+def _words_of_type(hint: Any) -> set[str]:
+    if get_origin(hint) is Literal:
+        return set(get_args(hint))
+    return {word for each in get_args(hint) for word in _words_of_type(each)}
 
 
 def _answer_schema(method: str, path: str) -> dict[str, Any] | None:

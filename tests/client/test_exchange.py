@@ -103,7 +103,7 @@ class TestRenewal:
 
     def test_uses_the_tokens_that_another_call_has_fetched_meanwhile(self):
         exchange = with_password(fresh(1))
-        steps = exchange._renew(stale="a1")
+        steps = exchange._renew_tokens(stale="a1")
         exchange.store.save(fresh(2))
         world().play(steps)
         assert exchange.store.load() == fresh(2)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gridloom_client import ARROW, JSON, PARQUET, AsyncClient, Client, Rows, Table
+from gridloom_client import ARROW, JSON, PARQUET, AsyncClient, Client, Rows, Table, UnprocessableError
 from gridloom_client.answers.reporting import DataPoints, SeriesPoint
 from gridloom_client.frames import plain_body, python_name
 from gridloom_client.inputs import Backing, Item, Parameters, Point
@@ -105,6 +105,14 @@ class TestATable:
         points = DataPoints((), {"a": (SeriesPoint(TIMES[1], 2.0), SeriesPoint(TIMES[0], 1.0)), "b": ()})
         assert points.to_arrow().to_pydict() == {"time": TIMES[:2], "a": [1.0, 2.0]}
 
+    def test_is_what_an_answer_lists(self):
+        block = {**BLOCK, "schedule": [{"time": "2026-10-24T22:00:00Z", "power": 5.0}]}
+        service = Recorder(msgspec.json.encode(block))
+        answer = service.client.virtual_assets.asset_schedule("1", "2")
+        assert answer.to_pandas("Europe/Berlin").to_dict("list")["power"] == [5.0]
+        assert service.client.virtual_assets.asset_schedule.table("1", "2").to_polars()["power"].to_list() == [5.0]
+        assert answer._repr_html_().startswith("<table>")
+
     def test_shows_itself_in_a_notebook(self):
         html = Table.read(arrow_answer())._repr_html_()
         assert html.startswith("<table>")
@@ -149,6 +157,41 @@ class TestAFrame:
         service.client.settlements.add_net_off(pd.DataFrame({"asset_id": ["1"], "time": TIMES[:1], "volume": [1.5]}))
         assert service.requests[0].headers["Content-Type"] == PARQUET
         assert pq.read_table(io.BytesIO(service.requests[0].content)).column_names == ["assetID", "time", "volume"]
+
+    def test_that_is_long_goes_in_pieces_whose_answers_add_up(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("gridloom_client.pieces.CELLS_AT_ONCE", 40)
+        refusal = {
+            "reason": "INVALID_VALUE",
+            "detail": "",
+            "count": 2,
+            "pointers": ["/3/active_power", "/4/active_power"],
+        }
+        written = {"received": 40, "written": 30, "overwritten": 8, "refused": 2, "refusals": [refusal]}
+        service = Recorder(msgspec.json.encode(written))
+        frame = pd.DataFrame({"active_power": np.arange(100.0)}, index=pd.DatetimeIndex(TIMES))
+        outcome = service.client.monitoring.write("1", frame)
+        sent = [pa.ipc.open_stream(request.content).read_all() for request in service.requests]
+        assert [table.num_rows for table in sent] == [40, 40, 20]
+        assert pa.concat_tables(sent)["active_power"].to_pylist() == list(range(100))
+        assert (outcome.written, outcome.refusals[0].count) == (90, 6)
+        assert outcome.refusals[0].pointers[2:4] == ("/43/active_power", "/44/active_power")
+        assert len({request.headers["Idempotency-Key"] for request in service.requests}) == 3
+
+    async def test_that_is_long_goes_in_pieces_from_an_awaiting_client_too(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("gridloom_client.pieces.ROWS_AT_ONCE", 60)
+        service = Recorder(msgspec.json.encode({"received": 50, "inserted": 49, "replaced": 1, "unchanged": 0}))
+        frame = pl.DataFrame({"asset_id": ["1"] * 100, "time": TIMES, "volume": [1.5] * 100})
+        outcome = await service.awaiting.settlements.add_net_off(frame)
+        assert (len(service.requests), outcome.inserted, outcome.replaced) == (2, 98, 2)
+
+    def test_that_is_refused_halfway_says_what_has_been_taken(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("gridloom_client.pieces.ROWS_AT_ONCE", 60)
+        good = msgspec.json.encode({"received": 60, "inserted": 60, "replaced": 0, "unchanged": 0})
+        replies = [httpx2.Response(200, content=good), httpx2.Response(422, json={"title": "No"})]
+        client = Client(api_key="k", transport=httpx2.MockTransport(lambda _: replies.pop(0)))
+        with pytest.raises(UnprocessableError) as refused:
+            client.settlements.add_net_off(pl.DataFrame({"volume": [1.5] * 100}))
+        assert refused.value.__notes__ == ["The rows before row 60 of the frame have been taken."]
 
     def test_with_naive_times_is_refused_before_anything_is_sent(self):
         service = Recorder(b"")

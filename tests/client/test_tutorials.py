@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import io
+import os
+import pty
 import re
+import struct
 import subprocess
+import termios
 from pathlib import Path
 
 import pytest
 from tests.client.conftest import Terminal
 from tests.people import OPERATOR_USERNAME, PASSWORD
 
+COLUMNS = 80
 TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -20,7 +26,8 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def agrees(expected: str, actual: str) -> bool:
     """Whether the output is what the page shows; `…` stands for anything."""
     pattern = ".*?".join(map(re.escape, expected.strip().split("…")))
-    return re.fullmatch(pattern, actual.strip(), re.DOTALL) is not None
+    shown = re.sub(r" +$", "", actual, flags=re.MULTILINE)
+    return re.fullmatch(pattern, shown.strip(), re.DOTALL) is not None
 
 
 def blocks(name: str) -> list[tuple[str, str]]:
@@ -64,16 +71,39 @@ class TestTutorial:
                 command, _, output = step.partition("\n")
                 script += f"{command}\necho '=== end of step'\n"
                 expectations.append((command, output))
-        ended = await asyncio.to_thread(
-            subprocess.run,
+        printed, faults, code = await asyncio.to_thread(run_in_terminal, script, terminal.home, environment)
+        outputs = printed.split("=== end of step\n")
+        assert len(outputs) == len(expectations) + 1, faults
+        steps = [
+            (command, expected, actual) for (command, expected), actual in zip(expectations, outputs, strict=False)
+        ]
+        wrong = [f"$ {step[0]}\nexpected\n{step[1]}\nbut saw\n{step[2]}" for step in steps if not agrees(*step[1:])]
+        assert not wrong, "\n".join([*wrong, faults])
+        tables = [actual for _, expected, actual in steps if expected.count("\n") > 3]
+        assert all(len(line.rstrip()) <= COLUMNS for table in tables for line in table.splitlines())
+        assert code == 0
+
+
+def run_in_terminal(script: str, home: Path, environment: dict[str, str]) -> tuple[str, str, int]:
+    """What a script writes to a terminal of 80 columns, without colours; beside it what it says on standard error."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    with (home / "errors").open("w+") as faults:
+        running = subprocess.Popen(
             ["bash", "-c", script],
-            cwd=terminal.home,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
+            cwd=home,
+            env=environment | {"TERM": "dumb", "NO_COLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=faults,
+            start_new_session=True,
         )
-        outputs = ended.stdout.split("=== end of step\n")
-        assert len(outputs) == len(expectations) + 1, ended.stderr
-        for (command, expected), actual in zip(expectations, outputs, strict=False):
-            assert agrees(expected, actual), f"$ {command}\nexpected\n{expected}\nbut saw\n{actual}\n{ended.stderr}"
+        os.close(theirs)
+        printed = b""
+        with contextlib.suppress(OSError):  # the terminal is gone when the script is over
+            while chunk := os.read(ours, 65536):
+                printed += chunk
+        os.close(ours)
+        code = running.wait(120)
+        faults.seek(0)
+        return printed.decode().replace("\r\n", "\n"), faults.read(), code

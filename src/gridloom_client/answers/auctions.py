@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
+from typing import ClassVar
 from uuid import UUID
 
-from gridloom_client.answers.answered import Answered
+from gridloom_client.answers.answered import Answered, Listed
 from gridloom_client.answers.virtual_assets import Backing
 
 
@@ -78,7 +79,9 @@ class RankedBid(Answered):
     fate: str
 
 
-class AuctionResults(Answered):
+class AuctionResults(Answered, Listed):
+    listed_in: ClassVar = "bids"
+
     auction_id: UUID
     outcome: str
     cleared_at: datetime

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from typing import ClassVar
 from uuid import UUID
 
 import msgspec
 
-from gridloom_client.answers.answered import Answered, Record
+from gridloom_client.answers.answered import Answered, Listed, Record
 
 
 class ForecastPoint(Answered):
@@ -19,8 +20,10 @@ class ForecastPoint(Answered):
     p90: float
 
 
-class DayAheadForecast(Answered):
+class DayAheadForecast(Answered, Listed):
     """`published_at` is None for a forecast that was made for this answer."""
+
+    listed_in: ClassVar = "forecast"
 
     delivery_day: date
     series: str
@@ -121,8 +124,10 @@ class ShadowPrices(Answered):
     end_state_of_charge: float
 
 
-class Optimisation(Answered):
+class Optimisation(Answered, Listed):
     """OPTIMAL or TIME_LIMIT; of one that a job makes also QUEUED, RUNNING or FAILED, without the rest."""
+
+    listed_in: ClassVar = "schedule"
 
     status: str
     id: UUID | None = None
@@ -138,7 +143,9 @@ class Optimisation(Answered):
     problem: Record | None = None
 
 
-class AssetOptimisation(Answered):
+class AssetOptimisation(Answered, Listed):
+    listed_in: ClassVar = "schedule"
+
     virtual_asset_id: UUID
     value: float
     schedule: list[ProposedPower]
@@ -163,8 +170,10 @@ class MovedPower(Answered):
     power: float
 
 
-class Repair(Answered):
+class Repair(Answered, Listed):
     """kW and kWh; `value` in EUR where prices were known."""
+
+    listed_in: ClassVar = "schedule"
 
     schedule: list[ProposedPower]
     moved: list[MovedPower]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import ClassVar
 from uuid import UUID
 
-from gridloom_client.answers.answered import Answered
+from gridloom_client.answers.answered import Answered, Listed
 
 
 class DispatchPart(Answered):
@@ -23,7 +24,9 @@ class DispatchPoint(Answered):
     state_of_charge_percentage: float
 
 
-class Dispatch(Answered):
+class Dispatch(Answered, Listed):
+    listed_in: ClassVar = "dispatch"
+
     physical_asset_id: UUID
     version: int
     dispatch: tuple[DispatchPoint, ...]
@@ -104,7 +107,9 @@ class PerformanceSummary(Answered):
     state_of_charge_drift: float | None = None
 
 
-class DeliveryPerformance(Answered):
+class DeliveryPerformance(Answered, Listed):
+    listed_in: ClassVar = "performance"
+
     physical_asset_id: UUID
     start: datetime
     end: datetime

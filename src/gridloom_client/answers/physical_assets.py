@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from typing import ClassVar
 from uuid import UUID
 
 import msgspec
 
-from gridloom_client.answers.answered import Answered, Record
+from gridloom_client.answers.answered import Answered, Listed, Record
 
 
 class Parameters(Answered):
@@ -50,7 +51,9 @@ class SchedulePoint(Answered):
     power: float
 
 
-class Schedule(Answered):
+class Schedule(Answered, Listed):
+    listed_in: ClassVar = "schedule"
+
     physical_asset_id: UUID
     start: datetime
     end: datetime
@@ -69,16 +72,20 @@ class AvailabilityPoint(Answered):
     available_energy: float
 
 
-class Availability(Answered):
+class Availability(Answered, Listed):
+    listed_in: ClassVar = "availability"
+
     physical_asset_id: UUID
     start: datetime
     end: datetime
     availability: tuple[AvailabilityPoint, ...]
 
 
-class Commitments(Answered):
+class Commitments(Answered, Listed):
     """What is held of an asset and what is free; each of `commitments` has `charge`, `discharge` and `energy` with
     `rated`, `available`, `promised`, `offered`, `ancillary`, `ownSchedule`, `free` and `missing`."""
+
+    listed_in: ClassVar = "commitments"
 
     physical_asset_id: UUID
     start: datetime

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
-from gridloom_client.answers.answered import Answered
+from gridloom_client.answers.answered import Answered, Listed
 from gridloom_client.frames import Tabular, Zone, in_zone, table_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class RevenueBucket(Answered):
     figures: dict[str, float | None]
 
 
-class RevenueBuckets(Answered):
+class RevenueBuckets(Answered, Listed):
+    listed_in: ClassVar = "buckets"
+
     virtual_asset_id: UUID
     start: datetime
     end: datetime
@@ -77,7 +79,9 @@ class StatementLine(Answered):
     counterparty: str
 
 
-class Statement(Answered):
+class Statement(Answered, Listed):
+    listed_in: ClassVar = "lines"
+
     start: datetime
     end: datetime
     lines: tuple[StatementLine, ...]

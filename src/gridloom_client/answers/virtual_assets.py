@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import ClassVar
 from uuid import UUID
 
-from gridloom_client.answers.answered import Answered, Record
+from gridloom_client.answers.answered import Answered, Listed, Record
 from gridloom_client.answers.physical_assets import SchedulePoint
 
 
@@ -65,7 +66,9 @@ class BlockPowerCapacity(Answered):
     rated_discharge_power_capacity: float
 
 
-class Block(Answered):
+class Block(Answered, Listed):
+    listed_in: ClassVar = "schedule"
+
     id: UUID
     start: datetime
     end: datetime
@@ -101,8 +104,10 @@ class ExpectedCut(Answered):
     reason: str
 
 
-class ScheduledBlock(Answered):
+class ScheduledBlock(Answered, Listed):
     """A block after its schedule was set, with what that does to the asset's balance."""
+
+    listed_in: ClassVar = "schedule"
 
     id: UUID
     start: datetime

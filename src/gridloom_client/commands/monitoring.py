@@ -206,5 +206,7 @@ def _point_progress(*, quiet: bool) -> Progress:
         TaskProgressColumn(),
         TextColumn("{task.fields[points]:,} points"),
         TimeRemainingColumn(),
-        console=Console(stderr=True, quiet=quiet),
+        console=Console(stderr=True),
+        disable=quiet or not sys.stderr.isatty(),
+        transient=True,
     )

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from gridloom_client.choices import PriceSeries
 from gridloom_client.client import Client
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
@@ -24,7 +25,7 @@ QUARTER = timedelta(minutes=15)
 def prices(
     *,
     day: datetime | None = None,
-    series: str = "DAY_AHEAD_DE_LU",
+    series: PriceSeries = "DAY_AHEAD_DE_LU",
     plot: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
 ) -> None:

@@ -34,7 +34,7 @@ def read_fcr(path: Path) -> Iterator[PublishedPrice]:
     for row in read_rows(path, _FCR_PRICE):
         if row.is_missing(_FCR_PRICE) or ("TENDER_NUMBER" in row and row.number("TENDER_NUMBER") != 1):
             continue
-        start, end = block(row.day("DATE_FROM"), _product(row, "PRODUCTNAME", _FCR_BLOCK))
+        start, end = block(row.day("DATE_FROM"), _read_product(row, "PRODUCTNAME", _FCR_BLOCK))
         yield PublishedPrice("FCR_DE", start, end, per_hour(row.number(_FCR_PRICE), start, end))
 
 
@@ -43,7 +43,7 @@ def read_afrr_capacity(path: Path) -> Iterator[PublishedPrice]:
     for row in read_rows(path, "PRODUCT"):
         if not row.is_missing("TYPE_OF_RESERVES") and row.text("TYPE_OF_RESERVES").lower() != "afrr":
             continue
-        product = _product(row, "PRODUCT", _AFRR_BLOCK)
+        product = _read_product(row, "PRODUCT", _AFRR_BLOCK)
         start, end = block(row.day("DATE_FROM"), product)
         for kind in ("AVERAGE", "MARGINAL"):
             name, unit = _capacity_column(row, kind)
@@ -94,7 +94,7 @@ def _energy_bids(path: Path) -> Iterator[_EnergyBid]:
             continue
         if not row.is_missing("COUNTRY") and row.text("COUNTRY") not in ("DE", "GERMANY"):
             continue
-        product = _product(row, "PRODUCT", _QUARTER_HOUR)
+        product = _read_product(row, "PRODUCT", _QUARTER_HOUR)
         day = row.day("DELIVERY_DATE", "DATE_FROM")
         yield _EnergyBid(day, product, _paid_price(row, product), row.number(allocated))
 
@@ -109,7 +109,7 @@ def _paid_price(row: Row, product: str) -> Decimal:
     return -price if product.startswith("NEG") else price
 
 
-def _product(row: Row, name: str, form: re.Pattern[str]) -> str:
+def _read_product(row: Row, name: str, form: re.Pattern[str]) -> str:
     product = row.text(name)
     if form.fullmatch(product) is None:
         raise PublishedFileError(f"{row.place}: {name} is {product!r}, which is no product of this market.")

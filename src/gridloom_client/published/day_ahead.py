@@ -27,7 +27,7 @@ def read_day_ahead(path: Path) -> Iterator[PublishedPrice]:
     starts = [start for start, _ in points]
     for position, (start, price) in enumerate(points):
         if price is not None:
-            step = _step(path, starts, position)
+            step = _find_step(path, starts, position)
             if step == _HOUR and start >= QUARTER_HOURS_SINCE:
                 raise PublishedFileError(
                     f"{path.name}: {start:%Y-%m-%dT%H:%MZ} is an hourly mean; since 2025-10-01 quarter-hours count."
@@ -40,7 +40,7 @@ def _json_points(path: Path) -> list[tuple[datetime, float | None]]:
         document = msgspec.json.decode(path.read_bytes())
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as fault:
         raise PublishedFileError(f"{path.name} is not JSON: {fault}.") from None
-    return _points(path, document)
+    return _read_points(path, document)
 
 
 def _csv_points(path: Path) -> list[tuple[datetime, float | None]]:
@@ -59,7 +59,7 @@ def _csv_points(path: Path) -> list[tuple[datetime, float | None]]:
     return sorted(points.items())
 
 
-def _points(path: Path, document: Any) -> list[tuple[datetime, float | None]]:
+def _read_points(path: Path, document: Any) -> list[tuple[datetime, float | None]]:
     try:
         if "unix_seconds" in document:
             unit = document.get("unit", "EUR / MWh").replace(" ", "")
@@ -76,7 +76,7 @@ def _points(path: Path, document: Any) -> list[tuple[datetime, float | None]]:
     return sorted(points, key=lambda point: point[0])
 
 
-def _step(path: Path, starts: list[datetime], position: int) -> timedelta:
+def _find_step(path: Path, starts: list[datetime], position: int) -> timedelta:
     """How long a price holds: until the next, or, for the last of a run, as long as the one before."""
     neighbours = starts[max(0, position - 1) : position + 2]
     steps = [after - before for before, after in pairwise(neighbours)]

@@ -29,13 +29,13 @@ def read_rebap(path: Path) -> Iterator[PublishedPrice]:
         price = row.number(_SHORT)
         if _LONG in row and not row.is_missing(_LONG) and row.number(_LONG) != price:
             raise PublishedFileError(f"{row.place}: {_SHORT} and {_LONG} differ, and there is one price for both.")
-        start = _instant(row, "von")
-        if _instant(row, "bis") not in (start + _QUARTER_HOUR, start + _QUARTER_HOUR - timedelta(days=1)):
+        start = _read_instant(row, "von")
+        if _read_instant(row, "bis") not in (start + _QUARTER_HOUR, start + _QUARTER_HOUR - timedelta(days=1)):
             raise PublishedFileError(f"{row.place}: {row.text('von')} to {row.text('bis')} is not a quarter-hour.")
         yield PublishedPrice(SERIES, start, start + _QUARTER_HOUR, price.quantize(MICRO))
 
 
-def _instant(row: Row, name: str) -> datetime:
+def _read_instant(row: Row, name: str) -> datetime:
     zone = row.text("Zeitzone").upper()
     if zone not in _OFFSETS_H:
         raise PublishedFileError(f"{row.place}: Zeitzone is {zone!r}, not one of {', '.join(_OFFSETS_H)}.")

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from gridloom_client.answers.answered import Record
 from gridloom_client.answers.identity import ApiKeyEntry, IssuedApiKey, Me, SignedIn, User
+from gridloom_client.choices import Permission
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 
@@ -40,7 +41,7 @@ class Auth(Surface[M]):
 
     @operation("POST", "/auth/api-keys")
     def create_api_key(
-        self, *, name: str, permissions: Sequence[str], expires_at: datetime | None = None
+        self, *, name: str, permissions: Sequence[Permission], expires_at: datetime | None = None
     ) -> IssuedApiKey:
         """The secret is shown this once."""
 

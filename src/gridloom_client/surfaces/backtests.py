@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from gridloom_client.answers.decisions import Backtest, BacktestDay
-from gridloom_client.choices import BacktestPolicy
+from gridloom_client.choices import BacktestPolicy, BacktestSeries
 from gridloom_client.inputs import BacktestBattery
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
@@ -25,7 +25,7 @@ class Backtests(Surface[M]):
         end: date | str,
         policy: BacktestPolicy,
         battery: BacktestBattery | Mapping[str, Any],
-        series: str | None = None,
+        series: BacktestSeries | None = None,
         idempotency_key: str | None = None,
     ) -> Backtest:
         """Ask for it again until `status` is DONE."""

@@ -25,7 +25,18 @@ from gridloom_client.answers.physical_assets import (
     Unavailability,
     UnavailabilityPreview,
 )
-from gridloom_client.choices import DeliveryZone, UnavailabilityKind
+from gridloom_client.choices import (
+    AssetStatus,
+    BidStatus,
+    DeliveryZone,
+    DocumentFormat,
+    LogbookImpact,
+    LogbookSource,
+    MetadataCategory,
+    NotificationStatus,
+    Permission,
+    UnavailabilityKind,
+)
 from gridloom_client.frames import Rows
 from gridloom_client.inputs import Parameters as NewParameters
 from gridloom_client.inputs import Volume
@@ -50,7 +61,7 @@ class PhysicalAssets(Surface[M]):
         organisation_id: ID,
         delivery_zone: DeliveryZone,
         parameters: NewParameters | Mapping[str, Any],
-        control_area: str | None = None,
+        control_area: DeliveryZone | None = None,
         eic_code: str | None = None,
         commissioned_on: date | None = None,
         fleet_id: ID | None = None,
@@ -66,11 +77,11 @@ class PhysicalAssets(Surface[M]):
         *,
         name: str | Keep = KEEP,
         delivery_zone: DeliveryZone | Keep = KEEP,
-        control_area: str | Keep = KEEP,
+        control_area: DeliveryZone | Keep = KEEP,
         eic_code: str | Keep | None = KEEP,
         commissioned_on: date | Keep | None = KEEP,
         fleet_id: ID | Keep | None = KEEP,
-        status: str | Keep = KEEP,
+        status: AssetStatus | Keep = KEEP,
         if_match: str | None = None,
     ) -> PhysicalAsset: ...
 
@@ -155,7 +166,7 @@ class PhysicalAssets(Surface[M]):
         *,
         delivery_day: date | None = None,
         product: str | None = None,
-        status: str | None = None,
+        status: BidStatus | None = None,
         page_size: int | None = None,
     ) -> AncillaryEntry: ...
 
@@ -191,11 +202,11 @@ class PhysicalAssets(Surface[M]):
         """By category: grid, site, technical, contract, market."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/metadata/{category}")
-    def metadata_of(self, physical_asset_id: ID, category: str) -> Record: ...
+    def metadata_of(self, physical_asset_id: ID, category: MetadataCategory) -> Record: ...
 
     @operation("PUT", "/physical-assets/{physicalAssetID}/metadata/{category}")
     def set_metadata(
-        self, physical_asset_id: ID, category: str, body: Mapping[str, Any], *, if_match: str | None = None
+        self, physical_asset_id: ID, category: MetadataCategory, body: Mapping[str, Any], *, if_match: str | None = None
     ) -> Record: ...
 
     @collection("/physical-assets/{physicalAssetID}/logbook")
@@ -208,8 +219,8 @@ class PhysicalAssets(Surface[M]):
         type: str | None = None,
         tag: str | None = None,
         text: str | None = None,
-        source: str | None = None,
-        impact: str | None = None,
+        source: LogbookSource | None = None,
+        impact: LogbookImpact | None = None,
         page_size: int | None = None,
     ) -> LogbookEntry: ...
 
@@ -222,7 +233,7 @@ class PhysicalAssets(Surface[M]):
         type: str,
         start: datetime,
         description: str | None = None,
-        impact: str | None = None,
+        impact: LogbookImpact | None = None,
         end: datetime | None = None,
         tags: Sequence[str] | None = None,
     ) -> LogbookEntry: ...
@@ -240,7 +251,7 @@ class PhysicalAssets(Surface[M]):
         type: str,
         start: datetime,
         description: str | None = None,
-        impact: str | None = None,
+        impact: LogbookImpact | None = None,
         end: datetime | None = None,
         tags: Sequence[str] | None = None,
     ) -> LogbookEntry:
@@ -283,7 +294,7 @@ class PhysicalAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
-        type: str | None = None,
+        type: UnavailabilityKind | None = None,
         page_size: int | None = None,
     ) -> Unavailability: ...
 
@@ -322,7 +333,7 @@ class PhysicalAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
-        event_status: str | None = None,
+        event_status: NotificationStatus | None = None,
         page_size: int | None = None,
     ) -> ExchangeNotification: ...
 
@@ -339,7 +350,12 @@ class PhysicalAssets(Surface[M]):
 
     @operation("GET", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/document")
     def notification_document(
-        self, physical_asset_id: ID, notification_id: ID, *, version: int | None = None, format: str | None = None
+        self,
+        physical_asset_id: ID,
+        notification_id: ID,
+        *,
+        version: int | None = None,
+        format: DocumentFormat | None = None,
     ) -> bytes:
         """XML: the ACER message, or the ENTSO-E document."""
 
@@ -353,7 +369,12 @@ class PhysicalAssets(Surface[M]):
 
     @operation("PUT", "/physical-assets/{physicalAssetID}/grants/{organisationID}")
     def set_grant(
-        self, physical_asset_id: ID, organisation_id: ID, *, permissions: Sequence[str], if_match: str | None = None
+        self,
+        physical_asset_id: ID,
+        organisation_id: ID,
+        *,
+        permissions: Sequence[Permission],
+        if_match: str | None = None,
     ) -> Grant:
         """What the other organisation may do with this asset."""
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from gridloom_client.answers.reporting import BulkOutcome, PriceDeviation, ReferencePrice
+from gridloom_client.choices import DeviationKind, PriceSeries
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 
@@ -22,7 +23,7 @@ class ReferencePrices(Surface[M]):
     @collection("/reference-prices")
     def list(
         self,
-        series: str,
+        series: PriceSeries,
         *,
         start: datetime | None = None,
         end: datetime | None = None,
@@ -32,7 +33,7 @@ class ReferencePrices(Surface[M]):
     @collection("/reference-prices/deviations")
     def deviations(
         self,
-        kind: str,
+        kind: DeviationKind,
         *,
         asset_id: ID | None = None,
         start: datetime | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from gridloom_client.answers.reporting import RevenueBuckets, RevenueDataPoints, Statement
-from gridloom_client.choices import BucketResolution, ReportResolution
+from gridloom_client.choices import BucketResolution, ReportResolution, RevenueCategory
 from gridloom_client.operations import M, Surface, operation
 from gridloom_client.wire import ID
 
@@ -27,7 +27,7 @@ class Revenue(Surface[M]):
         start: datetime,
         end: datetime,
         resolution: ReportResolution | None = None,
-        datapoints: Sequence[str] | None = None,
+        datapoints: Sequence[RevenueCategory] | None = None,
         as_of: datetime | None = None,
     ) -> RevenueDataPoints: ...
 
@@ -39,7 +39,7 @@ class Revenue(Surface[M]):
         start: datetime,
         end: datetime,
         resolution: ReportResolution | None = None,
-        datapoints: Sequence[str] | None = None,
+        datapoints: Sequence[RevenueCategory] | None = None,
         as_of: datetime | None = None,
     ) -> RevenueDataPoints: ...
 
@@ -51,7 +51,7 @@ class Revenue(Surface[M]):
         start: datetime,
         end: datetime,
         resolution: ReportResolution | None = None,
-        datapoints: Sequence[str] | None = None,
+        datapoints: Sequence[RevenueCategory] | None = None,
         as_of: datetime | None = None,
     ) -> RevenueDataPoints: ...
 
@@ -63,7 +63,7 @@ class Revenue(Surface[M]):
         start: datetime,
         end: datetime,
         resolution: ReportResolution | None = None,
-        datapoints: Sequence[str] | None = None,
+        datapoints: Sequence[RevenueCategory] | None = None,
         as_of: datetime | None = None,
     ) -> RevenueDataPoints: ...
 

@@ -175,7 +175,7 @@ class VirtualAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
-    ) -> Sequence[PositionPoint]:
+    ) -> Rows[PositionPoint]:
         """What was traded against what is delivered, in MWh."""
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/latest")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gridloom_client.answers.events import Delivery, Webhook, WebhookWithSecret
+from gridloom_client.choices import DeliveryState
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID, KEEP, Keep
 
@@ -43,7 +44,9 @@ class Webhooks(Surface[M]):
         """A new secret; the old one stays valid for the overlap."""
 
     @collection("/webhooks/{webhookID}/deliveries")
-    def deliveries(self, webhook_id: ID, *, state: str | None = None, page_size: int | None = None) -> Delivery: ...
+    def deliveries(
+        self, webhook_id: ID, *, state: DeliveryState | None = None, page_size: int | None = None
+    ) -> Delivery: ...
 
     @operation("POST", "/webhooks/{webhookID}/deliveries/{deliveryID}/replay")
     def replay(self, webhook_id: ID, delivery_id: ID) -> Delivery: ...
