@@ -66,6 +66,14 @@ class TestABid:
         assert await market.status(auction, first) == "WON"
         assert [each["withdrawn"] for each in (await first.trader.get(f"/auctions/{auction}/bids")).json()] == [False]
 
+    async def test_that_is_withdrawn_between_the_close_and_the_clearing_stands(self, market: Market):
+        auction, trader = await market.auction(), market.traders[0]
+        placed = (await bid(trader, auction, 9)).json()["id"]
+        # Closed without its job, as if the clearing were late.
+        await market.edge.pool.execute("update auction set closes_at = platform_now() where id = $1", UUID(auction))
+        late = await trader.trader.delete(f"/auctions/{auction}/bids/{placed}")
+        assert (late.status_code, late.json()["type"]) == (409, "/docs/problems/auction-not-open")
+
     async def test_that_was_refused_leaves_no_trace(self, market: Market):
         auction, trader = await market.auction(start=wire(await market.now() + timedelta(minutes=9))), market.traders[0]
         assert (await bid(trader, auction, 5)).status_code == 409
