@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
+from tests.exchange_notifications.reading import read_acer_umm, read_entsoe_unavailability
 
 from gridloom.exchange_notifications.documents import (
     OUTAGE_NAMESPACE,
@@ -14,8 +15,6 @@ from gridloom.exchange_notifications.documents import (
     UMM_NAMESPACE,
     acer_umm,
     entsoe_unavailability,
-    read_acer_umm,
-    read_entsoe_unavailability,
 )
 from gridloom.exchange_notifications.message import (
     CapacityInterval,

@@ -4,8 +4,8 @@ from uuid import uuid4
 
 import pytest
 from tests.assets import pointers, register_asset
+from tests.exchange_notifications.reading import read_acer_umm, read_entsoe_unavailability
 
-from gridloom.exchange_notifications.documents import read_acer_umm, read_entsoe_unavailability
 from gridloom.kernel.codes import eic_check_character
 
 EIC = "11WSPEICHER-NRD" + eic_check_character("11WSPEICHER-NRD")

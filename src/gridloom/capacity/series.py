@@ -107,9 +107,6 @@ class AvailabilitySeries:
         """The least that is available in any of the periods."""
         return float(self.available[:, column].min())
 
-    def least_rated(self, column: int) -> float:
-        return float(self.rated[:, column].min())
-
     def within(self, window: Window) -> AvailabilitySeries:
         """Those periods that the window touches."""
         first = np.searchsorted(self.periods_ms, milliseconds_of(floor_to_period(window.start)), "left")

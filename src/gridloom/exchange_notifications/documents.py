@@ -1,7 +1,6 @@
 """Market messages as the two documents the industry reads: ACER's UMM and ENTSO-E's unavailability document.
 
-Both are written and read here, so that what is written can be shown to say the same when read back. Capacities are MW
-in the documents and kW in the message; decimal shifts keep them exact.
+Capacities are MW in the documents and kW in the message; decimal shifts keep them exact.
 """
 
 from __future__ import annotations
@@ -10,22 +9,17 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from enum import StrEnum
-from typing import Final, TypeVar, cast
+from typing import Final, cast
 
 from lxml import etree
 
 from gridloom.exchange_notifications.message import (
-    CapacityInterval,
-    CodeScheme,
     EventStatus,
     EventType,
     MarketMessage,
-    ParticipantCode,
     ReasonCode,
     UnavailabilityType,
     UnitType,
-    split_remarks,
 )
 
 UMM_NAMESPACE: Final = "http://www.acer.europa.eu/REMIT/REMITUMMElectricitySchema_V3.xsd"
@@ -75,8 +69,6 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _RESOURCE = "production_RegisteredResource"
 _UNIT = f"{_RESOURCE}.pSRType.powerSystemResources"
 
-Word = TypeVar("Word", bound=StrEnum)
-
 
 def acer_umm(message: MarketMessage) -> bytes:
     root = etree.Element(
@@ -113,53 +105,6 @@ def acer_umm(message: MarketMessage) -> bytes:
     if message.participant_code is not None:
         _add_element(participant, message.participant_code.scheme, message.participant_code.code, UMM_COMMON_NAMESPACE)
     return _serialise_document(root)
-
-
-def read_acer_umm(document: bytes) -> MarketMessage:
-    """The message back from its document; a ValueError where it is not one that `acer_umm` could have written."""
-    umm = _find_child(_parse_document(document, UMM_NAMESPACE, "REMITUrgentMarketMessages"), "UMM")
-    event, capacity = _find_child(umm, "event"), _find_child(umm, "capacity")
-    remarks, duration_uncertainty = split_remarks(_optional_text(umm, "remarks"))
-    message_id, _, version = _read_text(umm, "messageId").rpartition("_")
-    intervals = tuple(
-        CapacityInterval(
-            start=_parse_instant(_read_text(stretch, "intervalStart")),
-            end=_parse_instant(_read_text(stretch, "intervalStop")),
-            available_capacity_kw=_parse_kw(_read_text(stretch, "availableCapacity")),
-            unavailable_capacity_kw=_parse_kw(_read_text(stretch, "unavailableCapacity")),
-        )
-        for stretch in capacity.findall(f"{{{UMM_NAMESPACE}}}capacityInterval")
-    )
-    return MarketMessage(
-        message_id=message_id,
-        version=int(version),
-        event_status=_word_of(EVENT_STATUS_WORDS, _read_text(event, "eventStatus")),
-        unavailability_type=_word_of(UNAVAILABILITY_TYPE_WORDS, _read_text(umm, "unavailabilityType")),
-        event_type=_word_of(EVENT_TYPE_WORDS, _read_text(event, "eventType")),
-        reason_code=None,
-        unit_type=None,
-        asset_name=_read_text(_find_child(umm, "affectedAsset"), "name", UMM_COMMON_NAMESPACE),
-        asset_eic=_read_text(_find_child(umm, "affectedAsset"), "eic", UMM_COMMON_NAMESPACE),
-        bidding_zone=_read_text(umm, "biddingZone"),
-        participant_name=_read_text(_find_child(umm, "marketParticipant"), "name", UMM_COMMON_NAMESPACE),
-        participant_code=_participant_code(_find_child(umm, "marketParticipant")),
-        participant_eic=None,
-        installed_capacity_kw=_parse_kw(_read_text(capacity, "installedCapacity")),
-        intervals=intervals,
-        start=_parse_instant(_read_text(event, "eventStart")),
-        end=_parse_instant(_read_text(event, "eventStop")),
-        duration_uncertainty=duration_uncertainty,
-        cause=_read_text(umm, "unavailabilityReason"),
-        remarks=remarks,
-        published_at=_parse_instant(_read_text(umm, "publicationDateTime")),
-    )
-
-
-def _participant_code(participant: etree._Element) -> ParticipantCode | None:
-    for scheme in CodeScheme:
-        if (code := participant.findtext(f"{{{UMM_COMMON_NAMESPACE}}}{scheme}")) is not None:
-            return ParticipantCode(scheme, code)
-    return None
 
 
 def entsoe_unavailability(message: MarketMessage, receiver_eic: str = ENTSOE_EIC) -> bytes:
@@ -218,65 +163,6 @@ def _add_time_series(root: etree._Element, message: MarketMessage) -> None:
         _add_element(point, "quantity", _mw_text(interval.available_capacity_kw))
 
 
-def read_entsoe_unavailability(document: bytes) -> MarketMessage:
-    """The message back from its document; a ValueError where `entsoe_unavailability` could not have written it."""
-    root = _parse_document(document, OUTAGE_NAMESPACE, "Unavailability_MarketDocument")
-    series = _find_child(root, "TimeSeries")
-    whole = _find_child(root, "unavailability_Time_Period.timeInterval")
-    start, end = _parse_instant(_read_text(whole, "start")), _parse_instant(_read_text(whole, "end"))
-    installed_kw = _parse_kw(_read_text(series, f"{_UNIT}.nominalP"))
-    reasons = {
-        _read_text(reason, "code"): _read_text(reason, "text")
-        for reason in root.findall(f"{{{OUTAGE_NAMESPACE}}}Reason")
-    }
-    code = next(ReasonCode(code) for code in reasons if code != COMPLEMENTARY_INFORMATION)
-    remarks, duration_uncertainty = split_remarks(reasons.get(COMPLEMENTARY_INFORMATION))
-    return MarketMessage(
-        message_id=_read_text(root, "mRID"),
-        version=int(_read_text(root, "revisionNumber")),
-        event_status=_word_of(DOCUMENT_STATUS_CODES, _read_text(_find_child(root, "docStatus"), "value")),
-        unavailability_type=_word_of(BUSINESS_TYPE_CODES, _read_text(series, "businessType")),
-        event_type=None,
-        reason_code=code,
-        unit_type=_word_of(DOCUMENT_TYPE_CODES, _read_text(root, "type")),
-        asset_name=_read_text(series, f"{_RESOURCE}.name"),
-        asset_eic=_read_text(series, f"{_RESOURCE}.mRID"),
-        bidding_zone=_read_text(series, "biddingZone_Domain.mRID"),
-        participant_name=None,
-        participant_code=None,
-        participant_eic=_sender_eic(root),
-        installed_capacity_kw=installed_kw,
-        intervals=_read_intervals(_find_child(series, "Available_Period"), start, end, installed_kw),
-        start=start,
-        end=end,
-        duration_uncertainty=duration_uncertainty,
-        cause=reasons[code],
-        remarks=remarks,
-        published_at=_parse_instant(_read_text(root, "createdDateTime")),
-    )
-
-
-def _sender_eic(root: etree._Element) -> str | None:
-    if _read_text(root, "sender_MarketParticipant.marketRole.type") == INFORMATION_AGGREGATOR:
-        return None
-    return _read_text(root, "sender_MarketParticipant.mRID")
-
-
-def _read_intervals(
-    period: etree._Element, start: datetime, end: datetime, installed_kw: float
-) -> tuple[CapacityInterval, ...]:
-    """Points of variable length: each reaches to the next one's position, the last to the end."""
-    points = period.findall(f"{{{OUTAGE_NAMESPACE}}}Point")
-    starts = [start + (int(_read_text(point, "position")) - 1) * _MINUTE for point in points]
-    installed = _make_exact(installed_kw)
-    return tuple(
-        CapacityInterval(first, last, float(available), float(installed - available))
-        for first, last, available in zip(
-            starts, [*starts[1:], end], (_exact_kw(_read_text(point, "quantity")) for point in points), strict=True
-        )
-    )
-
-
 def _map_prefixes(namespace: str, **others: str) -> dict[str, str]:
     """The namespace without a prefix and those with one; the stubs do not know that no prefix is None."""
     return cast("dict[str, str]", {None: namespace, **others})
@@ -305,51 +191,12 @@ def _serialise_document(root: etree._Element) -> bytes:
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
 
 
-def _parse_document(document: bytes, namespace: str, name: str) -> etree._Element:
-    """Without entities, network or huge trees: a document is data, whoever wrote it."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    try:
-        root = etree.fromstring(document, parser)
-    except etree.XMLSyntaxError as error:
-        raise ValueError(f"The document is not XML: {error}") from None
-    if root.tag != f"{{{namespace}}}{name}":
-        raise ValueError(f"Expected a document {name}, not {root.tag!r}.")
-    return root
-
-
-def _find_child(parent: etree._Element, name: str, namespace: str | None = None) -> etree._Element:
-    child = parent.find(f"{{{namespace or etree.QName(parent).namespace}}}{name}")
-    if child is None:
-        raise ValueError(f"The document has no {name} in {etree.QName(parent).localname}.")
-    return child
-
-
-def _read_text(parent: etree._Element, name: str, namespace: str | None = None) -> str:
-    return _find_child(parent, name, namespace).text or ""
-
-
-def _optional_text(parent: etree._Element, name: str) -> str | None:
-    child = parent.find(f"{{{etree.QName(parent).namespace}}}{name}")
-    return None if child is None else child.text or ""
-
-
-def _word_of(words: Mapping[Word, str], text: str) -> Word:
-    for word, spelling in words.items():
-        if spelling == text:
-            return word
-    raise ValueError(f"The document says {text!r} where one of {', '.join(words.values())} is expected.")
-
-
 def _instant_text(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="auto").replace("+00:00", "Z")
 
 
 def _second_text(instant: datetime) -> str:
     return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _parse_instant(text: str) -> datetime:
-    return datetime.fromisoformat(text)
 
 
 def _make_exact(value: float) -> Decimal:
@@ -359,11 +206,3 @@ def _make_exact(value: float) -> Decimal:
 def _mw_text(power_kw: float) -> str:
     """Exactly, in plain digits."""
     return f"{(_make_exact(power_kw).scaleb(-3)).normalize():f}"
-
-
-def _exact_kw(mw_text: str) -> Decimal:
-    return Decimal(mw_text).scaleb(3)
-
-
-def _parse_kw(mw_text: str) -> float:
-    return float(_exact_kw(mw_text))

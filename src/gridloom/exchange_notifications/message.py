@@ -116,13 +116,3 @@ class MarketMessage:
             return self.remarks
         line = f"{UNCERTAINTY}{self.duration_uncertainty}"
         return line if self.remarks is None else f"{self.remarks}\n{line}"
-
-
-def split_remarks(full: str | None) -> tuple[str | None, str | None]:
-    """Remarks and uncertainty back from `full_remarks`."""
-    if full is None or UNCERTAINTY not in full:
-        return full, None
-    if full.rfind(UNCERTAINTY) == 0:
-        return None, full.removeprefix(UNCERTAINTY)
-    remarks, mark, uncertainty = full.rpartition(f"\n{UNCERTAINTY}")
-    return (remarks, uncertainty) if mark else (full, None)

@@ -72,14 +72,6 @@ def check_eic(code: str, kind: EicKind | None = None) -> str:
     return code
 
 
-def is_eic(code: str) -> bool:
-    try:
-        check_eic(code)
-    except ValueError:
-        return False
-    return True
-
-
 def check_mastr_storage_unit(number: str) -> str:
     """The number itself; a ValueError when the Marktstammdatenregister gives no storage unit such a number."""
     if not re.fullmatch(r"SEE[0-9]{12}", number):

@@ -31,10 +31,6 @@ def encode_sheet(source: Source, sheet: FloatArray) -> bytes | None:
     return raw if source in BLOCK_SOURCES else CODEC.compress(raw, asbytes=True)
 
 
-def decode_sheet(source: Source, body: bytes, width: int) -> FloatArray:
-    return decode_sheets(source, [body], [width])
-
-
 def readable_sheet(source: Source, body: bytes | None, width: int) -> FloatArray | None:
     """The same for a body that may be anything: None where it cannot be a sheet of that width."""
     try:

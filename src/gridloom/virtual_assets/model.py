@@ -11,7 +11,7 @@ from uuid import UUID
 from gridloom.kernel.ids import AuctionID, BlockID, OrganisationID, PhysicalAssetID, PortfolioID, VirtualAssetID
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import day_of, days_of, first_period, window_periods
+from gridloom.market_calendar import day_of, days_of, window_periods
 
 DEFAULT_GATE_CLOSURE_S: Final = 480
 DEFAULT_FINAL_SOC_TOLERANCE: Final = 0.01
@@ -160,11 +160,6 @@ class VirtualAsset:
     @property
     def days(self) -> range:
         return days_of(self.first, self.end)
-
-    @property
-    def first_day_period(self) -> int:
-        """The first period of the first day, which may lie before the asset's life begins."""
-        return first_period(self.first_day)
 
     @property
     def initial_kwh(self) -> float:

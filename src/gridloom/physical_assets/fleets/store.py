@@ -101,12 +101,6 @@ async def delete_fleet(db: Database, fleet_id: UUID) -> None:
     await db.execute("delete from fleet where id = $1", fleet_id)
 
 
-async def fleet_asset_keys(db: Database, fleet_id: UUID) -> list[int]:
-    """The keys of the fleet's assets, for whoever reports on it."""
-    rows = await db.fetch("select asset_key from physical_asset where fleet_id = $1 order by asset_key", fleet_id)
-    return [row["asset_key"] for row in rows]
-
-
 def _read_fleet_row(row: asyncpg.Record) -> StoredFleet:
     return StoredFleet(
         version=row["version"],
