@@ -34,9 +34,9 @@ export function signedEuro(value: number, digits = 0): string {
 
 /** kW as MW without needless digits: `20`, `2.5`, `0.25`. */
 export function megawatts(kw: number): string {
-  const mw = kw / 1000
-  const digits = Number.isInteger(mw) ? 0 : Number.isInteger(mw * 10) ? 1 : 2
-  return decimal(mw, digits)
+  const hundredths = Math.round(kw / 10)
+  const digits = hundredths % 100 === 0 ? 0 : hundredths % 10 === 0 ? 1 : 2
+  return decimal(hundredths / 100, digits)
 }
 
 /** `20 MW · 40 MWh` */

@@ -24,13 +24,7 @@ export function AuctionDetail({ auction, now }: { auction: Auction; now: number 
       {isWon ? <WonBanner auction={auction} /> : <AuctionHead auction={auction} now={now} />}
       <div className="auction-columns">
         <div className="auction-main">
-          <ValuationFan
-            auction={auction}
-            valuation={valuation}
-            bids={bids.data ?? []}
-            now={now}
-            draft={group === 'Open' && mayBid ? draft : null}
-          />
+          <ValuationFan auction={auction} valuation={valuation} draft={group === 'Open' && mayBid ? draft : null} />
           <YourBids auction={auction} bids={bids} now={now} />
         </div>
         {group === 'Closed' ? (

@@ -9,6 +9,7 @@ import { Icon } from '../../shared/ui/Icon'
 import { FormProblem } from '../../shared/ui/states'
 import { useZone } from '../../shared/zone'
 import { type Auction, chanceOfMore, deliveryOf, groupOf, perMwDay, readPrice, type Valuation } from './data'
+import { Spread } from './Spread'
 
 interface Props {
   auction: Auction
@@ -80,6 +81,7 @@ export function BidTicket({ auction, valuation, now, text, onText }: Props) {
         )}
         {valuation && <QuickPicks valuation={valuation} onPick={change} />}
         <Meaning auction={auction} valuation={valuation} price={read.price} />
+        {valuation && read.price !== null && <Spread valuation={valuation} price={read.price} />}
         {place.isSuccess && !isReviewed && <Placed bidID={place.data.id} price={place.data.price} />}
         {!isReviewed && (
           <Button kind="primary" type="submit" disabled={!isOpen || isSame || (hasTried && read.price === null)}>

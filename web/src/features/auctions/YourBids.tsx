@@ -40,7 +40,7 @@ export function YourBids({ auction, bids, now }: Props) {
             </p>
           ) : (
             <TableScroll>
-              <table className="table">
+              <table className="table bids">
                 <thead>
                   <tr>
                     <th scope="col">Sequence</th>

@@ -1,6 +1,6 @@
 /** Auctions as a bidder and as the operator read them. */
 import { useQuery } from '@tanstack/react-query'
-import { allPages, answered, api, askJson, offers, type Schemas } from '../../shared/api/client'
+import { allPages, answered, api, offers, type Schemas } from '../../shared/api/client'
 import { useMay } from '../../shared/api/session'
 import { HOUR_MS } from '../../shared/time/marketDay'
 
@@ -8,15 +8,8 @@ export type Auction = Schemas['AuctionView']
 export type Bid = Schemas['BidView']
 export type Results = Schemas['ResultsView']
 
-export interface Valuation {
-  p10: number
-  p50: number
-  p90: number
-  mean: number
-  perMWPerYear: number
-  calibration: { windows: number; coverage?: number | null; below?: number | null; above?: number | null }
-  asOf: string
-}
+export type Valuation = Schemas['ValuationView']
+export type PastWindow = Schemas['PastWindowView']
 
 export const AUCTIONS = ['auctions', 'list']
 
@@ -50,7 +43,12 @@ export function useValuation(auction: Auction) {
   return useQuery({
     queryKey: ['auctions', auction.id, 'valuation'],
     queryFn: () =>
-      askJson<Valuation>(`/auctions/${auction.id}/valuations`, { method: 'POST', body: { basis: 'FORESIGHT' } }),
+      answered(
+        api.POST('/auctions/{auctionID}/valuations', {
+          params: { path: { auctionID: auction.id } },
+          body: { basis: 'FORESIGHT' },
+        }),
+      ),
     enabled: may && offers('POST /auctions/{auctionID}/valuations') && auction.status !== 'NO_BIDS_SUBMITTED',
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
@@ -110,7 +108,35 @@ export function chanceOfMore(price: number, { p10, p50, p90 }: Valuation): numbe
   return high === low ? from - 0.2 : from - 0.4 * ((price - low) / (high - low))
 }
 
-export type PriceFault = string | null
+/** Whether a past window came to be worth what was expected of it. */
+export const isWithin = (one: PastWindow): boolean => one.p10 <= one.value && one.value <= one.p90
+
+const FEWEST_FOR_BINS = 20
+const BINS = 14
+
+export interface Bins {
+  low: number
+  high: number
+  counts: number[]
+}
+
+/**
+ * What this window may be worth, in bins: each past window's outcome, laid into this one's range as it lay in its own.
+ * Null where too few are known to speak of a distribution.
+ */
+export function binsOf({ p10, p50, p90, calibration }: Valuation): Bins | null {
+  const past = calibration.pastWindows.filter((one) => one.p90 > one.p10)
+  if (past.length < FEWEST_FOR_BINS || !(p90 > p10)) return null
+  const values = past.map((one) => p50 + ((one.value - one.p50) / (one.p90 - one.p10)) * (p90 - p10))
+  const low = Math.min(p10 - (p50 - p10) * 0.5, ...values)
+  const high = Math.max(p90 + (p90 - p50) * 0.5, ...values)
+  const counts = new Array<number>(BINS).fill(0)
+  for (const value of values) {
+    const bin = Math.min(BINS - 1, Math.floor(((value - low) / (high - low)) * BINS))
+    counts[bin] = (counts[bin] ?? 0) + 1
+  }
+  return { low, high, counts }
+}
 
 /** A price as it is typed, with a decimal comma or point, grouped or not. */
 export function readPrice(text: string): { price: number; fault: null } | { price: null; fault: string } {

@@ -110,9 +110,23 @@ function Row({ line }: { line: Line }) {
       <td className="number">{shown(measured)}</td>
       <td className={`number ${isLarge ? 'tone-warning' : ''}`}>
         {isLarge && <span className="visually-hidden">large: </span>}
+        <Deviation
+          share={deviation === null ? 0 : deviation / asset.parameters.ratedDischargePower}
+          isLarge={isLarge}
+        />
         {shown(deviation)}
       </td>
     </tr>
+  )
+}
+
+/** A hair's breadth around nothing: half the strip is five percent of the rated power. */
+function Deviation({ share, isLarge }: { share: number; isLarge: boolean }) {
+  const part = Math.min(50, (Math.abs(share) / 0.05) * 50)
+  return (
+    <span className={`deviation ${isLarge ? 'is-large' : ''}`} aria-hidden="true">
+      <span style={{ left: `${share < 0 ? 50 - part : 50}%`, width: `${part}%` }} />
+    </span>
   )
 }
 

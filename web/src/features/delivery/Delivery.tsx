@@ -8,13 +8,13 @@ import { countdown, dayInWords, time } from '../../shared/time/words'
 import { IconButton } from '../../shared/ui/Button'
 import { Card, Figures } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
-import { Empty, ProblemNote, SkeletonCard } from '../../shared/ui/states'
+import { Empty, Loaded, ProblemNote, SkeletonCard } from '../../shared/ui/states'
 import { useZone } from '../../shared/zone'
 import { go, Link } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screens'
 import { BatteriesCard } from './BatteriesCard'
 import './delivery.css'
-import { totalsOf, useDispatches, useRuns } from './data'
+import { type Run, totalsOf, useDispatches, useRuns, useZones, type Zone } from './data'
 import { ZonesCard } from './ZonesCard'
 
 /** What was netted, what could not be served? */
@@ -37,17 +37,17 @@ function DeliveryDay({ values }: ScreenProps) {
   const span = spanOf(day)
   const assets = usePhysicalAssets()
   const runs = useRuns(span)
+  const zones = useZones(span)
   const batteries = assets.data ?? []
   const dispatches = useDispatches(batteries, span)
   const power = batteries.reduce((sum, one) => sum + one.parameters.ratedDischargePower, 0)
-  const zones = [...new Set(batteries.map((one) => one.deliveryZone))]
   const move = (days: number) => go(`/delivery/${addDays(day, days)}`)
   return (
     <Page
       title={dayInWords(day)}
       crumb={{ label: 'Delivery', to: '/delivery' }}
       facts={[
-        zones.length > 0 && plural(zones.length, 'zone'),
+        zones.data !== undefined && plural(zones.data.length, 'zone'),
         batteries.length > 0 && plural(batteries.length, 'battery', 'batteries'),
         power > 0 && `${megawatts(power)} MW`,
       ]}
@@ -61,40 +61,51 @@ function DeliveryDay({ values }: ScreenProps) {
         </>
       }
     >
-      {runs.isError ? (
-        <ProblemNote error={runs.error} onRetry={() => void runs.refetch()} />
-      ) : (
-        <Totals runs={runs.data} />
-      )}
-      {assets.isLoading && <SkeletonCard height={460} />}
-      {assets.isError && <ProblemNote error={assets.error} onRetry={() => void assets.refetch()} />}
-      {assets.data?.length === 0 && (
-        <Card>
-          <Empty title="No battery is visible to the operator">
-            An owner grants Read:physical-assets, Read:schedules and Read:monitoring on each of its batteries.
-          </Empty>
-        </Card>
-      )}
-      {batteries.length > 0 && (
+      <Loaded query={zones} skeleton={<SkeletonCard height={90} />}>
+        {(found) => <Totals zones={found} runs={runs.data ?? []} />}
+      </Loaded>
+      {(assets.isLoading || zones.isLoading) && (
         <div className="delivery">
-          <ZonesCard batteries={batteries} dispatches={dispatches} span={span} now={now} />
-          <BatteriesCard batteries={batteries} dispatches={dispatches} now={day === today ? now : span.start} />
+          <SkeletonCard height={560} />
+          <SkeletonCard height={560} />
+        </div>
+      )}
+      {assets.isError && <ProblemNote error={assets.error} onRetry={() => void assets.refetch()} />}
+      {assets.data && zones.data && (
+        <div className="delivery">
+          {zones.data.length > 0 ? (
+            <ZonesCard zones={zones.data} batteries={batteries} span={span} now={now} />
+          ) : (
+            <Card title="Zones">
+              <Empty title="Nothing was planned for this day">
+                A zone appears here as soon as a virtual battery delivers in it.
+              </Empty>
+            </Card>
+          )}
+          {batteries.length > 0 ? (
+            <BatteriesCard batteries={batteries} dispatches={dispatches} now={day === today ? now : span.start} />
+          ) : (
+            <Card title="Batteries">
+              <Empty title="No battery is visible to the operator">
+                An owner grants Read:physical-assets, Read:schedules and Read:monitoring on each of its batteries.
+              </Empty>
+            </Card>
+          )}
         </div>
       )}
     </Page>
   )
 }
 
-function Totals({ runs }: { runs: ReturnType<typeof useRuns>['data'] }) {
+function Totals({ zones, runs }: { zones: Zone[]; runs: Run[] }) {
   const zone = useZone()
   const now = useNow()
-  if (!runs) return <SkeletonCard height={90} />
-  const totals = totalsOf(runs)
-  const share = (part: number) =>
-    totals.scheduled > 0
-      ? `${decimal((part / totals.scheduled) * 100, 1)} % of what is scheduled`
-      : 'nothing is scheduled'
+  const totals = totalsOf(zones)
+  const share = (part: number, words: string) =>
+    totals.scheduled > 0 ? `${decimal((part / totals.scheduled) * 100, 1)} % ${words}` : 'nothing is scheduled'
   const next = quarterAt(now) + QUARTER_MS
+  const took = runs[0]?.solverSeconds
+  const { missed } = totals
   return (
     <Figures
       figures={[
@@ -102,26 +113,33 @@ function Totals({ runs }: { runs: ReturnType<typeof useRuns>['data'] }) {
           label: 'Scheduled, in and out',
           value: decimal(totals.scheduled, 1),
           unit: 'MWh',
-          below: `by virtual batteries, ${plural(runs.length, 'run')}`,
+          below: 'by virtual batteries, all day',
         },
         {
           label: 'Netted',
           value: decimal(totals.netted, 1),
           unit: 'MWh',
-          below: totals.netted > 0 ? 'never touch a battery' : 'nothing met its opposite',
+          below: totals.netted > 0 ? share(totals.netted, 'never touch a battery') : 'nothing met its opposite',
         },
-        { label: 'Dispatched', value: decimal(totals.spread, 1), unit: 'MWh', below: share(totals.spread) },
+        {
+          label: 'Dispatched',
+          value: decimal(totals.dispatched, 1),
+          unit: 'MWh',
+          below: share(totals.dispatched, 'of what is scheduled'),
+        },
         {
           label: 'Unserved',
           value: decimal(totals.unserved, 1),
           unit: 'MWh',
-          below: totals.unserved > 0 ? 'more than the batteries could' : 'all was served',
-          tone: totals.unserved > 0 ? 'danger' : 'good',
+          below: missed
+            ? `${plural(missed.quarters, 'quarter')}, ${missed.zone} ${time(missed.start, zone)}–${time(missed.end, zone)}`
+            : 'all was served',
+          tone: missed ? 'danger' : 'good',
         },
         {
           label: 'Next quarter-hour',
           value: countdown(next - now),
-          below: `${time(next, zone)}–${time(next + QUARTER_MS, zone)}${totals.lastSeconds === null ? '' : ` · last run took ${decimal(totals.lastSeconds * 1000)} ms`}`,
+          below: `for ${time(next, zone)}–${time(next + QUARTER_MS, zone)}${took === undefined ? '' : ` · last ${decimal(took * 1000)} ms`}`,
         },
       ]}
     />

@@ -1,115 +1,97 @@
+import { type PointerEvent, useState } from 'react'
 import type { PhysicalAsset } from '../../shared/api/resources'
-import { linear } from '../../shared/charts/scale'
+import { Hatch, HourLines, NARROW, NowMark, Past, TimeAxis } from '../../shared/charts/panes'
+import { linear, type Scale, ticks } from '../../shared/charts/scale'
 import { useSize } from '../../shared/charts/size'
 import { decimal, megawatts, plural, signed } from '../../shared/format'
-import { HOUR_MS, type Span } from '../../shared/time/marketDay'
+import { QUARTER_MS, quarterAt, type Span } from '../../shared/time/marketDay'
 import { time } from '../../shared/time/words'
 import { Card, Legend } from '../../shared/ui/Card'
 import { useZone } from '../../shared/zone'
-import { type DispatchPoint, type ZoneQuarter, zoneSeries } from './data'
+import { type Bar, barsOf, isMissed, reachOf, type Zone, type ZoneQuarter } from './data'
 
 const LEFT = 46
 const RIGHT = 16
 const TITLE = 30
-const SPACE = 440
+const FOOT = 34
+const LEAST_HEIGHT = 460
 
 interface Props {
+  zones: Zone[]
   batteries: PhysicalAsset[]
-  dispatches: Map<string, DispatchPoint[]>
   span: Span
   now: number
 }
 
-interface Zone {
-  name: string
-  count: number
-  powerKw: number
-  series: ZoneQuarter[]
-  up: number
-  down: number
-}
-
 /** Every zone over the day, all with the same MW to the pixel. */
-export function ZonesCard({ batteries, dispatches, span, now }: Props) {
+export function ZonesCard({ zones, batteries, span, now }: Props) {
   const reader = useZone()
-  const [ref, { width }] = useSize<HTMLDivElement>()
-  const zones = zonesOf(batteries, dispatches, span)
-  const reach = zones.reduce((sum, zone) => sum + zone.up + zone.down, 0) || 1
-  const perMw = (SPACE - zones.length * TITLE) / reach
-  const x = linear(span.start, span.end, LEFT, width - RIGHT)
-  const quarter = (x(span.start + 900_000) - x(span.start)) * 0.82
-  let top = 0
-  const placed = zones.map((zone) => {
-    const at = top + TITLE
-    top = at + Math.max(24, (zone.up + zone.down) * perMw)
-    return { zone, at, zero: at + zone.up * perMw, bottom: top }
-  })
-  const height = top + 30
+  const [ref, { width, height: room }] = useSize<HTMLDivElement>()
+  const [pointed, setPointed] = useState<number | null>(null)
+  const height = Math.max(LEAST_HEIGHT, room)
+  const placed = place(zones, batteries, height)
+  const x = linear(span.start, span.end, LEFT, Math.max(LEFT + 1, width - RIGHT))
   const isToday = span.start <= now && now < span.end
+  const read = pointed ?? (isToday ? quarterAt(now) : null)
+  const point = (event: PointerEvent<SVGElement>) => {
+    const box = event.currentTarget.getBoundingClientRect()
+    const share = (event.clientX - box.left - LEFT) / (width - LEFT - RIGHT)
+    setPointed(share < 0 || share >= 1 ? null : quarterAt(span.start + share * (span.end - span.start)))
+  }
   return (
     <Card
+      className="zones"
       title="Zones"
-      note="MW, the same scale in every zone"
+      note={
+        pointed === null
+          ? 'MW, the same scale in every zone'
+          : `MW, ${time(pointed, reader)}–${time(pointed + QUARTER_MS, reader)}`
+      }
       actions={
         <Legend
           items={[
             { label: 'export', color: 'var(--discharge)' },
             { label: 'import', color: 'var(--charge)' },
+            { label: 'netted', color: 'var(--ink-2)', kind: 'hatch' },
+            { label: 'unserved', color: 'var(--danger)' },
             { label: 'plan', color: 'color-mix(in srgb, var(--discharge) 45%, var(--surface))' },
           ]}
         />
       }
     >
-      <div ref={ref}>
+      <div ref={ref} className="zones-drawing">
         {width > 0 && (
-          <svg width={width} height={height} role="img" aria-label={describe(zones, now)}>
-            {placed.map(({ zone, at, zero, bottom }) => (
-              <g key={zone.name}>
-                {now > span.start && (
-                  <rect
-                    x={LEFT}
-                    width={Math.max(0, Math.min(x(now), width - RIGHT) - LEFT)}
-                    y={at}
-                    height={bottom - at}
-                    className="zone-past"
-                  />
-                )}
-                <ZoneTitle zone={zone} at={at} width={width} now={now} />
-                {[zone.up, -zone.down]
-                  .filter((value) => Math.abs(value) * perMw > 12)
-                  .map((value) => (
-                    <g key={value}>
-                      <line
-                        x1={LEFT}
-                        x2={width - RIGHT}
-                        y1={zero - value * perMw}
-                        y2={zero - value * perMw}
-                        className="grid-line"
-                      />
-                      <text x={LEFT - 8} y={zero - value * perMw + 4} textAnchor="end" className="axis">
-                        {signed(value, Number.isInteger(value) ? 0 : 1)}
-                      </text>
-                    </g>
-                  ))}
-                <text x={LEFT - 8} y={zero + 4} textAnchor="end" className="axis">
-                  0
-                </text>
-                <Bars series={zone.series} x={x} zero={zero} perMw={perMw} width={quarter} now={now} />
-                <line x1={LEFT} x2={width - RIGHT} y1={zero} y2={zero} className="axis-line" />
+          <svg
+            width={width}
+            height={height}
+            role="img"
+            aria-label={describe(zones, now)}
+            onPointerMove={point}
+            onPointerLeave={() => setPointed(null)}
+          >
+            <defs>
+              <Hatch name="netted" tone="var(--ink-3)" />
+            </defs>
+            {placed.map((one) => (
+              <g key={one.zone.deliveryZone}>
+                <Past span={span} x={x} now={now} top={one.top} height={one.bottom - one.top} />
+                <HourLines span={span} zone={reader} x={x} top={one.top} bottom={one.bottom} />
+                <ZoneAxis placed={one} width={width} />
+                <Bars placed={one} x={x} now={now} />
+                <line x1={LEFT} x2={width - RIGHT} y1={one.y(0)} y2={one.y(0)} className="axis-line" />
               </g>
             ))}
-            {threeHourly(span).map((at, index, all) => (
-              <text
-                key={at}
-                x={x(at)}
-                y={height - 8}
-                className="axis"
-                textAnchor={index === 0 ? 'start' : index === all.length - 1 ? 'end' : 'middle'}
-              >
-                {index === all.length - 1 ? '24:00' : time(at, reader)}
-              </text>
+            <NowMark span={span} zone={reader} x={x} now={now} top={TITLE} bottom={height - FOOT} />
+            <TimeAxis span={span} zone={reader} x={x} y={height - 14} now={now} />
+            {placed.map((one) => (
+              <g key={one.zone.deliveryZone}>
+                <ZoneTitle placed={one} width={width} read={read} />
+                <Missed placed={one} x={x} />
+              </g>
             ))}
-            {isToday && <line x1={x(now)} x2={x(now)} y1={TITLE} y2={height - 26} className="now-line" />}
+            {pointed !== null && (
+              <line x1={x(pointed)} x2={x(pointed)} y1={TITLE} y2={height - FOOT} className="zone-pointed" />
+            )}
           </svg>
         )}
       </div>
@@ -117,98 +99,137 @@ export function ZonesCard({ batteries, dispatches, span, now }: Props) {
   )
 }
 
-function zonesOf(batteries: PhysicalAsset[], dispatches: Map<string, DispatchPoint[]>, span: Span): Zone[] {
-  const names = [...new Set(batteries.map((one) => one.deliveryZone))]
-  return names
-    .map((name) => {
-      const members = batteries.filter((one) => one.deliveryZone === name)
-      const series = zoneSeries(
-        members.flatMap((one) => {
-          const points = dispatches.get(one.id)
-          return points ? [points] : []
-        }),
-        span,
-      )
+interface Placed {
+  zone: Zone
+  bars: Bar[]
+  count: number
+  powerKw: number
+  up: number
+  down: number
+  top: number
+  bottom: number
+  y: Scale
+}
+
+/** The largest zone on top; each gets the height that its own reach needs. */
+function place(zones: Zone[], batteries: PhysicalAsset[], height: number): Placed[] {
+  const known = zones
+    .map((zone) => {
+      const members = batteries.filter((one) => one.deliveryZone === zone.deliveryZone)
+      const bars = barsOf(zone.quarters)
       return {
-        name,
+        zone,
+        bars,
         count: members.length,
         powerKw: members.reduce((sum, one) => sum + one.parameters.ratedDischargePower, 0),
-        series,
-        up: Math.ceil(Math.max(1, ...series.map((one) => one.out))),
-        down: Math.ceil(Math.max(1, ...series.map((one) => -one.in))),
+        ...reachOf(bars),
       }
     })
     .sort((a, b) => b.powerKw - a.powerKw)
+  const reach = known.reduce((sum, one) => sum + one.up + one.down, 0) || 1
+  const perMw = (height - FOOT - known.length * TITLE) / reach
+  let bottom = 0
+  return known.map((one) => {
+    const top = bottom + TITLE
+    bottom = top + (one.up + one.down) * perMw
+    return { ...one, top, bottom, y: linear(-one.down, one.up, bottom, top) }
+  })
 }
 
-function ZoneTitle({ zone, at, width, now }: { zone: Zone; at: number; width: number; now: number }) {
-  const current = zone.series.find((one) => one.time <= now && now < one.time + 900_000)
-  const net = current ? current.out + current.in : null
+const quarterOf = (zone: Zone, at: number | null): ZoneQuarter | undefined =>
+  at === null ? undefined : zone.quarters.find((one) => Date.parse(one.time) === at)
+
+function ZoneTitle({ placed, width, read }: { placed: Placed; width: number; read: number | null }) {
+  const { zone, top } = placed
+  const one = quarterOf(zone, read)
+  const net = (one?.dispatched ?? 0) / 1000
   return (
     <>
-      <text x={LEFT} y={at - 8} className="axis">
-        <tspan className="axis-strong">{zone.name}</tspan> {plural(zone.count, 'battery', 'batteries')} ·{' '}
-        {megawatts(zone.powerKw)} MW
+      <text x={LEFT} y={top - 9} className="axis zone-title">
+        <tspan className="axis-strong">{zone.deliveryZone}</tspan>{' '}
+        {placed.count > 0 && `${plural(placed.count, 'battery', 'batteries')} · ${megawatts(placed.powerKw)} MW`}
       </text>
-      {net !== null && current && (
-        <text x={width - RIGHT} y={at - 8} textAnchor="end" className="axis">
-          out {decimal(current.out, 1)}, in {decimal(-current.in, 1)} · dispatched{' '}
-          <tspan className={net >= 0 ? 'zone-net zone-out' : 'zone-net zone-in'}>{signed(net)} MW</tspan>
+      {one && (
+        <text x={width - RIGHT} y={top - 9} textAnchor="end" className="axis zone-title">
+          {width >= NARROW &&
+            `scheduled ${signed(one.scheduledExport / 1000)} ${signed(-one.scheduledImport / 1000)} · netted ${decimal(one.netted / 1000, 1)} · dispatched `}
+          <tspan className={net < 0 ? 'zone-net zone-in' : 'zone-net zone-out'}>{signed(net)} MW</tspan>
         </text>
       )}
     </>
   )
 }
 
-interface BarsProps {
-  series: ZoneQuarter[]
-  x: (value: number) => number
-  zero: number
-  perMw: number
-  width: number
-  now: number
+function ZoneAxis({ placed, width }: { placed: Placed; width: number }) {
+  const { up, down, y, top, bottom } = placed
+  const values = ticks(-down, up, Math.max(3, Math.round((bottom - top) / 26)))
+  return values.map((value) => (
+    <g key={value}>
+      <line x1={LEFT} x2={width - RIGHT} y1={y(value)} y2={y(value)} className="grid-line" />
+      <text x={LEFT - 8} y={y(value) + 4} textAnchor="end" className="axis">
+        {signed(value, Number.isInteger(value) ? 0 : 1)}
+      </text>
+    </g>
+  ))
 }
 
-function Bars({ series, x, zero, perMw, width, now }: BarsProps) {
-  return series.flatMap((one) => {
-    const tone = one.time >= now ? 'is-planned' : ''
-    const bars = []
-    if (one.out > 0)
-      bars.push(
+function Bars({ placed, x, now }: { placed: Placed; x: Scale; now: number }) {
+  const { y } = placed
+  return placed.bars.map((bar) => {
+    const width = (x(bar.time + QUARTER_MS) - x(bar.time)) * 0.82
+    const tone = bar.time > now ? 'is-planned' : ''
+    const piece = (key: string, from: number, to: number, className: string) =>
+      from === to ? null : (
         <rect
-          key={`${one.time}-out`}
-          x={x(one.time)}
+          key={key}
+          x={x(bar.time)}
           width={width}
-          y={zero - one.out * perMw}
-          height={one.out * perMw}
-          className={`zone-bar-out ${tone}`}
-        />,
+          y={Math.min(y(from), y(to))}
+          height={Math.abs(y(to) - y(from))}
+          className={className}
+        />
       )
-    if (one.in < 0)
-      bars.push(
-        <rect
-          key={`${one.time}-in`}
-          x={x(one.time)}
-          width={width}
-          y={zero}
-          height={-one.in * perMw}
-          className={`zone-bar-in ${tone}`}
-        />,
-      )
-    return bars
+    return (
+      <g key={bar.time}>
+        {piece('out', 0, bar.out, `zone-bar-out ${tone}`)}
+        {piece('in', 0, -bar.in, `zone-bar-in ${tone}`)}
+        {piece('netted-out', bar.out, bar.out + bar.netted, 'zone-netted')}
+        {piece('netted-in', -bar.in, -bar.in - bar.netted, 'zone-netted')}
+        {piece('missed-out', bar.out + bar.netted, bar.out + bar.netted + bar.unservedOut, 'zone-missed')}
+        {piece('missed-in', -bar.in - bar.netted, -bar.in - bar.netted - bar.unservedIn, 'zone-missed')}
+      </g>
+    )
   })
 }
 
-function threeHourly(span: Span): number[] {
-  const moments = []
-  for (let at = span.start; at <= span.end; at += 3 * HOUR_MS) moments.push(at)
-  return moments
+/** In words, beside the first of the quarter-hours that were not served. */
+function Missed({ placed, x }: { placed: Placed; x: Scale }) {
+  const missed = placed.zone.quarters.filter(isMissed)
+  const first = missed[0]
+  if (!first) return null
+  const most = Math.max(...missed.map((one) => Math.abs(one.unserved))) / 1000
+  const at = x(Date.parse(first.time))
+  const isLeft = at < LEFT + 160
+  const last = x(Date.parse(missed.at(-1)?.time ?? first.time) + QUARTER_MS)
+  return (
+    <text
+      x={isLeft ? last + 6 : at - 6}
+      y={first.unserved > 0 ? placed.top + 14 : placed.bottom - 6}
+      textAnchor={isLeft ? 'start' : 'end'}
+      className="zone-missed-text"
+    >
+      up to {decimal(most, 1)} MW unserved
+    </text>
+  )
 }
 
 function describe(zones: Zone[], now: number): string {
+  const at = quarterAt(now)
   const said = zones.map((zone) => {
-    const current = zone.series.find((one) => one.time <= now && now < one.time + 900_000)
-    return `${zone.name} ${current ? signed(current.out + current.in) : '0'} MW`
+    const one = quarterOf(zone, at)
+    const missed = zone.quarters.filter(isMissed).length
+    const net = one ? `${signed(one.dispatched / 1000)} MW now` : 'nothing now'
+    return `${zone.deliveryZone} ${net}${missed > 0 ? `, ${plural(missed, 'quarter')} unserved` : ''}`
   })
-  return `Dispatched now: ${said.join(', ')}.`
+  return `Dispatched: ${said.join('; ')}.`
 }

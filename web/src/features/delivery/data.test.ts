@@ -1,38 +1,56 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { totalsOf, zoneSeries } = await import('./data')
+const { barsOf, reachOf, totalsOf } = await import('./data')
 
-const START = Date.parse('2026-10-24T22:00:00Z')
+const quarter = (time: string, [scheduledExport, scheduledImport, netted, unserved]: number[]) => ({
+  time,
+  scheduledExport: scheduledExport ?? 0,
+  scheduledImport: scheduledImport ?? 0,
+  netted: netted ?? 0,
+  unserved: unserved ?? 0,
+  dispatched: (scheduledExport ?? 0) - (scheduledImport ?? 0) - (unserved ?? 0),
+})
 
-describe('a zone', () => {
-  test('adds its batteries up, exports apart from imports, over a day of 25 hours', () => {
-    const point = (power: number) => [{ time: '2026-10-25T22:45:00Z', power, stateOfChargePercentage: 50 }]
-    const series = zoneSeries([point(2000), point(500), point(-1000)], { start: START, end: START + 25 * 3_600_000 })
-    expect(series).toHaveLength(100)
-    expect(series[99]).toMatchObject({ out: 2.5, in: -1 })
+describe('a zone’s bars', () => {
+  test('stack what batteries do, what was netted and what was not served, each on its side', () => {
+    const bars = barsOf([
+      quarter('2026-11-16T08:00:00Z', [9100, 4200, 4200, 900]),
+      quarter('2026-11-16T08:15:00Z', [0, 0, 0, 0]),
+      quarter('2026-11-16T08:30:00Z', [0, 3000, 0, -500]),
+    ])
+    expect(bars).toHaveLength(2)
+    expect(bars[0]).toMatchObject({ out: 4, in: 0, netted: 4.2, unservedOut: 0.9, unservedIn: 0 })
+    expect(bars[1]).toMatchObject({ out: 0, in: 2.5, unservedIn: 0.5 })
+    expect(reachOf(bars).up).toBeCloseTo(9.1)
+    expect(reachOf(bars).down).toBeCloseTo(4.2)
   })
 })
 
-describe('the totals', () => {
-  test('are of each zone’s newest run alone', () => {
-    const run = (zone: string, time: string, netted: number) =>
-      ({
-        id: time,
-        time,
-        zones: [zone],
-        scheduledExport: 1,
-        scheduledImport: 2,
-        netted,
-        spread: 1,
-        unserved: 0,
-        solverSeconds: 0.03,
-      }) as never
+describe('the totals of a day', () => {
+  test('count both ways, and say where and when something was not served', () => {
     const totals = totalsOf([
-      run('TenneT', '2026-11-16T08:00:00Z', 9),
-      run('TenneT', '2026-11-16T09:00:00Z', 4),
-      run('Amprion', '2026-11-16T07:00:00Z', 3),
+      {
+        deliveryZone: 'TenneT',
+        finalUntil: '2026-11-16T08:00:00Z',
+        quarters: [quarter('2026-11-16T06:00:00Z', [4000, 2000, 2000, 0])],
+      },
+      {
+        deliveryZone: '50Hertz',
+        finalUntil: '2026-11-16T08:00:00Z',
+        quarters: [
+          quarter('2026-11-16T06:00:00Z', [2000, 0, 0, 800]),
+          quarter('2026-11-16T06:15:00Z', [2000, 0, 0, 400]),
+        ],
+      },
     ])
-    expect(totals).toMatchObject({ netted: 7, scheduled: 6, lastSeconds: 0.03 })
+    expect(totals).toMatchObject({ scheduled: 2.5, netted: 1 })
+    expect(totals.dispatched + totals.netted + totals.unserved).toBeCloseTo(totals.scheduled)
+    expect(totals.missed).toEqual({
+      quarters: 2,
+      zone: '50Hertz',
+      start: Date.parse('2026-11-16T06:00:00Z'),
+      end: Date.parse('2026-11-16T06:30:00Z'),
+    })
   })
 })

@@ -1,25 +1,12 @@
 /** What was planned for the batteries, zone by zone. */
 import { useQueries, useQuery } from '@tanstack/react-query'
-import { allPages, askJson } from '../../shared/api/client'
+import { allPages, answered, api, askJson, type Schemas } from '../../shared/api/client'
 import type { PhysicalAsset } from '../../shared/api/resources'
 import { instant, QUARTER_MS, type Span } from '../../shared/time/marketDay'
 
-export interface Run {
-  id: string
-  time: string
-  zones: string[]
-  start: string
-  end: string
-  finalUntil?: string
-  virtualAssets?: number
-  batteries?: number
-  scheduledExport: number
-  scheduledImport: number
-  netted: number
-  spread: number
-  unserved: number
-  solverSeconds: number
-}
+export type Run = Schemas['DeliveryRun']
+export type Zone = Schemas['DeliveryZone']
+export type ZoneQuarter = Schemas['ZoneQuarter']
 
 export interface DispatchPoint {
   time: string
@@ -33,9 +20,19 @@ export function useRuns({ start, end }: Span) {
     queryKey: ['delivery', 'runs', start],
     queryFn: () =>
       allPages<Run>(
-        `/delivery/runs?${new URLSearchParams({ start: instant(start), end: instant(end), limit: '1000' })}`,
-        2000,
+        `/delivery/runs?${new URLSearchParams({ start: instant(start), end: instant(end), limit: '200' })}`,
+        200,
       ),
+    refetchInterval: 30_000,
+  })
+}
+
+/** What each zone was scheduled for, what of it was netted, and what nobody could serve. */
+export function useZones({ start, end }: Span) {
+  return useQuery({
+    queryKey: ['delivery', 'zones', start],
+    queryFn: () =>
+      answered(api.GET('/delivery/zones', { params: { query: { start: instant(start), end: instant(end) } } })),
     refetchInterval: 30_000,
   })
 }
@@ -60,48 +57,75 @@ export function useDispatches(assets: PhysicalAsset[], { start, end }: Span) {
   )
 }
 
-export interface ZoneQuarter {
+/** One bar of a zone, MW, each piece on the side on which it is drawn. */
+export interface Bar {
   time: number
-  /** MW of the batteries that export, and of those that import (negative). */
   out: number
   in: number
+  netted: number
+  unservedOut: number
+  unservedIn: number
 }
 
-/** A zone's batteries added up, quarter-hour by quarter-hour of a day. */
-export function zoneSeries(dispatches: DispatchPoint[][], { start, end }: Span): ZoneQuarter[] {
-  const count = Math.round((end - start) / QUARTER_MS)
-  const quarters = Array.from({ length: count }, (_, index) => ({ time: start + index * QUARTER_MS, out: 0, in: 0 }))
-  for (const points of dispatches)
-    for (const point of points) {
-      const quarter = quarters[Math.round((Date.parse(point.time) - start) / QUARTER_MS)]
-      if (!quarter) continue
-      if (point.power > 0) quarter.out += point.power / 1000
-      else quarter.in += point.power / 1000
-    }
+/** The bars of a day that show anything: what the batteries do, then what met its opposite, then what was not served. */
+export function barsOf(quarters: ZoneQuarter[]): Bar[] {
   return quarters
+    .map((one) => ({
+      time: Date.parse(one.time),
+      out: Math.max(0, one.dispatched) / 1000,
+      in: Math.max(0, -one.dispatched) / 1000,
+      netted: one.netted / 1000,
+      unservedOut: Math.max(0, one.unserved) / 1000,
+      unservedIn: Math.max(0, -one.unserved) / 1000,
+    }))
+    .filter((bar) => bar.out + bar.in + bar.netted + bar.unservedOut + bar.unservedIn > 0)
+}
+
+/** How far bars reach up and down, at least a little. */
+export function reachOf(bars: Bar[]): { up: number; down: number } {
+  return {
+    up: Math.max(0.5, ...bars.map((bar) => bar.out + bar.netted + bar.unservedOut)),
+    down: Math.max(0.5, ...bars.map((bar) => bar.in + bar.netted + bar.unservedIn)),
+  }
 }
 
 export interface Totals {
+  /** MWh of the day, both ways. */
   scheduled: number
+  /** Both ways too: what exporters gave and importers took without a battery. */
   netted: number
-  spread: number
+  dispatched: number
   unserved: number
-  lastSeconds: number | null
+  /** Where something was not served: how many quarter-hours, the zone of most of them, and from when to when there. */
+  missed: { quarters: number; zone: string; start: number; end: number } | null
 }
 
-/** What the newest run of each zone says of the day. */
-export function totalsOf(runs: Run[]): Totals {
-  const newest = new Map<string, Run>()
-  for (const run of [...runs].sort((a, b) => Date.parse(b.time) - Date.parse(a.time)))
-    for (const zone of run.zones) if (!newest.has(zone)) newest.set(zone, run)
-  const all = [...new Set(newest.values())]
-  const sum = (pick: (run: Run) => number) => all.reduce((total, run) => total + pick(run), 0)
-  const last = all.sort((a, b) => Date.parse(b.time) - Date.parse(a.time))[0]
+/** All zones of a day together. */
+export function totalsOf(zones: Zone[]): Totals {
+  const sum = (pick: (one: ZoneQuarter) => number) =>
+    zones.reduce((all, zone) => all + zone.quarters.reduce((part, one) => part + pick(one) / 4000, 0), 0)
+  const missed = zones
+    .map((zone) => ({
+      zone: zone.deliveryZone,
+      times: zone.quarters.filter(isMissed).map((one) => Date.parse(one.time)),
+    }))
+    .sort((a, b) => b.times.length - a.times.length)
+  const worst = missed[0]
   return {
-    scheduled: sum((run) => run.scheduledExport + Math.abs(run.scheduledImport)),
-    netted: sum((run) => run.netted),
-    spread: sum((run) => run.spread),
-    unserved: sum((run) => run.unserved),
-    lastSeconds: last?.solverSeconds ?? null,
+    scheduled: sum((one) => one.scheduledExport + one.scheduledImport),
+    netted: sum((one) => 2 * one.netted),
+    dispatched: sum((one) => Math.abs(one.dispatched)),
+    unserved: sum((one) => Math.abs(one.unserved)),
+    missed:
+      worst && worst.times.length > 0
+        ? {
+            quarters: missed.reduce((count, one) => count + one.times.length, 0),
+            zone: worst.zone,
+            start: Math.min(...worst.times),
+            end: Math.max(...worst.times) + QUARTER_MS,
+          }
+        : null,
   }
 }
+
+export const isMissed = (one: ZoneQuarter): boolean => Math.abs(one.unserved) >= 1

@@ -8,7 +8,7 @@ import { Page } from '../../shared/ui/Page'
 import { useZone } from '../../shared/zone'
 import { useAuctions } from '../auctions/data'
 import { ComingCard } from './ComingCard'
-import { useCuts, useHealth, useUnavailabilities } from './data'
+import { useHealth, useOutlook, useUnavailabilities } from './data'
 import { nextGate } from './next'
 import './overview.css'
 import { PhysicalTable } from './PhysicalTable'
@@ -22,6 +22,7 @@ export default function Overview() {
   const now = useNow()
   const zone = useZone()
   const mayBid = useMay('Create:bids')
+  const mayPlan = useMay('Update:schedules')
   const mayReadAuctions = useMay('Read:auctions')
   const mayReadRevenue = useMay('Read:revenue')
   const isOperator = useIsOperator()
@@ -30,7 +31,7 @@ export default function Overview() {
   const auctions = useAuctions()
   const living = (virtual.data ?? []).filter((one) => Date.parse(one.end) > now)
   const batteries = physical.data ?? []
-  const cuts = useCuts(living, now)
+  const { cuts, idle } = useOutlook(living, now)
   const health = useHealth(batteries)
   const unavailabilities = useUnavailabilities(batteries)
   const isLoading = virtual.isLoading || physical.isLoading || (mayReadAuctions && auctions.isLoading)
@@ -39,6 +40,7 @@ export default function Overview() {
       auctions: auctions.data ?? [],
       virtual: living,
       cuts,
+      idle: mayPlan ? idle : [],
       physical: batteries,
       health,
       mayBid: mayBid && !isOperator,

@@ -5,12 +5,12 @@ import { useSession } from '../../shared/api/session'
 import { linear } from '../../shared/charts/scale'
 import { useSize } from '../../shared/charts/size'
 import { decimal, euro, signed } from '../../shared/format'
-import { dayOf, momentOf } from '../../shared/time/marketDay'
+import { dayOf, HOUR_MS, momentOf } from '../../shared/time/marketDay'
 import { dayMonth } from '../../shared/time/words'
 import { Card } from '../../shared/ui/Card'
 import { ProblemNote, Skeleton } from '../../shared/ui/states'
 import { Link } from '../../shell/router'
-import { type DayRevenue, useDailyRevenue } from './data'
+import { type DayRevenue, type Source, useDailyRevenue } from './data'
 
 const DAYS = 30
 const HEIGHT = 190
@@ -52,16 +52,28 @@ export function RevenueCard({ virtual, physical: seen, now }: Props) {
   )
 }
 
-function sourcesOf(virtual: VirtualAsset[], physical: PhysicalAsset[], fleets: Schemas['Fleet'][], now: number) {
-  const since = now - 2 * DAYS * 24 * 3_600_000
+/** Groups where there are any; what is in none by itself, and only over its own life. */
+function sourcesOf(
+  virtual: VirtualAsset[],
+  physical: PhysicalAsset[],
+  fleets: Schemas['Fleet'][],
+  now: number,
+): Source[] {
+  const since = now - 2 * DAYS * 24 * HOUR_MS
   const grouped = new Set(fleets.flatMap((fleet) => fleet.physicalAssetIDs))
+  const relevant = virtual.filter((one) => Date.parse(one.end) > since && Date.parse(one.start) <= now)
+  const portfolios = new Set(relevant.flatMap((one) => one.portfolioID ?? []))
   return [
-    ...virtual
-      .filter((one) => Date.parse(one.end) > since && Date.parse(one.start) <= now)
-      .slice(0, 40)
-      .map((one) => ({ kind: 'virtual-assets', id: one.id })),
+    ...[...portfolios].map((id) => ({ kind: 'portfolios', id })),
     ...fleets.map((one) => ({ kind: 'fleets', id: one.id })),
     ...physical.filter((one) => !grouped.has(one.id)).map((one) => ({ kind: 'physical-assets', id: one.id })),
+    ...relevant
+      .filter((one) => !one.portfolioID)
+      .map((one) => ({
+        kind: 'virtual-assets',
+        id: one.id,
+        life: { start: Date.parse(one.start), end: Date.parse(one.end) },
+      })),
   ]
 }
 

@@ -172,7 +172,14 @@ function Spark({ points, now }: { points: Points; now: number }) {
   const plan = placed.filter(([at]) => at >= now - 15 * 60_000).map(([at, value]) => [x(at), y(value)] as const)
   const last = placed.at(-1)
   return (
-    <svg width={SPARK.width} height={SPARK.height} className="spark" aria-hidden="true">
+    <svg
+      width={SPARK.width}
+      height={SPARK.height}
+      viewBox={`0 0 ${SPARK.width} ${SPARK.height}`}
+      preserveAspectRatio="none"
+      className="spark"
+      aria-hidden="true"
+    >
       <rect width={Math.max(0, x(now))} height={SPARK.height} className="spark-past" />
       <line x1={0} x2={SPARK.width} y1={y(50)} y2={y(50)} className="spark-target" />
       <path d={linePath(past)} className="spark-line" />

@@ -2,7 +2,16 @@ import { useQueries, useQuery } from '@tanstack/react-query'
 import { allPages, answered, api, askJson, type Schemas } from '../../shared/api/client'
 import { type Health, type PhysicalAsset, readHealth, type VirtualAsset } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
-import { addDays, type Day, dayOf, instant, QUARTER_MS, quarterAt, spanOf } from '../../shared/time/marketDay'
+import {
+  addDays,
+  type Day,
+  dayOf,
+  instant,
+  QUARTER_MS,
+  quarterAt,
+  type Span,
+  spanOf,
+} from '../../shared/time/marketDay'
 import type { Cut } from './queue'
 
 const MOST = 24
@@ -14,8 +23,14 @@ interface Projected {
   expectedCut?: { acceptedSchedule: number; adjustedSchedule: number; reason: string }
 }
 
-/** The cuts that are known to come, over the next three days. */
-export function useCuts(assets: VirtualAsset[], now: number): Cut[] {
+export interface Outlook {
+  cuts: Cut[]
+  /** Batteries that deliver all of tomorrow and stand still. */
+  idle: VirtualAsset[]
+}
+
+/** What the next three days hold as planned: the cuts that are known to come, and who has no plan for tomorrow. */
+export function useOutlook(assets: VirtualAsset[], now: number): Outlook {
   const from = quarterAt(now)
   const found = useQueries({
     queries: assets.slice(0, MOST).map((asset) => {
@@ -37,24 +52,32 @@ export function useCuts(assets: VirtualAsset[], now: number): Cut[] {
       }
     }),
   })
-  return found.flatMap(({ data }, index) => {
+  const known = found.flatMap(({ data }, index) => {
     const asset = assets[index]
-    if (!data || !asset) return []
-    return (data as Projected[]).flatMap((point) => {
-      const cut = point.expectedCut
-      if (!cut) return []
-      return [
-        {
-          asset,
-          time: Date.parse(point.time),
-          from: cut.acceptedSchedule,
-          to: cut.adjustedSchedule,
-          reason: cut.reason,
-        },
-      ]
-    })
+    return data && asset ? [{ asset, points: data as Projected[] }] : []
   })
+  const tomorrow = spanOf(addDays(dayOf(now), 1))
+  return {
+    cuts: known.flatMap(({ asset, points }) => cutsOf(asset, points)),
+    idle: known.filter(({ asset, points }) => isIdle(asset, points, tomorrow)).map(({ asset }) => asset),
+  }
 }
+
+function cutsOf(asset: VirtualAsset, points: Projected[]): Cut[] {
+  return points.flatMap(({ time, expectedCut: cut }) =>
+    cut
+      ? [{ asset, time: Date.parse(time), from: cut.acceptedSchedule, to: cut.adjustedSchedule, reason: cut.reason }]
+      : [],
+  )
+}
+
+function isIdle(asset: VirtualAsset, points: Projected[], day: Span): boolean {
+  if (Date.parse(asset.start) > day.start || Date.parse(asset.end) < day.end) return false
+  const energies = points.filter(({ time }) => isWithin(Date.parse(time), day)).map(({ energy }) => energy)
+  return energies.length > 1 && Math.max(...energies) - Math.min(...energies) < 1e-6
+}
+
+const isWithin = (moment: number, span: Span): boolean => moment >= span.start && moment < span.end
 
 export function useHealth(assets: PhysicalAsset[]): Map<string, Health> {
   const found = useQueries({
@@ -154,26 +177,33 @@ interface Statement {
   lines: { time: string; amount: number }[]
 }
 
+export interface Source {
+  kind: string
+  id: string
+  /** Where nothing is known outside of it. */
+  life?: Span
+}
+
+/** More at once would keep what the reader sees first waiting: a browser has six lines to a server. */
+const AT_ONCE = 2
+
 /** What the reader keeps of what its batteries earn, by market day, of the last `days` days and today. */
-export function useDailyRevenue(sources: { kind: string; id: string }[], today: Day, days: number) {
+export function useDailyRevenue(sources: Source[], today: Day, days: number) {
   const first = addDays(today, -days)
-  const start = instant(spanOf(first).start)
-  const end = instant(spanOf(today).end)
+  const span = { start: spanOf(first).start, end: spanOf(today).end }
   return useQuery({
     queryKey: ['revenue', 'daily', sources.map((one) => one.id).join(), first],
     queryFn: async (): Promise<DayRevenue[]> => {
       const sums = new Map<Day, number>()
-      const query = new URLSearchParams({ start, end, resolution: 'daily' })
-      const answers = await Promise.all(
-        sources.map((source) =>
-          askJson<Statement>(`/revenue-reporting/${source.kind}/${source.id}/statement?${query}`),
-        ),
-      )
-      for (const { lines } of answers)
-        for (const line of lines) {
-          const day = dayOf(Date.parse(line.time))
-          sums.set(day, (sums.get(day) ?? 0) + line.amount)
-        }
+      const left = [...sources]
+      const readOn = async () => {
+        for (let source = left.shift(); source; source = left.shift())
+          for (const line of await readLines(source, span)) {
+            const day = dayOf(Date.parse(line.time))
+            sums.set(day, (sums.get(day) ?? 0) + line.amount)
+          }
+      }
+      await Promise.all(Array.from({ length: AT_ONCE }, readOn))
       return Array.from({ length: days + 1 }, (_, index) => {
         const day = addDays(first, index)
         return { day, value: sums.get(day) ?? 0 }
@@ -182,4 +212,13 @@ export function useDailyRevenue(sources: { kind: string; id: string }[], today: 
     enabled: sources.length > 0,
     staleTime: 5 * 60_000,
   })
+}
+
+async function readLines({ kind, id, life }: Source, span: Span): Promise<Statement['lines']> {
+  const query = new URLSearchParams({
+    start: instant(Math.max(span.start, life?.start ?? span.start)),
+    end: instant(Math.min(span.end, life?.end ?? span.end)),
+    resolution: 'daily',
+  })
+  return (await askJson<Statement>(`/revenue-reporting/${kind}/${id}/statement?${query}`)).lines
 }

@@ -19,10 +19,10 @@ const battery = (more = {}) =>
     energyCapacity: 40000,
     imbalanceCharge: 2040,
     imbalanceDischarge: 0,
-    feedback: 'Charge 2.04 MWh more.',
+    endStateOfChargePercentage: 44.9,
     ...more,
   }) as never
-const nothing = { auctions: [], virtual: [], cuts: [], physical: [], health: new Map(), mayBid: true }
+const nothing = { auctions: [], virtual: [], cuts: [], idle: [], physical: [], health: new Map(), mayBid: true }
 
 describe('the queue', () => {
   test('has the nearest deadline first and what has none last', () => {
@@ -54,6 +54,17 @@ describe('the queue', () => {
   test('shows auctions only to who may bid', () => {
     const open = [auction('soon', '2026-11-16T09:45:00Z')]
     expect(needsOf({ ...nothing, auctions: open, mayBid: false }, NOW, tell)).toEqual([])
+  })
+
+  test('asks for a plan until the day-ahead gate, in one line for all that have none', () => {
+    const idle = [battery({ name: 'Isar' }), battery({ name: 'Lahn' }), battery({ name: 'Elbe' })]
+    const [need] = needsOf({ ...nothing, idle }, NOW, tell)
+    expect(need).toMatchObject({
+      deadline: Date.parse('2026-11-16T11:00:00Z'),
+      to: '/virtual-batteries/elbe/2026-11-17',
+    })
+    expect(need?.title).toBe('Day-ahead: **Isar**, **Lahn** and 1 more have no plan for tomorrow')
+    expect(needsOf({ ...nothing, idle }, Date.parse('2026-11-16T11:00:00Z'), tell)).toEqual([])
   })
 
   test('tells one cut for each battery, by its first quarter-hour', () => {

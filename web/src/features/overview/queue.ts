@@ -1,6 +1,7 @@
 /** What needs the reader, by deadline: computed from what the service answers, and from nothing else. */
 import type { Health, PhysicalAsset, VirtualAsset } from '../../shared/api/resources'
-import { decimal, euro, size } from '../../shared/format'
+import { decimal, euro, percent, size } from '../../shared/format'
+import { addDays, dayOf, momentOf } from '../../shared/time/marketDay'
 import type { IconName } from '../../shared/ui/Icon'
 import type { Auction } from '../auctions/data'
 
@@ -33,6 +34,8 @@ export interface Known {
   auctions: Auction[]
   virtual: VirtualAsset[]
   cuts: Cut[]
+  /** Who delivers tomorrow and has no plan for it. */
+  idle: VirtualAsset[]
   physical: PhysicalAsset[]
   health: Map<string, Health>
   mayBid: boolean
@@ -43,6 +46,7 @@ const URGENT_MS = 15 * 60_000
 export function needsOf(known: Known, now: number, tellTime: (ms: number) => string): Need[] {
   const needs = [
     ...auctionNeeds(known, now, tellTime),
+    ...planNeeds(known, now, tellTime),
     ...balanceNeeds(known, now, tellTime),
     ...cutNeeds(known, now, tellTime),
     ...healthNeeds(known, tellTime),
@@ -71,6 +75,31 @@ function auctionNeeds({ auctions, mayBid }: Known, now: number, tellTime: (ms: n
     })
 }
 
+const DAY_AHEAD_GATE_MINUTES = 12 * 60
+
+/** One line for all of them: they are planned one after the other before the same gate. */
+function planNeeds({ idle }: Known, now: number, tellTime: (ms: number) => string): Need[] {
+  const gate = momentOf(dayOf(now), DAY_AHEAD_GATE_MINUTES)
+  const first = idle[0]
+  if (!first || gate <= now) return []
+  const names = idle.slice(0, 2).map((one) => `**${one.name}**`)
+  const rest = idle.length - names.length
+  const who = rest > 0 ? `${names.join(', ')} and ${rest} more` : names.join(' and ')
+  return [
+    {
+      key: 'plan',
+      deadline: gate,
+      what: `gate ${tellTime(gate)}`,
+      icon: 'clock' as const,
+      tone: 'warning' as const,
+      title: `Day-ahead: ${who} ${idle.length === 1 ? 'has' : 'have'} no plan for tomorrow`,
+      note: 'Until the gate, what they sell can still be offered day-ahead',
+      action: idle.length === 1 ? 'Plan it' : 'Plan them',
+      to: `/virtual-batteries/${first.id}/${addDays(dayOf(now), 1)}`,
+    },
+  ]
+}
+
 function balanceNeeds({ virtual }: Known, now: number, tellTime: (ms: number) => string): Need[] {
   return virtual.flatMap((one) => {
     const gate = Date.parse(one.end) - 15 * 60_000 - one.dispatchGateClosureSeconds * 1000
@@ -85,7 +114,7 @@ function balanceNeeds({ virtual }: Known, now: number, tellTime: (ms: number) =>
         icon: 'scales' as const,
         tone: 'warning' as const,
         title: `**${one.name}** ends ${decimal(off / 1000, 2)} MWh ${word} 50 %`,
-        note: one.feedback,
+        note: `The plan ends at ${decimal(one.endStateOfChargePercentage, 1)} %, the tolerance is ± ${percent(one.finalSoCTolerance)}`,
         action: 'Balance',
         to: `/virtual-batteries/${one.id}`,
       },
@@ -150,7 +179,7 @@ function healthNeeds({ physical, health }: Known, tellTime: (ms: number) => stri
         title: isTelemetry
           ? `Telemetry of **${one.name}** is stale`
           : `**${one.name}** is ${found.status.toLowerCase()}`,
-        note: fault.detail,
+        note: isTelemetry ? 'State of charge is projected until points return' : fault.detail,
         action: 'Details',
         to: `/physical-assets/${one.id}`,
       },

@@ -14,7 +14,7 @@ import { Sheet } from '../../shared/ui/Sheet'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
-import { type LogbookEntry, useLogbook } from './data'
+import { type LogbookEntry, titleInWords, useLogbook, withoutIDs } from './data'
 
 const MARKS: Record<LogbookEntry['impact'], { sign: string; tone: string; word: string }> = {
   POSITIVE: { sign: '+', tone: 'good', word: 'good' },
@@ -56,7 +56,7 @@ export function LogbookCard({ asset, most }: { asset: PhysicalAsset; most: numbe
                     <span className="visually-hidden">{MARKS[entry.impact].word}</span>
                   </span>
                   <span className="logbook-what">
-                    <strong>{entry.title}</strong> {entry.description}
+                    <strong>{titleInWords(entry.title)}</strong> {withoutIDs(entry.description)}
                   </span>
                   <span className="note">{entry.source === 'SYSTEM' ? 'system' : 'person'}</span>
                 </li>

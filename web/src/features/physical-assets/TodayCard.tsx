@@ -1,9 +1,9 @@
 import type { PhysicalAsset } from '../../shared/api/resources'
+import { areaPath, HourLines, NowMark, PaneTitle, Past, TimeAxis, ValueAxis } from '../../shared/charts/panes'
 import { linear, linePath, type Scale, stepPath, ticks } from '../../shared/charts/scale'
 import { useSize } from '../../shared/charts/size'
 import { decimal, megawatts, signed } from '../../shared/format'
-import { HOUR_MS, type Span } from '../../shared/time/marketDay'
-import { time } from '../../shared/time/words'
+import { quarterAt, type Span } from '../../shared/time/marketDay'
 import { Card, Legend } from '../../shared/ui/Card'
 import { ProblemNote, Skeleton } from '../../shared/ui/states'
 import { useZone } from '../../shared/zone'
@@ -17,16 +17,13 @@ interface Props {
   now: number
 }
 
-const LEFT = 52
-const RIGHT = 16
-const PANES = {
-  charge: { top: 22, height: 58 },
-  power: { top: 104, height: 74 },
-  temperature: { top: 204, height: 42 },
-}
-const HEIGHT = 278
+const EDGES = { left: 52, right: 16 }
+const CHARGE = { top: 22, height: 64 }
+const POWER = { top: 112, height: 88 }
+const TEMPERATURE = { top: 226, height: 42 }
+const FOOT = 34
 
-/** Today in three panes over one axis of time: what was measured, and what was asked for. */
+/** Today in panes over one axis of time: what was measured, and what was asked for. */
 export function TodayCard({ asset, telemetry, dispatch, today, now }: Props) {
   const [ref, { width }] = useSize<HTMLDivElement>()
   const { series, isLoading, error } = telemetry
@@ -47,7 +44,7 @@ export function TodayCard({ asset, telemetry, dispatch, today, now }: Props) {
     >
       {error ? <ProblemNote error={error} /> : null}
       <div ref={ref} className="today">
-        {isLoading && <Skeleton height={HEIGHT - 20} />}
+        {isLoading && <Skeleton height={260} />}
         {!isLoading && isEmpty && !dispatch?.length && (
           <p className="today-none note">No telemetry today. It appears here the second it arrives.</p>
         )}
@@ -70,109 +67,140 @@ interface PanesProps {
 
 function Panes({ asset, series, dispatch, today, now, width }: PanesProps) {
   const zone = useZone()
-  const x = linear(today.start, today.end, LEFT, width - RIGHT)
-  const due = dispatch.map((point) => [Date.parse(point.time), point.power / 1000] as const)
-  const measured = series.active_power.map(([at, value]) => [at, value / 1000] as const)
-  const largest = Math.max(
-    1,
-    ...measured.map(([, value]) => Math.abs(value)),
-    ...due.map(([, value]) => Math.abs(value)),
-  )
-  const reach = niceReach(largest)
-  const charge = linear(0, 100, PANES.charge.top + PANES.charge.height, PANES.charge.top)
-  const power = linear(-reach, reach, PANES.power.top + PANES.power.height, PANES.power.top)
-  const projected: Points = dispatch.flatMap((point) =>
-    point.stateOfChargePercentage === undefined || Date.parse(point.time) < now
-      ? []
-      : [[Date.parse(point.time), point.stateOfChargePercentage]],
-  )
-  const last = { charge: series.state_of_charge.at(-1)?.[1], power: measured.at(-1)?.[1] }
-  const endOfDay = projected.at(-1)?.[1]
+  const x = linear(today.start, today.end, EDGES.left, width - EDGES.right)
+  const hasTemperature = series.temperature.length > 0
+  const last = hasTemperature ? TEMPERATURE : POWER
+  const bottom = last.top + last.height
+  const at = { span: today, zone, x, now }
   return (
-    <svg width={width} height={HEIGHT} role="img" aria-label={describe(asset, last.charge, last.power)}>
-      <defs>
-        <clipPath id="power-out">
-          <rect x={LEFT} width={width} y={0} height={power(0)} />
-        </clipPath>
-        <clipPath id="power-in">
-          <rect x={LEFT} width={width} y={power(0)} height={HEIGHT} />
-        </clipPath>
-      </defs>
-      <rect
-        x={LEFT}
-        width={Math.max(0, x(now) - LEFT)}
-        y={PANES.charge.top}
-        height={PANES.temperature.top + PANES.temperature.height - PANES.charge.top}
-        className="past"
+    <svg width={width} height={bottom + FOOT} role="img" aria-label={describe(asset, series)}>
+      <Past {...at} top={CHARGE.top} height={bottom - CHARGE.top} />
+      <HourLines {...at} top={CHARGE.top} bottom={bottom} />
+      <ChargePane asset={asset} points={series.state_of_charge} dispatch={dispatch} x={x} width={width} now={now} />
+      <PowerPane
+        asset={asset}
+        points={series.active_power}
+        dispatch={dispatch}
+        x={x}
+        width={width}
+        now={now}
+        end={today.end}
       />
-      <Hours today={today} x={x} />
-      <Pane
+      {hasTemperature && <Temperature points={series.temperature} x={x} width={width} />}
+      <TimeAxis {...at} y={bottom + 20} />
+      <NowMark {...at} top={CHARGE.top} bottom={bottom} />
+    </svg>
+  )
+}
+
+interface PaneProps {
+  asset: PhysicalAsset
+  points: Points
+  dispatch: DispatchPoint[]
+  x: Scale
+  width: number
+  now: number
+}
+
+function ChargePane({ asset, points, dispatch, x, width, now }: PaneProps) {
+  const y = linear(0, 100, CHARGE.top + CHARGE.height, CHARGE.top)
+  const measured = points.map(([at, value]) => [x(at), y(value)] as const)
+  const ahead = dispatch.filter((point) => Date.parse(point.time) >= now && point.stateOfChargePercentage !== undefined)
+  const [last, end] = [points.at(-1)?.[1], ahead.at(-1)?.stateOfChargePercentage]
+  return (
+    <>
+      <PaneTitle
+        edges={EDGES}
+        width={width}
+        top={CHARGE.top}
         title="State of charge"
         note={`% of ${megawatts(asset.parameters.energyCapacity)} MWh`}
-        value={last.charge === undefined ? '' : `${decimal(last.charge, 1)} %`}
-        {...(endOfDay === undefined ? {} : { aside: `projected at 24:00 ${decimal(endOfDay, 1)} %` })}
+        aside={end === undefined ? '' : `projected at 24:00 ${decimal(end, 1)} %`}
+        value={last === undefined ? '' : `${decimal(last, 1)} %`}
         tone="var(--soc)"
-        top={PANES.charge.top}
-        width={width}
       />
-      <Axis values={[0, 50, 100]} scale={charge} width={width} tell={(value) => decimal(value)} />
-      <path d={areaPath(series.state_of_charge, x, charge, charge(0))} className="charge-area" />
+      <ValueAxis edges={EDGES} width={width} values={[0, 50, 100]} scale={y} tell={(value) => decimal(value)} />
+      <path d={areaPath(measured, y(0))} className="charge-area" />
+      <path d={linePath(measured)} className="charge-line" />
       <path
-        d={linePath(series.state_of_charge.map(([at, value]) => [x(at), charge(value)] as const))}
-        className="charge-line"
-      />
-      <path
-        d={linePath(projected.map(([at, value]) => [x(at), charge(value)] as const))}
+        d={linePath(ahead.map((point) => [x(Date.parse(point.time)), y(point.stateOfChargePercentage ?? 0)] as const))}
         className="charge-line is-plan"
       />
+    </>
+  )
+}
 
-      <Pane
+function PowerPane({ asset, points, dispatch, x, width, now, end }: PaneProps & { end: number }) {
+  const due = dispatch.map((point) => [Date.parse(point.time), point.power / 1000] as const)
+  const measured = points.map(([at, value]) => [at, value / 1000] as const)
+  const reach = niceReach(Math.max(1, ...[...measured, ...due].map(([, value]) => Math.abs(value))))
+  const y = linear(-reach, reach, POWER.top + POWER.height, POWER.top)
+  const drawn = measured.map(([at, value]) => [x(at), y(value)] as const)
+  const last = measured.at(-1)?.[1]
+  const steps = (list: typeof due, until: number) =>
+    stepPath(
+      list.map(([at, value]) => [x(at), y(value)] as const),
+      x(until),
+    )
+  return (
+    <>
+      <defs>
+        <clipPath id="power-out">
+          <rect x={EDGES.left} width={width} y={0} height={y(0)} />
+        </clipPath>
+        <clipPath id="power-in">
+          <rect x={EDGES.left} width={width} y={y(0)} height={POWER.height} />
+        </clipPath>
+      </defs>
+      <PaneTitle
+        edges={EDGES}
+        width={width}
+        top={POWER.top}
         title="Power"
         note={`MW · rated ±${megawatts(asset.parameters.ratedDischargePower)} · export up`}
-        value={last.power === undefined ? '' : `${signed(last.power, 2)} MW`}
-        tone={(last.power ?? 0) >= 0 ? 'var(--discharge-text)' : 'var(--charge-text)'}
-        top={PANES.power.top}
-        width={width}
+        aside={deviationInWords(measured, due)}
+        value={last === undefined ? '' : `${signed(last, 2)} MW`}
+        tone={(last ?? 0) >= 0 ? 'var(--discharge-text)' : 'var(--charge-text)'}
       />
-      <Axis
-        values={[-reach, 0, reach]}
-        scale={power}
+      <ValueAxis
+        edges={EDGES}
         width={width}
+        values={[-reach, 0, reach]}
+        scale={y}
         tell={(value) => signed(value, Number.isInteger(value) ? 0 : 1)}
       />
-      <g clipPath="url(#power-out)">
-        <path d={areaPath(measured, x, power, power(0))} className="power-area-out" />
-      </g>
-      <g clipPath="url(#power-in)">
-        <path d={areaPath(measured, x, power, power(0))} className="power-area-in" />
-      </g>
+      <path d={areaPath(drawn, y(0))} className="power-area-out" clipPath="url(#power-out)" />
+      <path d={areaPath(drawn, y(0))} className="power-area-in" clipPath="url(#power-in)" />
       <path
-        d={stepPath(
-          due.filter(([at]) => at <= now).map(([at, value]) => [x(at), power(value)] as const),
-          x(now),
+        d={steps(
+          due.filter(([at]) => at <= now),
+          now,
         )}
         className="due-line"
       />
       <path
-        d={stepPath(
-          due.filter(([at]) => at > now).map(([at, value]) => [x(at), power(value)] as const),
-          x(today.end),
+        d={steps(
+          due.filter(([at]) => at > now),
+          end,
         )}
         className="due-line is-plan"
       />
-
-      <Temperature points={series.temperature} x={x} width={width} />
-      <TimeAxis today={today} x={x} zone={zone} />
-      <line
-        x1={x(now)}
-        x2={x(now)}
-        y1={PANES.charge.top}
-        y2={PANES.temperature.top + PANES.temperature.height}
-        className="now-line"
-      />
-      <NowTag at={x(now)} label={`now ${time(now, zone)}`} y={HEIGHT - 22} />
-    </svg>
+    </>
   )
+}
+
+/** How far measured power was from what was due, on average; nothing where the two never met. */
+function deviationInWords(
+  measured: readonly (readonly [number, number])[],
+  due: readonly (readonly [number, number])[],
+): string {
+  const asked = new Map(due)
+  const off = measured.flatMap(([at, value]) => {
+    const wanted = asked.get(quarterAt(at))
+    return wanted === undefined ? [] : [Math.abs(value - wanted)]
+  })
+  if (off.length === 0) return ''
+  return `mean deviation ${decimal(off.reduce((sum, each) => sum + each, 0) / off.length, 2)}`
 }
 
 function niceReach(largest: number): number {
@@ -180,141 +208,32 @@ function niceReach(largest: number): number {
   return steps.find((step) => step >= largest) ?? largest
 }
 
-function areaPath(points: readonly (readonly [number, number])[], x: Scale, y: Scale, base: number): string {
-  const first = points[0]
-  const last = points.at(-1)
-  if (!first || !last) return ''
-  return `${linePath(points.map(([at, value]) => [x(at), y(value)] as const))}L${x(last[0]).toFixed(1)} ${base}L${x(first[0]).toFixed(1)} ${base}Z`
-}
-
-function describe(asset: PhysicalAsset, charge: number | undefined, power: number | undefined): string {
+function describe(asset: PhysicalAsset, series: Props['telemetry']['series']): string {
+  const [charge, power] = [series.state_of_charge.at(-1)?.[1], series.active_power.at(-1)?.[1]]
   const said = [`${asset.name} today.`]
   if (charge !== undefined) said.push(`State of charge ${decimal(charge, 1)} percent.`)
-  if (power !== undefined) said.push(`Power ${signed(power, 2)} MW.`)
+  if (power !== undefined) said.push(`Power ${signed(power / 1000, 2)} MW.`)
   return said.join(' ')
 }
 
-interface PaneProps {
-  title: string
-  note: string
-  value: string
-  aside?: string
-  tone: string
-  top: number
-  width: number
-}
-
-function Pane({ title, note, value, aside, tone, top, width }: PaneProps) {
-  return (
-    <>
-      <text x={LEFT} y={top - 8} className="axis">
-        <tspan className="axis-strong">{title}</tspan> {note}
-      </text>
-      <text x={width - RIGHT} y={top - 8} textAnchor="end" className="axis">
-        {aside ? `${aside}  ` : ''}
-        <tspan className="pane-value" style={{ fill: tone }}>
-          {value}
-        </tspan>
-      </text>
-    </>
-  )
-}
-
-function Axis({
-  values,
-  scale,
-  width,
-  tell,
-}: {
-  values: number[]
-  scale: Scale
-  width: number
-  tell: (value: number) => string
-}) {
-  return (
-    <>
-      {values.map((value) => (
-        <g key={value}>
-          <line
-            x1={LEFT}
-            x2={width - RIGHT}
-            y1={scale(value)}
-            y2={scale(value)}
-            className={value === 0 ? 'axis-line' : 'grid-line'}
-          />
-          <text x={LEFT - 8} y={scale(value) + 4} textAnchor="end" className="axis">
-            {tell(value)}
-          </text>
-        </g>
-      ))}
-    </>
-  )
-}
-
 function Temperature({ points, x, width }: { points: Points; x: Scale; width: number }) {
-  const { top, height } = PANES.temperature
-  if (points.length === 0) return null
+  const { top, height } = TEMPERATURE
   const values = points.map(([, value]) => value)
   const low = Math.floor(Math.min(...values) - 1)
   const high = Math.ceil(Math.max(...values) + 1)
   const y = linear(low, high, top + height, top)
   return (
     <>
-      <Pane
+      <PaneTitle
+        edges={EDGES}
+        width={width}
+        top={top}
         title="Temperature"
         note="°C"
         value={`${decimal(values.at(-1) ?? 0, 1)} °C`}
-        tone="var(--ink)"
-        top={top}
-        width={width}
       />
-      <Axis values={ticks(low, high, 2)} scale={y} width={width} tell={(value) => decimal(value)} />
+      <ValueAxis edges={EDGES} width={width} values={ticks(low, high, 2)} scale={y} tell={(value) => decimal(value)} />
       <path d={linePath(points.map(([at, value]) => [x(at), y(value)] as const))} className="temperature-line" />
     </>
-  )
-}
-
-function threeHourly(today: Span): number[] {
-  const moments = []
-  for (let at = today.start; at <= today.end; at += 3 * HOUR_MS) moments.push(at)
-  return moments
-}
-
-function Hours({ today, x }: { today: Span; x: Scale }) {
-  return threeHourly(today).map((at) => (
-    <line
-      key={at}
-      x1={x(at)}
-      x2={x(at)}
-      y1={PANES.charge.top}
-      y2={PANES.temperature.top + PANES.temperature.height}
-      className="grid-line"
-    />
-  ))
-}
-
-function TimeAxis({ today, x, zone }: { today: Span; x: Scale; zone: 'Europe/Berlin' | 'UTC' }) {
-  const all = threeHourly(today)
-  return all.map((at, index) => (
-    <text
-      key={at}
-      x={x(at)}
-      y={HEIGHT - 8}
-      className="axis"
-      textAnchor={index === 0 ? 'start' : index === all.length - 1 ? 'end' : 'middle'}
-    >
-      {index === all.length - 1 && zone !== 'UTC' ? '24:00' : time(at, zone)}
-    </text>
-  ))
-}
-
-export function NowTag({ at, label, y }: { at: number; label: string; y: number }) {
-  return (
-    <g>
-      <rect x={at - 34} y={y} width={68} height={19} rx={5} className="now-tag" />
-      <text x={at} y={y + 13} textAnchor="middle" className="now-tag-text">
-        {label}
-      </text>
-    </g>
   )
 }

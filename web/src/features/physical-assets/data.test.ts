@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { runsOf } = await import('./data')
+const { runsOf, titleInWords, withoutIDs } = await import('./data')
 
 describe('runs', () => {
   test('join what stays the same and end where the next begins', () => {
@@ -16,5 +16,15 @@ describe('runs', () => {
       { start: 30, end: 45, value: 32 },
       { start: 45, end: 60, value: 40 },
     ])
+  })
+})
+
+describe('the logbook', () => {
+  test('is read by people: products by their names, and no numbers that only machines read', () => {
+    expect(titleInWords('2026-10-25_NEGPOS_20_24 accepted')).toBe('FCR 20–24 on Sun, 25 Oct 2026 accepted')
+    expect(titleInWords('Fire drill')).toBe('Fire drill')
+    expect(withoutIDs('2000 kW of the bid 01a1df93-1cb8-7254-998f-bb8355a1176f were accepted at 35.95 EUR.')).toBe(
+      '2000 kW were accepted at 35.95 EUR.',
+    )
   })
 })

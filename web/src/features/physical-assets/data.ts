@@ -5,6 +5,7 @@ import { allPages, answered, api, askJson, GATEWAY, offers, type Schemas } from 
 import { readHealth } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
 import { instant, type Span } from '../../shared/time/marketDay'
+import { dayInWords } from '../../shared/time/words'
 
 export type Unavailability = Schemas['Unavailability']
 export type UnavailabilityKind = Schemas['UnavailabilityKind']
@@ -228,4 +229,20 @@ export function runsOf<T>(points: readonly { time: number; value: T }[], end: nu
     runs.push({ start: point.time, end, value: point.value })
   }
   return runs
+}
+
+const PRODUCTS: Record<string, string> = { NEGPOS: 'FCR', POS: 'aFRR up', NEG: 'aFRR down' }
+
+/** `2026-10-25_NEGPOS_20_24 accepted` → `FCR 20–24 on Sun, 25 Oct 2026 accepted`; other titles as they are. */
+export function titleInWords(title: string): string {
+  return title.replace(
+    /^(\d{4}-\d\d-\d\d)_(NEGPOS|POS|NEG)_(\d\d)_(\d\d)\b/,
+    (_, day: string, side: string, from: string, to: string) =>
+      `${PRODUCTS[side] ?? side} ${from}–${to} on ${dayInWords(day)}`,
+  )
+}
+
+/** Sentences for people: what names a thing to machines is left out. */
+export function withoutIDs(text: string): string {
+  return text.replace(/ of the \w+ [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '')
 }

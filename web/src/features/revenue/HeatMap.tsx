@@ -2,6 +2,7 @@
 import { useSize } from '../../shared/charts/size'
 import { decimal } from '../../shared/format'
 import { addDays, type Day, dayOf, hoursOf, type Span } from '../../shared/time/marketDay'
+import { dayMonth } from '../../shared/time/words'
 import { Card } from '../../shared/ui/Card'
 import type { Bucket } from './data'
 
@@ -25,10 +26,6 @@ export function HeatMap({ hours, span, chosen }: Props) {
   const least = Math.min(0, ...hours.map((bucket) => bucket.total))
   const column = Math.max(1, (width - LEFT - 12) / days.length)
   const height = TOP + 24 * ROW + BOTTOM
-  const shade = (value: number) =>
-    value >= 0
-      ? `color-mix(in srgb, var(--brand) ${Math.round(8 + (value / most) * 92)}%, var(--surface))`
-      : `color-mix(in srgb, var(--charge) ${Math.round(10 + (value / Math.min(-1, least)) * 80)}%, var(--surface))`
   return (
     <Card
       title="Hour by hour"
@@ -53,38 +50,23 @@ export function HeatMap({ hours, span, chosen }: Props) {
                 {String(hour).padStart(2, '0')}
               </text>
             ))}
-            {days.map((day, index) => (
-              <g key={day}>
-                {cellsOf(day).map(({ start, hour, part }) => {
-                  const value = values.get(start)
-                  if (value === undefined) return null
-                  const share = part === null ? 1 : 0.5
-                  return (
-                    <rect
-                      key={start}
-                      x={LEFT + index * column + (part === 1 ? column / 2 : 0)}
-                      width={Math.max(0.5, column * share - 1)}
-                      y={TOP + hour * ROW}
-                      height={ROW - 1}
-                      style={{ fill: shade(value) }}
-                    />
-                  )
-                })}
-                {day === chosen && (
-                  <rect
-                    x={LEFT + index * column - 1}
-                    width={column + 1}
-                    y={TOP - 2}
-                    height={24 * ROW + 3}
-                    className="heat-chosen"
-                  />
-                )}
-              </g>
+            {shadesOf(days, values, { most, least, column }).map(({ key, colour, path }) => (
+              <path key={key} d={path} style={{ fill: colour }} />
             ))}
+            {days.includes(chosen) && (
+              <rect
+                x={LEFT + days.indexOf(chosen) * column - 1}
+                width={column + 1}
+                y={TOP - 2}
+                height={24 * ROW + 3}
+                className="heat-chosen"
+              />
+            )}
             {days.map((day, index) => {
+              if (days.length > 60) return <Month key={day} day={day} x={LEFT + index * column} y={height - 6} />
               const count = hoursOf(day).length
               const isOdd = count !== 24
-              const isCrowded = [1, 2].some((near) =>
+              const isCrowded = NEAR.some((near) =>
                 [index - near, index + near].some((at) => days[at] && hoursOf(days[at]).length !== 24),
               )
               if (!isOdd && (isCrowded || !(day === chosen || index % 7 === 2))) return null
@@ -106,6 +88,51 @@ export function HeatMap({ hours, span, chosen }: Props) {
       </div>
     </Card>
   )
+}
+
+function Month({ day, x, y }: { day: Day; x: number; y: number }) {
+  if (!day.endsWith('-01')) return null
+  return (
+    <text x={x} y={y} className="axis">
+      {dayMonth(Date.parse(`${day}T12:00:00Z`), 'UTC').replace(/^\d+ /, '')}
+    </text>
+  )
+}
+
+/** So many columns beside a long label have none. */
+const NEAR = [1, 2, 3, 4]
+const SHADES = 10
+
+interface Drawn {
+  most: number
+  least: number
+  column: number
+}
+
+/** The cells of each shade as one path: a year of hours is twenty-one shapes, not eight thousand. */
+function shadesOf(days: Day[], values: Map<number, number>, { most, least, column }: Drawn) {
+  const paths = new Map<number, string>()
+  const gap = column > 4 ? 1 : 0
+  days.forEach((day, index) => {
+    for (const { start, hour, part } of cellsOf(day)) {
+      const value = values.get(start)
+      if (value === undefined) continue
+      const shade =
+        value >= 0 ? Math.round((value / most) * SHADES) : -Math.ceil((value / Math.min(-1, least)) * SHADES)
+      const x = LEFT + index * column + (part === 1 ? column / 2 : 0)
+      const width = Math.max(0.5, column * (part === null ? 1 : 0.5) - gap).toFixed(2)
+      const cell = `M${x.toFixed(2)} ${TOP + hour * ROW}h${width}v${ROW - 1}h-${width}z`
+      paths.set(shade, (paths.get(shade) ?? '') + cell)
+    }
+  })
+  return [...paths].map(([shade, path]) => ({
+    key: shade,
+    path,
+    colour:
+      shade >= 0
+        ? `color-mix(in srgb, var(--brand) ${Math.round(8 + (shade / SHADES) * 92)}%, var(--surface))`
+        : `color-mix(in srgb, var(--charge) ${Math.round(10 - (shade / SHADES) * 80)}%, var(--surface))`,
+  }))
 }
 
 function cellsOf(day: Day): { start: number; hour: number; part: 0 | 1 | null }[] {

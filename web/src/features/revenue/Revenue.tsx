@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'react'
 import { useMay } from '../../shared/api/session'
 import { useMinute } from '../../shared/clock'
-import { decimal, euro, signed } from '../../shared/format'
+import { decimal, euro, plural, signed } from '../../shared/format'
 import { addDays, type Day, dayOf, QUARTER_MS, type Span, spanOf } from '../../shared/time/marketDay'
-import { dayInWords, time, weekday } from '../../shared/time/words'
+import { dayInWords, dayMonth, time, weekday } from '../../shared/time/words'
 import { Button, IconButton } from '../../shared/ui/Button'
 import { Card, type Figure, Figures, Legend } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
@@ -37,7 +37,10 @@ const RANGES = [
   { value: 'day', label: 'Day' },
   { value: 'week', label: '7 days' },
   { value: 'month', label: '30 days' },
+  { value: 'year', label: 'Year' },
 ] as const
+
+const MOST_ROWS = 31
 
 /** What did I earn, from what, per MW, after what I paid? */
 export default function Revenue({ values }: ScreenProps) {
@@ -79,7 +82,7 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
   const now = useMinute()
   const [rangeText, setRange] = useParameter('range')
   const [until, setUntil] = useParameter('until')
-  const range: Range = rangeText === 'day' || rangeText === 'week' ? rangeText : 'month'
+  const range = RANGES.find((one) => one.value === rangeText)?.value ?? 'month'
   const today = dayOf(now)
   const last = until ?? today
   const span = spanBefore(last, range)
@@ -117,6 +120,7 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
           </select>
           <Segmented label="How long" options={RANGES} value={range} onChange={(next) => setRange(next)} />
           <IconButton name="left" label="Earlier" className="icon-button bordered" onClick={() => move(-DAYS[range])} />
+          <strong className="range-name">{rangeInWords(span)}</strong>
           <IconButton
             name="right"
             label="Later"
@@ -154,10 +158,20 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
   )
 }
 
+/** `17 Oct – 15 Nov 2026` */
+function rangeInWords({ start, end }: Span): string {
+  const last = dayInWords(dayOf(end - 1))
+  if (dayOf(start) === dayOf(end - 1)) return last
+  const [first, year] = [dayMonth(start, 'Europe/Berlin'), dayOf(start).slice(0, 4)]
+  return `${year === last.slice(-4) ? first : `${first} ${year}`} – ${last.replace(/^\w+, /, '')}`
+}
+
 function figuresOf(buckets: Bucket[], earlier: Bucket[], net: number | undefined, range: Range): Figure[] {
   const sum = (list: Bucket[]) => list.reduce((total, one) => total + one.total, 0)
   const total = sum(buckets)
   const past = sum(earlier)
+  const known = earlier.filter((one) => one.total !== 0).length
+  const isComparable = past > 0 && known >= DAYS[range] * 0.8
   const perMw = buckets.reduce((all, one) => all + one.perMw, 0)
   const best = [...buckets].sort((a, b) => b.total - a.total)[0]
   const days = DAYS[range]
@@ -170,9 +184,9 @@ function figuresOf(buckets: Bucket[], earlier: Bucket[], net: number | undefined
     },
     {
       label: days === 1 ? 'Against the day before' : `Against the ${days} days before`,
-      value: past > 0 ? signed(((total - past) / past) * 100, 1) : '–',
-      unit: past > 0 ? '%' : '',
-      below: euro(past, 0),
+      value: isComparable ? signed(((total - past) / past) * 100, 1) : '–',
+      unit: isComparable ? '%' : '',
+      below: isComparable || known === 0 ? euro(past, 0) : `only ${plural(known, 'day')} of them earned`,
     },
     {
       label: 'Best day',
@@ -264,7 +278,7 @@ function Quarters({ subject, day }: { subject: Subject; day: Day }) {
                 onChoose={setChosen}
                 labelOf={(bucket, place) => {
                   const text = time(bucket.time, 'Europe/Berlin')
-                  return place < 0 || (place % 24 === 0 && place > 0) ? text : ''
+                  return place < 0 || (place % 24 === 12 && buckets.length - place > 6) ? text : ''
                 }}
               />
             </div>
@@ -285,6 +299,9 @@ interface DaysProps {
 
 function Days({ buckets, subject, span, chosen, onChoose }: DaysProps) {
   const path = pointsPath(subject, span, '15-minute', [TOTAL, ...PRODUCTS.map((product) => product.key)])
+  const [isWhole, setIsWhole] = useState(false)
+  const newest = [...buckets].reverse()
+  const rows = isWhole ? newest : newest.slice(0, MOST_ROWS)
   const columns = [...PRODUCTS].reverse()
   const sum = (pick: (bucket: Bucket) => number) => buckets.reduce((total, one) => total + pick(one), 0)
   return (
@@ -307,7 +324,7 @@ function Days({ buckets, subject, span, chosen, onChoose }: DaysProps) {
       }
     >
       <TableScroll>
-        <table className="table">
+        <table className="table days">
           <thead>
             <tr>
               <th scope="col">Day</th>
@@ -325,7 +342,7 @@ function Days({ buckets, subject, span, chosen, onChoose }: DaysProps) {
             </tr>
           </thead>
           <tbody>
-            {[...buckets].reverse().map((bucket) => {
+            {rows.map((bucket) => {
               const day = dayOfBucket(bucket)
               return (
                 <tr key={bucket.time} className={day === chosen ? 'is-selected' : ''}>
@@ -374,6 +391,13 @@ function Days({ buckets, subject, span, chosen, onChoose }: DaysProps) {
           </tfoot>
         </table>
       </TableScroll>
+      {rows.length < buckets.length && (
+        <p className="card-body">
+          <Button isCompact onClick={() => setIsWhole(true)}>
+            Show all {buckets.length} days
+          </Button>
+        </p>
+      )}
     </Card>
   )
 }

@@ -1,5 +1,6 @@
 /** Revenue by product, one stack for each bucket: gains up, losses down, a gap between the parts. */
-import { linear, ticks } from '../../shared/charts/scale'
+import type { KeyboardEvent } from 'react'
+import { linear, type Scale, ticks } from '../../shared/charts/scale'
 import { useSize } from '../../shared/charts/size'
 import { decimal, euro } from '../../shared/format'
 import { type Bucket, PRODUCTS } from './data'
@@ -48,7 +49,7 @@ export function Stacks({ buckets, height, labelOf, name, chosen, onChoose, gap =
                 className={value === 0 ? 'axis-line' : 'grid-line'}
               />
               <text x={LEFT - 8} y={y(value) + 4} textAnchor="end" className="axis">
-                {thousand ? `${decimal(value / 1000)}k` : decimal(value)}
+                {thousand && value !== 0 ? `${decimal(value / 1000)}k` : decimal(value)}
               </text>
             </g>
           ))}
@@ -61,51 +62,38 @@ export function Stacks({ buckets, height, labelOf, name, chosen, onChoose, gap =
               className="stack-chosen"
             />
           )}
+          {PRODUCTS.map(({ key, colour }, place) => (
+            <path key={key} d={pathOf(buckets, place, { step, gap, y })} style={{ fill: colour }} />
+          ))}
           {buckets.map((bucket, index) => {
-            const x = LEFT + index * step + (step * gap) / 2
-            let up = 0
-            let down = 0
-            return (
-              <g key={bucket.time}>
-                {PRODUCTS.map(({ key, colour }) => {
-                  const value = bucket.parts[key] ?? 0
-                  if (value === 0) return null
-                  const from = value > 0 ? up : down
-                  if (value > 0) up += value
-                  else down += value
-                  const size = Math.abs(y(from + value) - y(from))
-                  return (
-                    <rect
-                      key={key}
-                      x={x}
-                      width={Math.max(0.5, step * (1 - gap))}
-                      y={Math.min(y(from), y(from + value))}
-                      height={Math.max(0, size > 3 ? size - 0.8 : size)}
-                      style={{ fill: colour }}
-                    />
-                  )
-                })}
-                {labelOf(bucket, index) && (
-                  <text
-                    x={LEFT + (index + 0.5) * step}
-                    y={height - 8}
-                    textAnchor="middle"
-                    className={`axis ${index === chosen ? 'axis-strong' : ''}`}
-                  >
-                    {labelOf(bucket, index)}
-                  </text>
-                )}
-              </g>
-            )
+            const text = labelOf(bucket, index)
+            return text ? (
+              <text
+                key={bucket.time}
+                x={LEFT + (index + 0.5) * step}
+                y={height - 8}
+                textAnchor="middle"
+                className={`axis ${index === chosen ? 'axis-strong' : ''}`}
+              >
+                {text}
+              </text>
+            ) : null
           })}
         </svg>
       )}
       {onChoose && (
-        <div className="stack-buttons" style={{ paddingLeft: LEFT, paddingRight: RIGHT, height: height - BOTTOM }}>
+        <div
+          className="stack-buttons"
+          role="toolbar"
+          aria-label={`${name}: choose one`}
+          style={{ paddingLeft: LEFT, paddingRight: RIGHT, height: height - BOTTOM }}
+          onKeyDown={(event) => walk(event, buckets.length, chosen ?? 0, onChoose)}
+        >
           {buckets.map((bucket, index) => (
             <button
               key={bucket.time}
               type="button"
+              tabIndex={index === (chosen ?? 0) ? 0 : -1}
               aria-label={`${labelOf(bucket, -1)}, ${euro(bucket.total)}`}
               aria-pressed={index === chosen}
               onClick={() => onChoose(index)}
@@ -115,4 +103,40 @@ export function Stacks({ buckets, height, labelOf, name, chosen, onChoose, gap =
       )}
     </div>
   )
+}
+
+/** Arrows walk along the buckets: one stop for Tab, however many there are. */
+function walk(event: KeyboardEvent<HTMLElement>, count: number, from: number, onChoose: (index: number) => void): void {
+  const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, Home: -count, End: count }
+  const step = steps[event.key]
+  if (step === undefined) return
+  event.preventDefault()
+  const next = Math.min(count - 1, Math.max(0, from + step))
+  onChoose(next)
+  ;(event.currentTarget.children[next] as HTMLElement | undefined)?.focus()
+}
+
+interface Drawn {
+  step: number
+  gap: number
+  y: Scale
+}
+
+/** All pieces of one product as one path: what a year has is drawn as quickly as a week. */
+function pathOf(buckets: Bucket[], place: number, { step, gap, y }: Drawn): string {
+  const width = Math.max(0.5, step * (1 - gap)).toFixed(2)
+  let path = ''
+  buckets.forEach((bucket, index) => {
+    const values = PRODUCTS.map(({ key }) => bucket.parts[key] ?? 0)
+    const value = values[place] ?? 0
+    if (value === 0) return
+    const from = values
+      .slice(0, place)
+      .reduce((sum, each) => (Math.sign(each) === Math.sign(value) ? sum + each : sum), 0)
+    const top = Math.min(y(from), y(from + value))
+    const size = Math.abs(y(from + value) - y(from))
+    const x = (LEFT + index * step + (step * gap) / 2).toFixed(2)
+    path += `M${x} ${top.toFixed(2)}h${width}v${Math.max(0, size > 3 ? size - 0.8 : size).toFixed(2)}h-${width}z`
+  })
+  return path
 }

@@ -166,8 +166,8 @@ export function linesOf(statement: Statement): { income: Line[]; cost: Line[] } 
   return { income: income.sort((a, b) => b.amount - a.amount), cost: cost.sort((a, b) => a.amount - b.amount) }
 }
 
-export type Range = 'day' | 'week' | 'month'
-export const DAYS: Record<Range, number> = { day: 1, week: 7, month: 30 }
+export type Range = 'day' | 'week' | 'month' | 'year'
+export const DAYS: Record<Range, number> = { day: 1, week: 7, month: 30, year: 365 }
 
 /** The days of a range that ends with `last`. */
 export function spanBefore(last: Day, range: Range): Span {

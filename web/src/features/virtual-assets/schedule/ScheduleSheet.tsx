@@ -1,19 +1,19 @@
 /** The table of the day, what the plan comes to, and saving it. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type Dispatch, useEffect, useState } from 'react'
-import { ask, askJson, offers } from '../../../shared/api/client'
+import { ask } from '../../../shared/api/client'
 import { Refused, sentenceOf } from '../../../shared/api/problem'
 import type { VirtualAsset } from '../../../shared/api/resources'
-import { useMay } from '../../../shared/api/session'
-import { decimal, plural } from '../../../shared/format'
+import { decimal, plural, signedEuro } from '../../../shared/format'
 import { type Day, instant, QUARTER_MS } from '../../../shared/time/marketDay'
 import { time } from '../../../shared/time/words'
 import { Button, IconButton } from '../../../shared/ui/Button'
 import { Card } from '../../../shared/ui/Card'
 import { useZone } from '../../../shared/zone'
-import { type DayPlan, PRICES, pathOf } from '../data'
+import { type DayPlan, pathOf } from '../data'
 import type { Breach } from '../projection'
 import type { Action, Draft } from './draft'
+import type { Proposal, ProposalKind, Proposals } from './proposal'
 import { ScheduleGrid } from './ScheduleGrid'
 
 interface Props {
@@ -31,6 +31,10 @@ interface Props {
   isClosed: (index: number) => boolean
   isEditable: boolean
   mayEdit: boolean
+  proposal: Proposals
+  onApply: (proposal: Proposal) => void
+  /** EUR that the proposal is worth more than what is shown without it. */
+  gain: number | null
 }
 
 export function ScheduleSheet(props: Props) {
@@ -48,6 +52,7 @@ export function ScheduleSheet(props: Props) {
     isClosed,
     isEditable,
     mayEdit,
+    proposal,
   } = props
   const queries = useQueryClient()
   const [said, setSaid] = useState<string | null>(null)
@@ -62,7 +67,7 @@ export function ScheduleSheet(props: Props) {
     onSuccess: () => dispatch({ type: 'clear' }),
     onSettled: () => queries.invalidateQueries({ queryKey: ['virtual-assets'] }),
   })
-  const mayKeep = isEditable && changed > 0 && breach === null && !save.isPending
+  const mayKeep = isEditable && changed > 0 && breach === null && proposal.current === null && !save.isPending
   const { mutate } = save
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -86,6 +91,16 @@ export function ScheduleSheet(props: Props) {
       note="MW"
       actions={
         <>
+          {isEditable && proposal.may.optimise && (
+            <Button
+              isCompact
+              isBusy={proposal.isAsking}
+              disabled={proposal.current !== null}
+              onClick={() => proposal.ask('optimise')}
+            >
+              Optimise
+            </Button>
+          )}
           <IconButton
             name="undo"
             label="Undo"
@@ -122,24 +137,20 @@ export function ScheduleSheet(props: Props) {
             {said}
           </p>
         )}
-        <Verdict {...props} />
+        {proposal.fault && (
+          <p className="field-fault" role="alert">
+            {proposal.fault}
+          </p>
+        )}
+        {proposal.current ? <Preview {...props} shown={proposal.current} /> : <Verdict {...props} />}
         {save.isError && <Conflict error={save.error} />}
-        <Decisions
-          asset={asset}
-          plan={plan}
-          powersKw={powersKw}
-          isClosed={isClosed}
-          isEditable={isEditable}
-          onChange={change}
-          onFault={setSaid}
-        />
       </div>
       <footer className="schedule-save">
         <span className="note">
           {!mayEdit
             ? 'Your role may not change it'
             : !isEditable
-              ? 'Every gate has closed'
+              ? 'All gates closed'
               : changed === 0
                 ? 'No changes'
                 : `${changed} changed`}
@@ -165,7 +176,7 @@ function Selected({
   selection: [number, number] | null
 }) {
   const zone = useZone()
-  if (!selection) return <p className="note">Choose a cell, then type; arrows move, Shift extends, Alt+↑↓ nudges.</p>
+  if (!selection) return <p className="note">Type, paste or drag; Alt+↑↓ moves by 0.1.</p>
   const [low, high] = [Math.min(...selection), Math.max(...selection)]
   const [from, until] = [plan.quarters[low] ?? 0, (plan.quarters[high] ?? 0) + QUARTER_MS]
   const energy = powersKw.slice(low, high + 1).reduce((sum, power) => sum + power / 4000, 0)
@@ -179,17 +190,76 @@ function Selected({
   )
 }
 
-function Verdict({ asset, plan, breach, endKwh }: Props) {
+const KINDS = { optimise: 'Optimised', balance: 'Balanced', repair: 'Repaired' } as const
+
+/** What a proposal would change: drawn and in the table already, stored only after it is applied and saved. */
+function Preview({ asset, endKwh, gain, proposal, onApply, shown }: Props & { shown: Proposal }) {
+  const count = shown.changes.size
+  const end = `${decimal((endKwh / asset.energyCapacity) * 100, 1)} %`
+  return (
+    <section className="verdict verdict-proposal" aria-label="Proposal">
+      <p role="status">
+        {count === 0 ? (
+          <>
+            {KINDS[shown.kind]}, the plan would stay <strong>as it is</strong>.
+          </>
+        ) : (
+          <>
+            {KINDS[shown.kind]}: <strong>{plural(count, 'quarter')}</strong> would change
+            {gain !== null && (
+              <>
+                , worth <strong>{signedEuro(gain)}</strong>
+              </>
+            )}
+            , ending at <strong>{end}</strong>.
+          </>
+        )}
+      </p>
+      <div className="verdict-actions">
+        <Button isCompact onClick={proposal.dismiss}>
+          {count === 0 ? 'Good' : 'Dismiss'}
+        </Button>
+        {count > 0 && (
+          <Button isCompact kind="primary" onClick={() => onApply(shown)}>
+            Apply
+          </Button>
+        )}
+      </div>
+    </section>
+  )
+}
+
+function Verdict({ asset, plan, breach, endKwh, isEditable, proposal }: Props) {
   const zone = useZone()
+  const helper = (kind: ProposalKind, label: string) =>
+    isEditable && proposal.may[kind] ? (
+      <Button isCompact isBusy={proposal.isAsking} onClick={() => proposal.ask(kind)}>
+        {label}
+      </Button>
+    ) : null
   if (breach) {
     const end = (plan.quarters[breach.index] ?? 0) + QUARTER_MS
     return (
-      <p className="verdict verdict-danger" role="status">
-        At {time(end, zone)} the store would be{' '}
-        <strong>
-          {decimal(Math.abs(breach.kwh) / 1000, 2)} MWh {breach.kwh > 0 ? 'above its capacity' : 'below empty'}.
-        </strong>
-      </p>
+      <div className="verdict verdict-danger">
+        <p role="status">
+          At {time(end, zone)} the store would be{' '}
+          <strong>
+            {decimal(Math.abs(breach.kwh) / 1000, 2)} MWh {breach.kwh > 0 ? 'above its capacity' : 'below empty'}.
+          </strong>
+        </p>
+        {helper('repair', 'Repair')}
+      </div>
+    )
+  }
+  if (plan.cuts.size > 0) {
+    const lost = [...plan.cuts.values()].reduce((sum, cut) => sum + Math.abs(cut.from - cut.to) / 4000, 0)
+    return (
+      <div className="verdict">
+        <p role="status">
+          <strong>{plural(plan.cuts.size, 'quarter')}</strong> will be cut, {decimal(lost, 2)} MWh in all.
+        </p>
+        {helper('repair', 'Repair plan')}
+      </div>
     )
   }
   const off = endKwh - 0.5 * asset.energyCapacity
@@ -201,10 +271,13 @@ function Verdict({ asset, plan, breach, endKwh }: Props) {
       </p>
     )
   return (
-    <p className="verdict" role="status">
-      Ends at <strong>{percent}</strong>: {off < 0 ? 'charge' : 'discharge'}{' '}
-      <strong>{decimal(Math.abs(off) / 1000, 2)} MWh</strong> more.
-    </p>
+    <div className="verdict">
+      <p role="status">
+        Ends at <strong>{percent}</strong>: {off < 0 ? 'charge' : 'discharge'}{' '}
+        <strong>{decimal(Math.abs(off) / 1000, 2)} MWh</strong> more.
+      </p>
+      {helper('balance', 'Balance the rest')}
+    </div>
   )
 }
 
@@ -218,73 +291,4 @@ function Conflict({ error }: { error: unknown }) {
         : sentenceOf(error)}
     </div>
   )
-}
-
-interface DecisionsProps {
-  asset: VirtualAsset
-  plan: DayPlan
-  powersKw: number[]
-  isClosed: (index: number) => boolean
-  isEditable: boolean
-  onChange: (changes: Map<number, number>) => void
-  onFault: (sentence: string) => void
-}
-
-interface Decided {
-  blocks?: { blockID: string; schedule: { time: string; power: number }[] }[]
-  schedule?: { time: string; power: number }[]
-  value?: number
-}
-
-/** Optimise and balance: the answer becomes changes that can be looked at, undone and saved like one's own. */
-function Decisions({ asset, plan, powersKw, isClosed, isEditable, onChange, onFault }: DecisionsProps) {
-  const may = useMay('Create:optimisations')
-  const base = '/organisations/{organisationID}/virtual-assets/{virtualAssetID}'
-  const hasOptimiser = offers(`POST ${base}/optimisations`)
-  const hasRepairs = offers(`POST ${base}/repairs`)
-  const decide = useMutation({
-    mutationFn: async (kind: 'optimise' | 'repair') => {
-      const [first, last] = [plan.quarters[0] ?? 0, (plan.quarters.at(-1) ?? 0) + QUARTER_MS]
-      if (kind === 'optimise')
-        return askJson<Decided>(`${pathOf(asset)}/optimisations`, {
-          method: 'POST',
-          body: { start: instant(first), end: instant(last), prices: { series: PRICES } },
-        })
-      const schedule = plan.quarters.flatMap((at, index) =>
-        isClosed(index) ? [] : [{ time: instant(at), power: powersKw[index] ?? 0 }],
-      )
-      return askJson<Decided>(`${pathOf(asset)}/repairs`, { method: 'POST', body: { schedule, objective: 'NEAREST' } })
-    },
-    onSuccess: (answer) => onChange(changesOf(plan, answer)),
-    onError: (error) => onFault(sentenceOf(error)),
-  })
-  if (!may || !isEditable || !(hasOptimiser || hasRepairs)) return null
-  return (
-    <div className="decisions">
-      {hasOptimiser && (
-        <Button isCompact isBusy={decide.isPending} onClick={() => decide.mutate('optimise')}>
-          Optimise
-        </Button>
-      )}
-      {hasRepairs && (
-        <Button isCompact isBusy={decide.isPending} onClick={() => decide.mutate('repair')}>
-          Balance the rest
-        </Button>
-      )}
-      <span className="note">shown before it is saved</span>
-    </div>
-  )
-}
-
-/** Power of all blocks together, at the quarter-hours that this day shows. */
-function changesOf(plan: DayPlan, answer: Decided): Map<number, number> {
-  const place = new Map(plan.quarters.map((at, index) => [at, index]))
-  const sums = new Map<number, number>()
-  const lists = answer.blocks?.map((block) => block.schedule) ?? [answer.schedule ?? []]
-  for (const list of lists)
-    for (const point of list) {
-      const index = place.get(Date.parse(point.time))
-      if (index !== undefined) sums.set(index, (sums.get(index) ?? 0) + point.power)
-    }
-  return sums
 }

@@ -1,0 +1,91 @@
+/** What the service would change: asked for, shown, then applied or dismissed. Nothing is stored by asking. */
+import { useMutation } from '@tanstack/react-query'
+import { useCallback, useState } from 'react'
+import { askJson, offers } from '../../../shared/api/client'
+import { sentenceOf } from '../../../shared/api/problem'
+import type { VirtualAsset } from '../../../shared/api/resources'
+import { useMay } from '../../../shared/api/session'
+import { instant, QUARTER_MS } from '../../../shared/time/marketDay'
+import { type DayPlan, PRICES, pathOf } from '../data'
+
+export type ProposalKind = 'optimise' | 'balance' | 'repair'
+
+export interface Proposal {
+  kind: ProposalKind
+  /** Only the quarter-hours that would not be as they are, kW. */
+  changes: Map<number, number>
+}
+
+export interface Proposals {
+  current: Proposal | null
+  may: Record<ProposalKind, boolean>
+  isAsking: boolean
+  /** Why there is none, in a sentence. */
+  fault: string | null
+  ask: (kind: ProposalKind) => void
+  dismiss: () => void
+}
+
+interface Decided {
+  blocks?: { blockID: string; schedule: { time: string; power: number }[] }[]
+  schedule?: { time: string; power: number }[]
+}
+
+const BASE = '/organisations/{organisationID}/virtual-assets/{virtualAssetID}'
+
+export function useProposal(
+  asset: VirtualAsset,
+  plan: DayPlan,
+  powersKw: number[],
+  isClosed: (index: number) => boolean,
+): Proposals {
+  const mayDecide = useMay('Create:optimisations')
+  const [current, setCurrent] = useState<Proposal | null>(null)
+  const decide = useMutation({
+    mutationFn: async (kind: ProposalKind) => {
+      const path = `${pathOf(asset)}/${kind === 'optimise' ? 'optimisations' : 'repairs'}`
+      const body = kind === 'optimise' ? optimiseBody(plan) : repairBody(plan, powersKw, isClosed)
+      const answer = await askJson<Decided>(path, { method: 'POST', body })
+      return { kind, changes: differences(plan.quarters, powersKw, answer) }
+    },
+    onSuccess: setCurrent,
+  })
+  const { reset } = decide
+  const dismiss = useCallback(() => {
+    setCurrent(null)
+    reset()
+  }, [reset])
+  const repairs = mayDecide && offers(`POST ${BASE}/repairs`)
+  return {
+    current,
+    may: { optimise: mayDecide && offers(`POST ${BASE}/optimisations`), balance: repairs, repair: repairs },
+    isAsking: decide.isPending,
+    fault: decide.isError ? sentenceOf(decide.error) : null,
+    ask: decide.mutate,
+    dismiss,
+  }
+}
+
+function optimiseBody(plan: DayPlan) {
+  const [first, last] = [plan.quarters[0] ?? 0, (plan.quarters.at(-1) ?? 0) + QUARTER_MS]
+  return { start: instant(first), end: instant(last), prices: { series: PRICES } }
+}
+
+function repairBody(plan: DayPlan, powersKw: number[], isClosed: (index: number) => boolean) {
+  const schedule = plan.quarters.flatMap((at, index) =>
+    isClosed(index) ? [] : [{ time: instant(at), power: powersKw[index] ?? 0 }],
+  )
+  return { schedule, objective: 'NEAREST' }
+}
+
+/** Power of all blocks together where it is not as it is shown, at the quarter-hours that this day has. */
+export function differences(quarters: number[], powersKw: number[], answer: Decided): Map<number, number> {
+  const place = new Map(quarters.map((at, index) => [at, index]))
+  const sums = new Map<number, number>()
+  for (const list of answer.blocks?.map((block) => block.schedule) ?? [answer.schedule ?? []])
+    for (const point of list) {
+      const index = place.get(Date.parse(point.time))
+      if (index !== undefined) sums.set(index, (sums.get(index) ?? 0) + point.power)
+    }
+  return new Map([...sums].filter(([index, power]) => Math.abs(power - (powersKw[index] ?? 0)) > 1e-6))
+}

@@ -1,0 +1,155 @@
+/** Panes over one axis of time: titles with what is read in them, axes, hours and the moment that is now. */
+import type { ReactNode } from 'react'
+import { HOUR_MS, type Span, wallAt, type Zone } from '../time/marketDay'
+import { time } from '../time/words'
+import type { Scale } from './scale'
+import { linePath } from './scale'
+
+/** Below this there is no room for more than a title and a value. */
+export const NARROW = 480
+
+/** Where a chart leaves room for its axes. */
+export interface Edges {
+  left: number
+  right: number
+}
+
+/** Every third hour of the reader's clock, and both ends: a day of 23 or 25 hours has no other names. */
+export function hourMarks({ start, end }: Span, zone: Zone): number[] {
+  const marks = [start]
+  for (let at = start + HOUR_MS; at < end; at += HOUR_MS) {
+    const isNear = at - start < 2 * HOUR_MS || end - at < 2 * HOUR_MS
+    const isRepeated = wallAt(at - HOUR_MS, zone).hour === wallAt(at, zone).hour
+    if (!isNear && !isRepeated && wallAt(at, zone).hour % 3 === 0) marks.push(at)
+  }
+  return [...marks, end]
+}
+
+export function HourLines({ span, zone, x, top, bottom }: AxisProps & { top: number; bottom: number }) {
+  return hourMarks(span, zone).map((at) => (
+    <line key={at} x1={x(at)} x2={x(at)} y1={top} y2={bottom} className="grid-line" />
+  ))
+}
+
+interface AxisProps {
+  span: Span
+  zone: Zone
+  x: Scale
+}
+
+/** The hours under a chart; none under the tag that says what time it is. */
+export function TimeAxis({ span, zone, x, y, now }: AxisProps & { y: number; now: number }) {
+  const isShown = (at: number) => now < span.start || now > span.end || Math.abs(x(at) - x(now)) > 56
+  return hourMarks(span, zone)
+    .filter(isShown)
+    .map((at) => (
+      <text
+        key={at}
+        x={x(at)}
+        y={y}
+        className="axis"
+        textAnchor={at === span.start ? 'start' : at === span.end ? 'end' : 'middle'}
+      >
+        {at === span.end && time(at, zone) === '00:00' ? '24:00' : time(at, zone)}
+      </text>
+    ))
+}
+
+/** A line through all panes, and the time at its foot. */
+export function NowMark({ span, zone, x, now, top, bottom }: AxisProps & { now: number; top: number; bottom: number }) {
+  if (now < span.start || now >= span.end) return null
+  return (
+    <g>
+      <line x1={x(now)} x2={x(now)} y1={top} y2={bottom} className="now-line" />
+      <rect x={x(now) - 34} y={bottom + 6} width={68} height={19} rx={5} className="now-tag" />
+      <text x={x(now)} y={bottom + 19} textAnchor="middle" className="now-tag-text">
+        now {time(now, zone)}
+      </text>
+    </g>
+  )
+}
+
+/** What is past, shaded. */
+export function Past({
+  span,
+  x,
+  now,
+  top,
+  height,
+}: Omit<AxisProps, 'zone'> & { now: number; top: number; height: number }) {
+  if (now <= span.start) return null
+  const until = Math.min(now, span.end)
+  return <rect x={x(span.start)} width={x(until) - x(span.start)} y={top} height={height} className="past" />
+}
+
+interface TitleProps {
+  edges: Edges
+  width: number
+  /** Of the pane's top edge. */
+  top: number
+  title: string
+  note: ReactNode
+  aside?: ReactNode
+  value?: string
+  tone?: string
+}
+
+/** The quantity and its unit at the left; at the right what is read, where no tooltip covers the data. */
+export function PaneTitle({ edges, width, top, title, note, aside, value, tone = 'var(--ink)' }: TitleProps) {
+  return (
+    <>
+      <text x={edges.left} y={top - 9} className="axis">
+        <tspan className="axis-strong">{title}</tspan> {note}
+      </text>
+      <text x={width - edges.right} y={top - 9} textAnchor="end" className="axis">
+        {width < NARROW ? '' : aside}{' '}
+        {value && (
+          <tspan className="pane-value" style={{ fill: tone }}>
+            {value}
+          </tspan>
+        )}
+      </text>
+    </>
+  )
+}
+
+interface ValueAxisProps {
+  edges: Edges
+  width: number
+  values: readonly number[]
+  scale: Scale
+  tell: (value: number) => string
+}
+
+export function ValueAxis({ edges, width, values, scale, tell }: ValueAxisProps) {
+  return values.map((value) => (
+    <g key={value}>
+      <line
+        x1={edges.left}
+        x2={width - edges.right}
+        y1={scale(value)}
+        y2={scale(value)}
+        className={value === 0 ? 'axis-line' : 'grid-line'}
+      />
+      <text x={edges.left - 8} y={scale(value) + 4} textAnchor="end" className="axis">
+        {tell(value)}
+      </text>
+    </g>
+  ))
+}
+
+/** A line closed down, or up, to its base. */
+export function areaPath(points: readonly (readonly [number, number])[], base: number): string {
+  const [first, last] = [points[0], points.at(-1)]
+  if (!first || !last) return ''
+  return `${linePath(points)}L${last[0].toFixed(1)} ${base}L${first[0].toFixed(1)} ${base}Z`
+}
+
+/** What is not physical is hatched: give the shape `fill="url(#name)"`. */
+export function Hatch({ name, tone }: { name: string; tone: string }) {
+  return (
+    <pattern id={name} width={4} height={4} patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+      <line x1={0} x2={0} y1={0} y2={4} style={{ stroke: tone, strokeWidth: 1.6 }} />
+    </pattern>
+  )
+}
