@@ -67,9 +67,9 @@ async def browser(chromium: str, built: None) -> AsyncIterator[Browser]:
         await launched.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 async def scene(settings: Settings, browser: Browser) -> AsyncIterator[Scene]:
-    """The service on a real port with a small world in it; one for the journeys of a file."""
+    """The service on a real port with a small world in it; one for all journeys, which keep out of each other's way."""
     async with migrated_database() as url:
         pool = await create_pool(url, size=1)
         await bootstrap_operator(pool, "operator", PASSWORD)

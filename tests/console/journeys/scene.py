@@ -127,9 +127,9 @@ def _make_batteries(scene: Scene) -> None:
 
 
 def _publish_prices(scene: Scene) -> None:
-    """Day-ahead prices of forty days until tomorrow: low at noon, high in the evening, each day a little other."""
+    """Day-ahead prices until the day after tomorrow: low at noon, high in the evening, each day a little other."""
     rows = []
-    for day in range(-40, 2):
+    for day in range(-40, 3):
         start, end = _midnight(scene.now, day), _midnight(scene.now, day + 1)
         quarters = int((end - start) / timedelta(minutes=15))
         for quarter in range(quarters):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import timedelta
 
 from playwright.async_api import expect
 from tests.console.journeys.conftest import OpenTab
-from tests.console.journeys.scene import Scene
+from tests.console.journeys.scene import BERLIN, Scene
 
 
 class TestAnOwner:
@@ -46,6 +47,24 @@ class TestAnOwner:
             await tab.open(f"/physical-assets/{stade}/logbook", "Stade")
             await expect(page.get_by_text("Transformer oil change").first).to_be_visible()
             await tab.check()
+
+    async def test_sees_who_would_lose_before_reporting_it(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open(f"/physical-assets/{scene.assets['Stade']}", "Stade")
+            await page.get_by_role("button", name="Report unavailability").click()
+            start = (scene.now.astimezone(BERLIN) + timedelta(days=4)).replace(hour=8, minute=0)
+            await page.get_by_label("From").fill(start.strftime("%Y-%m-%dT%H:%M"))
+            await page.get_by_label("To", exact=True).fill((start + timedelta(hours=8)).strftime("%Y-%m-%dT%H:%M"))
+            await page.get_by_label("Missing power").fill("34")
+            await page.get_by_label("Missing energy").fill("10")
+            effect = page.get_by_role("region", name="Its effect")
+            await expect(effect).to_contain_text(re.compile(r"of 34\.0 MW are promised"))
+            await expect(effect.get_by_role("row", name=re.compile("Virtual"))).to_contain_text("12.0 →")
+            await expect(effect.get_by_role("row", name="Together")).to_be_visible()
+            await tab.check()
+            await page.get_by_role("button", name="Cancel", exact=True).click()
+            await expect(page.get_by_text("this draft")).to_have_count(0)
 
     async def test_writes_into_the_logbook(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("owner") as tab:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from datetime import timedelta
+from datetime import date, datetime, time, timedelta
 
 from playwright.async_api import expect
 from tests.console.journeys.conftest import OpenTab
@@ -16,12 +16,25 @@ def first_day(scene: Scene) -> str:
     return (scene.now.astimezone(BERLIN) + timedelta(days=1)).date().isoformat()
 
 
-def schedule_of(scene: Scene) -> list[float]:
+def second_day(scene: Scene) -> str:
+    return _day_after(first_day(scene), 1)
+
+
+def third_day(scene: Scene) -> str:
+    return _day_after(first_day(scene), 2)
+
+
+def _day_after(day: str, days: int) -> str:
+    return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
+
+
+def schedule_of(scene: Scene, day: str | None = None, hours: int = 6) -> list[float]:
+    """By quarter-hours from the day's midnight on."""
     organisation, asset = scene.trader.organisation_id, scene.virtual_asset_id
-    day = f"{first_day(scene)}T00:00:00+01:00"
-    end = f"{first_day(scene)}T06:00:00+01:00"
+    start = datetime.combine(date.fromisoformat(day or first_day(scene)), time(), BERLIN)
     path = f"/organisations/{organisation}/virtual-assets/{asset}/schedule"
-    return [point["power"] for point in scene.trader.get(path, start=day, end=end)["schedule"]]
+    window = {"start": start.isoformat(), "end": (start + timedelta(hours=hours)).isoformat()}
+    return [point["power"] for point in scene.trader.get(path, **window)["schedule"]]
 
 
 class TestATrader:
@@ -88,6 +101,61 @@ class TestATrader:
             await expect(page.get_by_text("No changes")).to_be_visible()
             powers = await asyncio.to_thread(schedule_of, scene)
             assert (powers[20], powers[22]) == (1000, -1000)
+
+
+class TestWhatTheServiceProposes:
+    async def test_is_shown_dismissed_shown_again_applied_and_saved(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{second_day(scene)}")
+            proposal = page.get_by_role("region", name="Proposal")
+            await page.get_by_role("button", name="Optimise").click()
+            await expect(proposal).to_contain_text(re.compile("Optimised: .* quarters would change"))
+            await expect(page.get_by_role("button", name="Save")).to_be_disabled()
+            await tab.check()
+            await proposal.get_by_role("button", name="Dismiss").click()
+            await expect(page.get_by_text("No changes")).to_be_visible()
+            await expect(page.get_by_role("gridcell", name=re.compile("changed"))).to_have_count(0)
+            await page.get_by_role("button", name="Optimise").click()
+            await proposal.get_by_role("button", name="Apply").click()
+            await expect(page.get_by_text(re.compile("^\\d+ changed"))).to_be_visible()
+            await page.get_by_role("button", name="Save").click()
+            await expect(page.get_by_text("No changes")).to_be_visible()
+            await expect(page.get_by_text("within the tolerance")).to_be_visible()
+        stored = await asyncio.to_thread(schedule_of, scene, second_day(scene), 24)
+        assert min(stored) < 0 < max(stored)
+
+    async def test_repairs_a_plan_that_is_in_breach(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{third_day(scene)}")
+            await page.get_by_role("gridcell", name=re.compile("^10:00 ")).click()
+            await page.keyboard.press("Shift+ArrowDown")
+            await page.keyboard.press("Shift+ArrowDown")
+            await page.keyboard.press("Shift+ArrowDown")
+            await page.keyboard.type("12")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_text("below empty")).to_be_visible()
+            await page.get_by_role("button", name="Repair").click()
+            proposal = page.get_by_role("region", name="Proposal")
+            await expect(proposal).to_contain_text(re.compile("Repaired: .* would change"))
+            await tab.check()
+            await proposal.get_by_role("button", name="Apply").click()
+            await expect(page.get_by_text("below empty")).to_have_count(0)
+
+    async def test_balances_what_would_end_off_its_target(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{third_day(scene)}")
+            await page.get_by_role("gridcell", name=re.compile("^10:00 ")).click()
+            await page.keyboard.type("-6")
+            await page.keyboard.press("Enter")
+            await page.get_by_role("button", name="Balance the rest").click()
+            proposal = page.get_by_role("region", name="Proposal")
+            await expect(proposal).to_contain_text(re.compile("Balanced: .* would change"))
+            await tab.check()
+            await proposal.get_by_role("button", name="Apply").click()
+            await expect(page.get_by_text("within the tolerance")).to_be_visible()
 
 
 class TestAnOwner:

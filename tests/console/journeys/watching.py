@@ -14,6 +14,19 @@ window.policyViolations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
   window.policyViolations.push(`${event.violatedDirective}: ${event.blockedURI}`));
 """
+CONTROLS = """
+() => {
+  const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0;
+  const named = (element) => element.getAttribute("aria-label") ?? element.textContent.trim().slice(0, 40);
+  const list = [...document.querySelectorAll("a[href], button, input, select, textarea, [tabindex='0']")]
+    .filter((element) => !element.disabled && element.tabIndex >= 0)
+    .filter((element) => (element.type === "radio" ? element.checked : seen(element)));
+  window.controls = new Map(list.map((element) => [element, `${element.localName} ${named(element)}`]));
+  document.activeElement?.blur();
+  return list.length;
+}
+"""
+STEP = """() => { window.controls.delete(document.activeElement) }"""
 # The first paint of a lazy screen may be measured before its style has come.
 AXE_OPTIONS: dict[str, Any] = {"resultTypes": ["violations"]}
 
@@ -68,6 +81,18 @@ class Tab:
         """Until nothing is loading any more."""
         await expect(self.page.locator(".skeleton")).to_have_count(0)
         await self.page.wait_for_timeout(150)
+
+    async def unreached(self) -> list[str]:
+        """The controls that Tab does not come by, from the top of the page to its end. Members of a group that
+        arrows walk along have no stop of their own."""
+        count: int = await self.page.evaluate(CONTROLS)
+        for _ in range(count + 3):
+            await self.page.keyboard.press("Tab")
+            await self.page.evaluate(STEP)
+        left: list[str] = await self.page.evaluate(
+            "[...window.controls].filter(([one]) => one.isConnected).map(([, name]) => name)"
+        )
+        return left
 
     async def check(self) -> None:
         """What only the page itself can say: violations of the policy, and of what everybody needs to use it."""
