@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.simulator.worlds import SimulatedWorld, simulated_world
+from tests.simulator.worlds import SimulatedWorld
 
-from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
-from gridloom.settings import Settings
+from gridloom.kernel.market_time import PERIOD, market_day_of
 from gridloom.simulator.cast import BATTERIES
 from gridloom.simulator.market.balancing import Direction
 from gridloom.simulator.market.board import Board
 from gridloom.simulator.physics import REST_LOSS_A_DAY
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-async def world(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SimulatedWorld]:
-    async with simulated_world(settings, tmp_path_factory.mktemp("home"), days=3) as made:
-        await made.live_until()
-        yield made
-
-
-@pytest.fixture(scope="module")
-async def window(world: SimulatedWorld) -> tuple[datetime, datetime]:
-    """The world's second day: planned by traders, delivered, and settled on the third."""
-    day = market_day_of(await world.now()) - timedelta(days=2)
-    lived = market_day_window(day)
-    return lived.start, lived.end
 
 
 def minutes_of(telemetry: Any, signal: str, start: datetime, end: datetime) -> np.ndarray:

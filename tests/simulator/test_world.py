@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 import pytest
-from tests.simulator.worlds import SimulatedWorld, simulated_world
+from tests.simulator.worlds import SimulatedWorld
 
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
-from gridloom.settings import Settings
 from gridloom.simulator.cast import BATTERIES, ZONES
 from gridloom.simulator.market.day_ahead import DayAhead
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-async def world(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SimulatedWorld]:
-    async with simulated_world(settings, tmp_path_factory.mktemp("home"), days=3) as made:
-        await made.live_until()
-        yield made
 
 
 async def first_days(world: SimulatedWorld) -> tuple[datetime, datetime]:

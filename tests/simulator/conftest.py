@@ -1,0 +1,27 @@
+"""A world that was lived through for three days, for tests that only look at it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+
+import pytest
+from tests.simulator.worlds import SimulatedWorld, simulated_world
+
+from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.settings import Settings
+
+
+@pytest.fixture(scope="session")
+async def world(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SimulatedWorld]:
+    async with simulated_world(settings, tmp_path_factory.mktemp("home"), days=3) as made:
+        await made.live_until()
+        yield made
+
+
+@pytest.fixture(scope="session")
+async def window(world: SimulatedWorld) -> tuple[datetime, datetime]:
+    """The world's second day: planned by traders, delivered, and settled on the third."""
+    day = market_day_of(await world.now()) - timedelta(days=2)
+    lived = market_day_window(day)
+    return lived.start, lived.end

@@ -1,0 +1,62 @@
+"""A world whose past is over: at a speed at which a person can follow, every minute is reported as it passes."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.simulator.worlds import SimulatedWorld, simulated_world
+
+from gridloom.kernel.market_time import PERIOD, floor_to_period
+from gridloom.settings import Settings
+from gridloom.simulator import living
+
+pytestmark = pytest.mark.slow
+
+MINUTE = timedelta(minutes=1)
+SPEED = 120.0
+
+
+async def read_minutes(world: SimulatedWorld, asset_id: str, start: datetime) -> dict[str, dict[datetime, float]]:
+    """The quarter-hour from `start` on, as it is known now."""
+    span = {"start": start.isoformat(), "end": (start + PERIOD).isoformat()}
+    found: Any = await world.get(f"/monitoring/{asset_id}/datapoints", resolution="raw", **span)
+    return {
+        signal: {datetime.fromisoformat(point["time"]): point["value"] for point in points}
+        for signal, points in found["data"].items()
+    }
+
+
+async def test_minutes_are_reported_one_by_one_and_stay_as_they_were(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(living, "WATCHABLE_SPEED", SPEED)
+    async with simulated_world(settings, tmp_path, days=0) as world:
+        await world.live_until()
+        asset_id = (await world.get("/physical-assets"))[0]["id"]
+        answer = await world.operator.put("/sandbox/simulator", json={"speed": SPEED})
+        assert answer.status_code == 200, answer.text
+        async with world.alive(), asyncio.timeout(120):
+            # Within a quarter-hour that is not over, some of its minutes are known and the rest are not.
+            while True:
+                step = floor_to_period(await world.now())
+                first = await read_minutes(world, asset_id, step)
+                if 2 <= len(first.get("active_power", {})) < 12:
+                    break
+                await asyncio.sleep(0.1)
+            times = sorted(first["active_power"])
+            assert times == [step + number * MINUTE for number in range(len(times))]
+            assert {"state_of_charge", "frequency", "temperature"} <= first.keys()
+            while len((later := await read_minutes(world, asset_id, step))["active_power"]) == len(times):
+                await asyncio.sleep(0.1)
+            # The step at its end reports the whole quarter-hour, and changes nothing of what was told before.
+            while await world.now() < step + PERIOD + MINUTE:
+                await asyncio.sleep(0.1)
+            whole = await read_minutes(world, asset_id, step)
+        assert sorted(whole["active_power"]) == [step + number * MINUTE for number in range(15)]
+        for told in (first, later):
+            for signal, points in told.items():
+                assert points.items() <= whole[signal].items(), signal
