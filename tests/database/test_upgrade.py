@@ -1,0 +1,102 @@
+"""A database of an earlier release is backed up there, restored here, upgraded, and served."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import uuid
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import asyncpg
+import pytest
+from tests.capacity.test_migration import SCENE
+from tests.conftest import SERVER, _execute, _url_of, running
+from tests.people import PASSWORD, PASSWORD_HASH, client_of
+
+from gridloom.database.environment import establish_environment
+from gridloom.database.migrate import MIGRATIONS, migrate, pending
+from gridloom.operate import back_up, restore
+
+OWNER = "00000000-0000-0000-0000-0000000000aa"
+PHYSICAL, VIRTUAL = (f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2))
+
+MORE = f"""
+insert into member (id, organisation_id, username, display_name, role, password_hash)
+values ('00000000-0000-0000-0000-0000000000bb', '{OWNER}', 'ada', 'Ada', 'ADMIN', '{PASSWORD_HASH}');
+insert into physical_asset (asset_key, name, delivery_zone, control_area)
+select key, 'Hall 3', 'TenneT', 'TenneT' from asset where kind = 'PHYSICAL';
+insert into physical_asset_parameters (asset_key, version, valid_from, rated_charge_power_kw, rated_discharge_power_kw,
+  energy_capacity_kwh, min_state_of_charge, max_state_of_charge, charge_efficiency, discharge_efficiency,
+  fcr_limit_ratio, recorded_by)
+select key, 1, '2020-01-01T00:00Z', 10000, 10000, 20000, 0, 1, 0.9, 0.9, 1, id from asset where kind = 'PHYSICAL';
+insert into wholesale_trade (asset_key, trade_id, period, side, volume_mwh, price_eur_mwh, market, recorded_at,
+  recorded_by)
+select key, 'T1', '2027-01-01T00:00Z', 'SELL', 0.25, 84.31, 'INTRADAY', now(), id from asset where kind = 'VIRTUAL';
+insert into logbook_entry (asset_key, id, title, description, type, impact, starts_at, tags, source)
+select key, gen_random_uuid(), 'Filters changed', '', 'MAINTENANCE', 'NEUTRAL', '2026-01-01T00:00Z', '{{}}', 'USER'
+from asset where kind = 'PHYSICAL';
+"""
+
+
+@asynccontextmanager
+async def empty_database():
+    server, name = os.environ[SERVER], f"test_{uuid.uuid4().hex}"
+    await _execute(server, f"create database {name}")
+    try:
+        yield _url_of(server, name)
+    finally:
+        await _execute(server, f"drop database {name} with (force)")
+
+
+async def fill_as_of(url, first_missing, directory):
+    """The schema before a migration, with rows in it."""
+    directory.mkdir()
+    for path in MIGRATIONS.glob("*.sql"):
+        if path.stem < first_missing:
+            shutil.copy(path, directory)
+    connection = await asyncpg.connect(url)
+    await migrate(connection, directory)
+    await connection.execute(SCENE + MORE)
+    await connection.close()
+
+
+@pytest.mark.parametrize("first_missing", ["0061", "0100"])
+class TestADatabaseOfAnEarlierRelease:
+    async def test_is_carried_over_and_served(self, settings, tmp_path, first_missing):
+        async with empty_database() as old, empty_database() as new:
+            await fill_as_of(old, first_missing, tmp_path / "migrations")
+            dump = tmp_path / "dump"
+            await asyncio.to_thread(back_up, replace(settings, database_url=old), dump)
+            await asyncio.to_thread(restore, replace(settings, database_url=new), dump)
+            connection = await asyncpg.connect(new)
+            applied = await migrate(connection)
+            assert applied == sorted(path.stem for path in MIGRATIONS.glob("*.sql") if path.stem >= first_missing)
+            assert await pending(connection) == []
+            await establish_environment(connection, "sandbox")
+            await connection.close()
+            async with running(replace(settings, database_url=new)) as edge:
+                await self.see_everything(edge)
+
+    async def see_everything(self, edge):
+        async with client_of(edge) as anonymous:
+            login = {"username": "ada", "password": PASSWORD}
+            signed_in = await anonymous.post("/auth/public/authenticate", json=login)
+            assert signed_in.status_code == 200, signed_in.text
+        async with client_of(edge, signed_in.json()["access_token"]) as ada:
+
+            async def read(path, **params):
+                answer = await ada.get(path, params=params)
+                assert answer.status_code == 200, answer.text
+                return answer.json()
+
+            assert (await read(f"/physical-assets/{PHYSICAL}"))["name"] == "Hall 3"
+            assert (await read(f"/physical-assets/{PHYSICAL}/logbook"))[0]["title"] == "Filters changed"
+            assert (await read(f"/organisations/{OWNER}/virtual-assets"))[0]["name"] == "Loom"
+            (trade,) = await read("/settlements/wholesale-trades", **{"asset-id": VIRTUAL})
+            assert (trade["tradeID"], trade["volume"], trade["price"]) == ("T1", 0.25, 84.31)
+            named = {"name": "Hall 4"}
+            etag = (await ada.get(f"/physical-assets/{PHYSICAL}")).headers["etag"]
+            changed = await ada.patch(f"/physical-assets/{PHYSICAL}", json=named, headers={"If-Match": etag})
+            assert changed.status_code == 200, changed.text
