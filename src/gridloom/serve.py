@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -49,6 +50,7 @@ STABLE_S = 2.0  # a worker that lived this long has got to its work
 FREE_RESTARTS = 3  # in a row and at once; then with growing pauses
 MOST_FAILED_STARTS = 8  # before the service has ever been ready: then something is wrong with it
 LONGEST_PAUSE_S = 1.0
+LONGEST_START_S = 30.0
 SIMULATOR_PAUSE_S = 2.0
 ROTATION_EVERY_S = 30.0
 MOST_DESCRIPTORS = 131_072
@@ -56,6 +58,9 @@ LONGEST_TURN_S = (
     0.001  # of a thread, while the event loop waits for the interpreter; by itself Python lets it have 5 ms
 )
 MOST_OPEN_A_WORKER = 65_536  # connections; who says nothing on one is closed by edge/connections.py
+
+_TCP_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LISTENING = "0A"
 
 
 class ServeRefused(Exception):
@@ -242,7 +247,19 @@ class Supervisor(MPServer):
             new = self._spawn_worker(idx=index, target=spawn_target, callback_loader=target_loader)
             new.start()  # type: ignore[no-untyped-call]
             self.wrks[index] = new
+            self._await_listening(new)
             self._end_worker(old)
+
+    def _await_listening(self, worker: Any) -> None:
+        """Until then nobody but the old worker can take a connection; one that does not get there is replaced later."""
+        deadline = time.monotonic() + LONGEST_START_S
+        while (
+            worker.is_alive()
+            and time.monotonic() < deadline
+            and not _is_listening(worker.inner.pid, self.settings.port)
+        ):
+            time.sleep(QUIET_S / 4)
+            self._revive_database()
 
     def _end_worker(self, worker: Any) -> None:
         pid = worker.inner.pid
@@ -338,6 +355,19 @@ def _raise_descriptor_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, MOST_DESCRIPTORS), hard))
+
+
+def _is_listening(pid: int, port: int) -> bool:
+    """Whether a process takes connections on this port; where the system does not tell, it is taken for granted."""
+    try:
+        lines = [line.split() for table in _TCP_TABLES if table.exists() for line in table.read_text().splitlines()[1:]]
+        listening = {
+            f"socket:[{row[9]}]" for row in lines if row[3] == _LISTENING and int(row[1].rpartition(":")[2], 16) == port
+        }
+        descriptors = [entry.readlink() for entry in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return not _TCP_TABLES[0].exists()
+    return any(str(target) in listening for target in descriptors)
 
 
 def _cause_of(process: Any) -> str:

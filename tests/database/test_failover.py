@@ -36,7 +36,7 @@ def copy_of(tmp_path):
 
     def start(server):
         standby.home.mkdir(mode=0o700)
-        copy = [find_binaries() / "pg_basebackup", "-D", standby.data, "--checkpoint=fast", "--wal-method=stream"]
+        copy = [find_binaries() / "pg_basebackup", "-D", str(standby.data), "--checkpoint=fast", "--wal-method=stream"]
         environment = {**os.environ, **libpq_environment(server.dsn)}
         subprocess.run(copy, env=environment, check=True, capture_output=True, timeout=60)
         (standby.data / "standby.signal").touch()

@@ -8,6 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
@@ -53,8 +56,11 @@ class TestServe:
         assert len(service.workers()) == min(2, os.cpu_count() or 1)
 
     def test_is_refused_on_a_home_in_use(self, service: Service) -> None:
-        second = Service(service.home, service.port + 1)
+        second = Service(service.home, service.port + 1, GRIDLOOM_METRICS_PORT=str(free_port()))
+        figures = figure_files(service)
+        assert figures
         assert second.launch().wait(60) == 1
+        assert figures <= figure_files(service), "those of the running service stay"
         said = second.log.read_text().replace("\n", "")
         assert f"in use by process {service.supervisor.pid}" in said
         assert "Traceback" not in said
@@ -102,6 +108,33 @@ class TestCommands:
             assert "not empty" in again.stderr
             assert "up to date" in gridloom(other, "migrate").stdout
 
+    def test_a_continuous_backup_gives_back_a_moment_of_the_past(self, service: Service) -> None:
+        with a_service() as other:
+            directory = other.home.parent / "continuous"
+            command = [sys.executable, "-m", "gridloom.cli", "backup", str(directory), "--continuous"]
+            running = subprocess.Popen(command, env=service.environment, stdout=subprocess.PIPE, text=True)
+            try:
+                assert running.stdout is not None
+                assert "copied" in running.stdout.readline()
+                gridloom(service, "let-in", "before@example.com", "--role", "VIEWER")
+                time.sleep(1)
+                moment = datetime.now(UTC).isoformat()
+                time.sleep(1)
+                gridloom(service, "let-in", "after@example.com", "--role", "VIEWER")
+                time.sleep(2)
+            finally:
+                running.send_signal(signal.SIGINT)
+                running.wait(60)
+            assert "as it was at" in gridloom(other, "restore", str(directory), "--at", moment).stdout
+            other.start()
+            token = other.operator_token()
+            _, organisations = other.call("GET", "/organisations", token=token)
+            (operators,) = [one["id"] for one in organisations if one["kind"] == "OPERATOR"]
+            _, invited = other.call("GET", f"/organisations/{operators}/invitations", token=token)
+            addresses = {one["email"] for one in invited}
+            assert "before@example.com" in addresses
+            assert "after@example.com" not in addresses
+
 
 class TestCrash:
     def test_of_a_worker_is_repaired(self, service: Service) -> None:
@@ -132,6 +165,41 @@ class TestCrash:
         assert service.operator_token()
 
 
+class TestRenewal:
+    def test_by_sighup_ends_streams_cleanly_and_answers_all_the_while(self, service: Service) -> None:
+        stream = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+        stream.request("GET", "/events", headers={"Authorization": f"Bearer {service.operator_token()}"})
+        answer = stream.getresponse()
+        assert answer.status == 200
+        old = {worker.pid for worker in service.workers()}
+        wait_until(lambda: any(name.startswith("gauge_live") for name in figure_files(service)))
+        service.supervisor.send_signal(signal.SIGHUP)
+        answer.read()  # ends as it should, not cut off
+        answered = set()
+
+        def is_renewed() -> bool:
+            with suppress(ConnectionResetError):  # taken by a worker in its last moment: asked again
+                answered.add(service.call("GET", "/health/live")[0])
+            return not any(process.pid in old for process in service.workers())
+
+        wait_until(is_renewed)
+        assert answered == {200}
+        wait_until(service.is_ready)
+        assert not [
+            name
+            for name in figure_files(service)
+            if name.startswith("gauge_live") and name.rpartition("_")[2].removesuffix(".db") in map(str, old)
+        ], "what workers that are gone had open counts no more"
+
+    def test_by_sighup_does_not_keep_the_database_from_being_revived(self, service: Service) -> None:
+        old = {worker.pid for worker in service.workers()}
+        database = service.postgres()
+        service.supervisor.send_signal(signal.SIGHUP)
+        database.kill()
+        wait_until(lambda: service.is_ready() and not any(process.pid in old for process in service.workers()))
+        assert service.operator_token()
+
+
 class TestStop:
     def test_by_ctrl_c_leaves_no_process(self, service: Service) -> None:
         tree = service.tree()
@@ -153,6 +221,12 @@ class TestStop:
     def test_is_followed_by_a_start_that_costs_little(self, service: Service) -> None:
         used = sum(sum(process.cpu_times()[:2]) for process in service.tree())
         assert used < 10, "seconds of processor time, whatever else the machine does"
+
+
+def figure_files(service: Service) -> set[str]:
+    """The names of the files in which the workers keep their figures."""
+    places = [*Path("/dev/shm").glob(f"gridloom-metrics-{service.supervisor.pid}-*"), *service.home.glob("gridloom-m*")]
+    return {file.name for place in places for file in place.iterdir()}
 
 
 def gridloom(service: Service, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":

@@ -1,0 +1,64 @@
+"""A backup holds password hashes and signing keys: it is its owner's alone, and there whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import subprocess
+from dataclasses import replace
+
+import pytest
+from tests.conftest import migrated_database
+
+from gridloom import operate
+from gridloom.operate import OperationRefused, back_up
+
+
+@pytest.fixture(autouse=True)
+def open_to_all():
+    """As lax as a person can set it."""
+    previous = os.umask(0)
+    yield
+    os.umask(previous)
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class TestABackup:
+    async def test_is_readable_by_its_owner_alone_from_the_first_byte(self, settings, tmp_path, monkeypatch):
+        seen: list[int] = []
+        run_tool = operate._run_tool
+
+        def look_first(*arguments):
+            seen.extend(mode_of(path) for path in tmp_path.iterdir())
+            run_tool(*arguments)
+
+        monkeypatch.setattr(operate, "_run_tool", look_first)
+        async with migrated_database() as url:
+            size = await asyncio.to_thread(back_up, replace(settings, database_url=url), tmp_path / "backup")
+        assert seen == [0o600]
+        assert mode_of(tmp_path / "backup") == 0o600
+        assert [path.name for path in tmp_path.iterdir()] == ["backup"]
+        assert (tmp_path / "backup").stat().st_size == size > 0
+
+    @pytest.mark.parametrize("end", [subprocess.CalledProcessError(1, "pg_dump"), KeyboardInterrupt()])
+    async def test_that_fails_leaves_nothing_but_what_was_there(self, settings, tmp_path, monkeypatch, end):
+        def fail(program, dsn, *arguments):
+            (partial,) = (path for path in tmp_path.iterdir() if path.name.endswith("partial"))
+            partial.write_bytes(b"half")
+            raise end
+
+        monkeypatch.setattr(operate, "_run_tool", fail)
+        (tmp_path / "backup").write_bytes(b"yesterday's")
+        async with migrated_database() as url:
+            settings = replace(settings, database_url=url)
+            with pytest.raises(type(end)):
+                await asyncio.get_running_loop().run_in_executor(None, back_up, settings, tmp_path / "backup")
+        assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"yesterday's"]
+
+    def test_is_refused_in_a_sentence_where_nothing_can_be_written(self, settings, tmp_path):
+        with pytest.raises(OperationRefused, match="cannot be written"):
+            back_up(settings, tmp_path / "no such directory" / "backup")
