@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gridloom_client.calls import Answer, AwaitedItems, Items
     from gridloom_client.client import AsyncClient, Client
     from gridloom_client.errors import (
         AnswerError,
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "ARROW": "gridloom_client.wire",
+    "Answer": "gridloom_client.calls",
     "AnswerError": "gridloom_client.errors",
     "AsyncClient": "gridloom_client.client",
+    "AwaitedItems": "gridloom_client.calls",
     "BadRequestError": "gridloom_client.errors",
     "CSV": "gridloom_client.wire",
     "Client": "gridloom_client.client",
@@ -48,6 +51,7 @@ _PLACES = {
     "FieldError": "gridloom_client.errors",
     "ForbiddenError": "gridloom_client.errors",
     "GridloomError": "gridloom_client.errors",
+    "Items": "gridloom_client.calls",
     "JSON": "gridloom_client.wire",
     "KEEP": "gridloom_client.wire",
     "Memory": "gridloom_client.tokens",

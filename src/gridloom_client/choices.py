@@ -10,6 +10,7 @@ BucketResolution: TypeAlias = Literal["15-minute", "hourly", "daily"]
 SeriesResolution: TypeAlias = Literal["raw", "1-minute", "15-minute", "hourly", "daily"]
 Aggregation: TypeAlias = Literal["avg", "min", "max", "first", "last", "sum", "count", "time-weighted-avg"]
 Market: TypeAlias = Literal["WHOLESALE", "FCR", "AFRR_POS", "AFRR_NEG"]
+BalancingMarket: TypeAlias = Literal["FCR", "AFRR_POS", "AFRR_NEG"]
 Role: TypeAlias = Literal["ADMIN", "TRADER", "ENGINEER", "VIEWER"]
 OrganisationKind: TypeAlias = Literal["OPERATOR", "PARTICIPANT"]
 AuctionStatus: TypeAlias = Literal[
@@ -41,6 +42,18 @@ DeviationKind: TypeAlias = Literal["wholesale-trades", "fcr", "afrr-capacity"]
 DeliveryState: TypeAlias = Literal["PENDING", "DELIVERED", "FAILED"]
 AssetStatus: TypeAlias = Literal["ACTIVE", "INACTIVE", "DECOMMISSIONED"]
 BacktestSeries: TypeAlias = Literal["DAY_AHEAD_DE_LU"]
+UnavailabilityType: TypeAlias = Literal["PLANNED", "UNPLANNED"]
+EventType: TypeAlias = Literal[
+    "PRODUCTION_UNAVAILABILITY",
+    "CONSUMPTION_UNAVAILABILITY",
+    "TRANSMISSION_UNAVAILABILITY",
+    "OTHER_UNAVAILABILITY",
+]
+ReasonCode: TypeAlias = Literal["B18", "B19", "B20", "B55", "B59"]
+UnitType: TypeAlias = Literal["GENERATION_UNIT", "PRODUCTION_UNIT"]
+Side: TypeAlias = Literal["BUY", "SELL"]
+Direction: TypeAlias = Literal["POS", "NEG"]
+TradeMarket: TypeAlias = Literal["DAY_AHEAD", "INTRADAY_AUCTION", "INTRADAY_CONTINUOUS", "OTC"]
 RevenueCategory: TypeAlias = Literal[
     "revenue_total_revenue",
     "revenue_wholesale",
@@ -125,3 +138,13 @@ Permission: TypeAlias = Literal[
     "Update:physical-assets",
     "Update:schedules",
 ]
+EnergyPriceSeries: TypeAlias = Literal[
+    "DAY_AHEAD_DE_LU",
+    "INTRADAY_DE_LU",
+    "REBAP_DE",
+    "AFRR_ENERGY_POS_DE_AVERAGE",
+    "AFRR_ENERGY_POS_DE_MARGINAL",
+    "AFRR_ENERGY_NEG_DE_AVERAGE",
+    "AFRR_ENERGY_NEG_DE_MARGINAL",
+]
+"""Those in EUR/MWh, which a schedule can be planned on."""

@@ -228,6 +228,14 @@ def parquet_bytes(frame: Any) -> bytes:
     return sink.getvalue()
 
 
+def _plain_struct(value: msgspec.Struct) -> dict[str, Any]:
+    """By the wire's names, without what keeps its default where the struct leaves that out."""
+    fields = msgspec.structs.fields(value)
+    given = [(field, getattr(value, field.name)) for field in fields]
+    omits = value.__struct_config__.omit_defaults
+    return {field.encode_name: plain_body(each) for field, each in given if not (omits and each is field.default)}
+
+
 def plain_body(value: Any) -> Any:
     """A body with frames as rows and numpy's numbers as Python's; a time without an offset is refused."""
     if is_frame(value):
@@ -238,7 +246,9 @@ def plain_body(value: Any) -> Any:
         if value.tzinfo is None:
             raise ValueError(f"{value.isoformat()} has no offset; use a timezone, such as datetime.UTC.")
         return value.isoformat().replace("+00:00", "Z") if type(value) is not datetime else value
-    if isinstance(value, str | bytes | date | Decimal | bool | int | float | msgspec.Struct) or value is None:
+    if isinstance(value, msgspec.Struct):
+        return _plain_struct(value)
+    if isinstance(value, str | bytes | date | Decimal | bool | int | float) or value is None:
         return value
     if type(value).__module__ == "numpy":
         return value.item() if getattr(value, "ndim", 0) == 0 else value.tolist()

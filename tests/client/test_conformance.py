@@ -19,6 +19,7 @@ import pytest
 from gridloom.operate import interface_json
 from gridloom.settings import read_settings
 from gridloom_client import AsyncClient, Client, Rows
+from gridloom_client.inputs import Given
 from gridloom_client.operations import OPERATIONS, Collection, Declared, Stream
 from gridloom_client.wire import field_name, parameter_name
 
@@ -125,6 +126,16 @@ class TestEveryOperation:
                 assert _words_of_type(hints[name]) == words, name
 
     @every_shared
+    def test_has_inputs_with_the_fields_that_the_interface_documents(self, method: str, path: str):
+        operation, described = declared(method, path), operation_of(method, path)
+        schema = described.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        hints = get_type_hints(operation.function)
+        for name in wire_parameters(operation, is_in_query=False):
+            part = schema if name == "body" else resolved(schema)["properties"][field_name(name)]
+            for kind in _inputs_of(hints[name]):
+                assert not list(_input_differences(kind, _object_of(part), kind.__name__))
+
+    @every_shared
     def test_reads_the_answer_that_the_interface_documents(self, method: str, path: str):
         operation, answer = declared(method, path), _answer_schema(method, path)
         if isinstance(operation, Stream) or operation.answer_type is bytes:
@@ -150,6 +161,40 @@ def _words_of_type(hint: Any) -> set[str]:
     if get_origin(hint) is Literal:
         return set(get_args(hint))
     return {word for each in get_args(hint) for word in _words_of_type(each)}
+
+
+def _inputs_of(hint: Any) -> set[type[Given]]:
+    if isinstance(hint, type) and issubclass(hint, Given):
+        return {hint}
+    return {kind for each in get_args(hint) for kind in _inputs_of(each)}
+
+
+def _object_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """The object that a schema is, lists, or allows beside null."""
+    schema = resolved(schema)
+    if "items" in schema:
+        return _object_of(schema["items"])
+    for alternative in schema.get("anyOf", []):
+        found = _object_of(alternative)
+        if "properties" in found:
+            return found
+    return schema
+
+
+def _input_differences(kind: type[Given], schema: dict[str, Any], where: str) -> Iterator[str]:
+    fields = msgspec.structs.fields(kind)
+    if {field.encode_name for field in fields} != set(schema["properties"]):
+        yield f"{where}: {sorted(field.encode_name for field in fields)} against {sorted(schema['properties'])}"
+    if not set(schema.get("required", [])) <= {field.encode_name for field in fields if field.required}:
+        yield f"{where}: more is required"
+    hints = get_type_hints(kind)
+    for field in fields:
+        part = schema["properties"].get(field.encode_name, {})
+        words = _words_of_schema(part)
+        if words and "properties" not in _object_of(part) and _words_of_type(hints[field.name]) != words:
+            yield f"{where}.{field.name}: other words than {sorted(words)}"
+        for inner in _inputs_of(hints[field.name]):
+            yield from _input_differences(inner, _object_of(part), f"{where}.{field.name}")
 
 
 def _answer_schema(method: str, path: str) -> dict[str, Any] | None:

@@ -198,8 +198,9 @@ class TestAFrame:
         naive = pd.DataFrame({"time": pd.DatetimeIndex(["2026-10-25 00:00"]), "power": [1.0]})
         with pytest.raises(ValueError, match="have no zone"):
             service.client.virtual_assets.set_schedule("1", "2", "3", schedule=naive)
-        with pytest.raises(ValueError, match="has no offset"):
-            plain_body([{"time": START.replace(tzinfo=None)}])
+        for body in ([{"time": START.replace(tzinfo=None)}], Point(time=START.replace(tzinfo=None), power=1)):
+            with pytest.raises(ValueError, match="has no offset"):
+                plain_body(body)
         assert service.requests == []
 
 
@@ -238,6 +239,10 @@ class TestABody:
             )
         )
 
+    def test_takes_stamps_and_numbers_of_pandas_within_structs(self):
+        point = Point(time=pd.Timestamp(START), power=np.float32(1.5))  # type: ignore[arg-type]
+        assert plain_body({"schedule": [point]}) == {"schedule": [{"time": "2026-10-24T22:00:00Z", "power": 1.5}]}
+
     def test_of_bytes_needs_its_type(self):
         service = Recorder(b"{}")
         with pytest.raises(ValueError, match="content_type"):
@@ -262,6 +267,8 @@ class TestAMethod:
         import gridloom_client
 
         assert gridloom_client.__version__[0].isdigit()
+        assert all(getattr(gridloom_client, name) is not None for name in gridloom_client.__all__)
+        assert set(gridloom_client._PLACES) == set(gridloom_client.__all__)
 
     @pytest.mark.parametrize("name", ["physical_asset_id", "final_soc_tolerance", "virtual_asset_ids", "time"])
     def test_has_names_that_go_there_and_back(self, name: str):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from uuid import UUID
 
@@ -165,6 +167,19 @@ class TestTheCommand:
                 assert f"gridloom {words}" in text.partition("For example:")[2], f"gridloom {words}"
                 walked += 1
         assert walked > 50
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_teaches_a_shell_to_complete_it(self, shell: str, tmp_path: Path):
+        home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "PYTHONUTF8": "1"}
+        program = "from gridloom.entry import main; main()"
+        command = [sys.executable, "-c", program, "--install-completion", shell]
+        done = subprocess.run(command, capture_output=True, text=True, env=home, check=False)
+        assert done.returncode == 0, done.stderr
+        script = Path(done.stdout.removeprefix("Completion is in ").partition(". It works")[0])
+        assert script.is_relative_to(tmp_path)
+        assert "optimise" in script.read_text()
+        if shell == "bash":
+            subprocess.run(["bash", "-n", script], check=True)
 
     @pytest.mark.parametrize("words", [["--version"], ["--help"]])
     def test_says_what_needs_nothing_before_anything_is_imported(self, words: list[str]):

@@ -9,6 +9,7 @@ from typing import Any
 
 from gridloom_client.answers.decisions import Optimisation, PortfolioOptimisation, Repair
 from gridloom_client.choices import EndStateOfCharge, Market, RepairObjective
+from gridloom_client.inputs import CapacityPrice, Prices
 from gridloom_client.operations import M, Surface, operation
 from gridloom_client.surfaces.virtual_assets import Schedule
 from gridloom_client.wire import ID
@@ -23,14 +24,14 @@ class Optimisations(Surface[M]):
         organisation_id: ID,
         virtual_asset_id: ID,
         *,
-        prices: Mapping[str, Any],
+        prices: Prices | Mapping[str, Any],
         start: datetime | None = None,
         end: datetime | None = None,
         markets: Sequence[Market] | None = None,
         end_state_of_charge: EndStateOfCharge | None = None,
         keep: Sequence[ID] | None = None,
         exact: bool | None = None,
-        capacity_prices: Sequence[Mapping[str, Any]] | None = None,
+        capacity_prices: Sequence[CapacityPrice] | Sequence[Mapping[str, Any]] | None = None,
         idempotency_key: str | None = None,
     ) -> Optimisation:
         """Apply it with `virtual_assets.set_asset_schedule`. More than 31 days come with an `id` to ask for."""
@@ -46,7 +47,7 @@ class Optimisations(Surface[M]):
         *,
         schedule: Schedule,
         objective: RepairObjective,
-        prices: Mapping[str, Any] | None = None,
+        prices: Prices | Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> Repair:
         """The nearest schedule that is accepted and ends balanced, or the best one in its periods."""
@@ -57,7 +58,7 @@ class Optimisations(Surface[M]):
         organisation_id: ID,
         portfolio_id: ID,
         *,
-        prices: Mapping[str, Any],
+        prices: Prices | Mapping[str, Any],
         start: datetime | None = None,
         end: datetime | None = None,
         import_limit: float | None = None,

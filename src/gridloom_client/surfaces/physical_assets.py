@@ -37,9 +37,17 @@ from gridloom_client.choices import (
     Permission,
     UnavailabilityKind,
 )
-from gridloom_client.frames import Rows
+from gridloom_client.frames import Frame, Rows
+from gridloom_client.inputs import (
+    Notification,
+    NotificationRevision,
+    ParametersVersion,
+    Point,
+    ProductBids,
+    ProductResults,
+    Volume,
+)
 from gridloom_client.inputs import Parameters as NewParameters
-from gridloom_client.inputs import Volume
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID, KEEP, Keep
 
@@ -95,7 +103,7 @@ class PhysicalAssets(Surface[M]):
     def set_parameters(
         self,
         physical_asset_id: ID,
-        body: Mapping[str, Any],
+        body: ParametersVersion | Mapping[str, Any],
         *,
         at: datetime | None = None,
         if_match: str | None = None,
@@ -115,7 +123,7 @@ class PhysicalAssets(Surface[M]):
         self,
         physical_asset_id: ID,
         *,
-        schedule: Sequence[Mapping[str, Any]],
+        schedule: Sequence[Point] | Sequence[Mapping[str, Any]] | Frame,
         start: datetime | None = None,
         end: datetime | None = None,
         if_match: str | None = None,
@@ -156,7 +164,9 @@ class PhysicalAssets(Surface[M]):
     # --- ancillary bids and results ---
 
     @operation("POST", "/physical-assets/{physicalAssetID}/ancillary/bids")
-    def offer(self, physical_asset_id: ID, body: Sequence[Mapping[str, Any]]) -> Rows[AncillaryEntry]:
+    def offer(
+        self, physical_asset_id: ID, body: Sequence[ProductBids] | Sequence[Mapping[str, Any]]
+    ) -> Rows[AncillaryEntry]:
         """Entries of `{deliveryDay, product, bids: [{capacityPrice, offeredCapacity, energyPrice?}]}`."""
 
     @collection("/physical-assets/{physicalAssetID}/ancillary/bids")
@@ -182,7 +192,9 @@ class PhysicalAssets(Surface[M]):
         """The same with all bids, whatever became of them."""
 
     @operation("POST", "/physical-assets/{physicalAssetID}/ancillary/results")
-    def report_results(self, physical_asset_id: ID, body: Sequence[Mapping[str, Any]]) -> Rows[AncillaryResults]:
+    def report_results(
+        self, physical_asset_id: ID, body: Sequence[ProductResults] | Sequence[Mapping[str, Any]]
+    ) -> Rows[AncillaryResults]:
         """Entries of `{deliveryDay, product, results: [{bidID, accepted, acceptedCapacity, settlementPrice?}]}`."""
 
     @collection("/physical-assets/{physicalAssetID}/ancillary/results")
@@ -324,7 +336,9 @@ class PhysicalAssets(Surface[M]):
     # --- exchange notifications ---
 
     @operation("POST", "/physical-assets/{physicalAssetID}/exchange-notifications")
-    def publish_notification(self, physical_asset_id: ID, body: Mapping[str, Any]) -> ExchangeNotification: ...
+    def publish_notification(
+        self, physical_asset_id: ID, body: Notification | Mapping[str, Any]
+    ) -> ExchangeNotification: ...
 
     @collection("/physical-assets/{physicalAssetID}/exchange-notifications")
     def notifications(
@@ -344,7 +358,7 @@ class PhysicalAssets(Surface[M]):
 
     @operation("POST", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/revisions")
     def revise_notification(
-        self, physical_asset_id: ID, notification_id: ID, body: Mapping[str, Any]
+        self, physical_asset_id: ID, notification_id: ID, body: NotificationRevision | Mapping[str, Any]
     ) -> ExchangeNotification:
         """Adds a version and dismisses the one before."""
 

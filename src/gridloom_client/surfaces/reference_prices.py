@@ -9,6 +9,8 @@ from typing import Any
 
 from gridloom_client.answers.reporting import BulkOutcome, PriceDeviation, ReferencePrice
 from gridloom_client.choices import DeviationKind, PriceSeries
+from gridloom_client.frames import Frame
+from gridloom_client.inputs import ReferencePrice as ReferencePriceInput
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID
 
@@ -17,7 +19,7 @@ class ReferencePrices(Surface[M]):
     """EUR/MWh for energy, EUR/MW per hour for capacity; positive is paid to the provider."""
 
     @operation("POST", "/reference-prices")
-    def add(self, body: Iterable[Mapping[str, Any]]) -> BulkOutcome:
+    def add(self, body: Iterable[ReferencePriceInput] | Iterable[Mapping[str, Any]] | Frame) -> BulkOutcome:
         """Rows `{series, start, end, price}`."""
 
     @collection("/reference-prices")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from gridloom_client import inputs
 from gridloom_client.answers.reporting import (
     AfrrActivation,
     AfrrCapacityAward,
@@ -31,7 +32,9 @@ class Settlements(Surface[M]):
     """
 
     @operation("POST", "/settlements/wholesale-trades", frames=PARQUET)
-    def add_wholesale_trades(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
+    def add_wholesale_trades(
+        self, body: Iterable[inputs.WholesaleTrade] | Facts, *, content_type: str | None = None
+    ) -> BulkOutcome:
         """Rows `{tradeID, assetID, time, side, volume, price, market}`: MWh and EUR/MWh."""
 
     @collection("/settlements/wholesale-trades")
@@ -47,7 +50,7 @@ class Settlements(Surface[M]):
     ) -> WholesaleTrade: ...
 
     @operation("POST", "/settlements/fcr", frames=PARQUET)
-    def add_fcr(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
+    def add_fcr(self, body: Iterable[inputs.FcrAward] | Facts, *, content_type: str | None = None) -> BulkOutcome:
         """Rows `{assetID, deliveryDay, product, capacity, settlementPrice}`: MW and EUR/MW per hour."""
 
     @collection("/settlements/fcr")
@@ -63,7 +66,9 @@ class Settlements(Surface[M]):
     ) -> FcrAward: ...
 
     @operation("POST", "/settlements/afrr-capacity", frames=PARQUET)
-    def add_afrr_capacity(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
+    def add_afrr_capacity(
+        self, body: Iterable[inputs.AfrrCapacityAward] | Facts, *, content_type: str | None = None
+    ) -> BulkOutcome:
         """Rows `{assetID, deliveryDay, product, capacity, price}`: MW and EUR/MW per hour."""
 
     @collection("/settlements/afrr-capacity")
@@ -79,7 +84,9 @@ class Settlements(Surface[M]):
     ) -> AfrrCapacityAward: ...
 
     @operation("POST", "/settlements/afrr-energy", frames=PARQUET)
-    def add_afrr_energy(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
+    def add_afrr_energy(
+        self, body: Iterable[inputs.AfrrActivation] | Facts, *, content_type: str | None = None
+    ) -> BulkOutcome:
         """Rows `{assetID, time, direction, volume, price}`: MWh and EUR/MWh."""
 
     @collection("/settlements/afrr-energy")
@@ -95,7 +102,7 @@ class Settlements(Surface[M]):
     ) -> AfrrActivation: ...
 
     @operation("POST", "/settlements/net-off", frames=PARQUET)
-    def add_net_off(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
+    def add_net_off(self, body: Iterable[inputs.NetOff] | Facts, *, content_type: str | None = None) -> BulkOutcome:
         """Rows `{assetID, time, volume}`: MWh."""
 
     @collection("/settlements/net-off")
@@ -111,7 +118,9 @@ class Settlements(Surface[M]):
     ) -> NetOff: ...
 
     @operation("POST", "/settlements/tolling-contracts", frames=PARQUET)
-    def add_tolling_contracts(self, body: Facts, *, content_type: str | None = None) -> BulkOutcome:
+    def add_tolling_contracts(
+        self, body: Iterable[inputs.TollingContract] | Facts, *, content_type: str | None = None
+    ) -> BulkOutcome:
         """Rows `{contractID, assetID, start, end, annualPrice}`: EUR/MW/year."""
 
     @collection("/settlements/tolling-contracts")

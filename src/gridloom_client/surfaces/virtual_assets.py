@@ -22,7 +22,7 @@ from gridloom_client.answers.virtual_assets import (
 )
 from gridloom_client.choices import Market
 from gridloom_client.frames import Frame, Rows
-from gridloom_client.inputs import Point
+from gridloom_client.inputs import NewVirtualAsset, Point
 from gridloom_client.operations import M, Surface, collection, operation
 from gridloom_client.wire import ID, KEEP, Keep
 
@@ -44,7 +44,7 @@ class VirtualAssets(Surface[M]):
     ) -> VirtualAsset: ...
 
     @operation("POST", "/organisations/{organisationID}/virtual-assets")
-    def allocate(self, organisation_id: ID, body: Mapping[str, Any]) -> VirtualAsset:
+    def allocate(self, organisation_id: ID, body: NewVirtualAsset | Mapping[str, Any]) -> VirtualAsset:
         """Operator only: outside an auction."""
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}")
