@@ -65,7 +65,12 @@ def migrate() -> None:
 
 @app.command(group="Running the platform")
 def distribute() -> None:
-    """Spread the database over the machines of a Citus cluster; may be run again (docs/operations.md)."""
+    """Spread the database over the machines of a Citus cluster; may be run again (docs/operations.md).
+
+    For example:
+
+        gridloom distribute
+    """
     from gridloom.operate import distribute_database
 
     for name in distribute_database(_read_settings()):
