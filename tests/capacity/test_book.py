@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.capacity.book import Line, swing_kwh
-from gridloom.capacity.losses import kept_of_firm, uncovered
+from gridloom.capacity.losses import has_plenty, kept_of_firm, uncovered
 from gridloom.capacity.model import (
     TOLERANCE,
     Holding,
@@ -187,6 +187,35 @@ class TestBook:
         assert (lost.waiting[lost.own < book.own - TOLERANCE] == 0).all()
         assert (lost.firm[lost.waiting < book.waiting - TOLERANCE] == 0).all()
         assert np.allclose(book.firm * kept_of_firm(book), book.firm - lost.firm, atol=1e-4)
+
+
+class TestPlenty:
+    @given(st.sampled_from(DAYS).flatmap(lambda day: st.tuples(st.just(day), st.lists(holdings(day), max_size=4))))
+    def test_is_seen_at_a_glance_only_where_the_book_agrees(self, drawn: tuple[date, list[Holding]]) -> None:
+        day, held = drawn
+        first, end = periods_of(day)
+        firm = [one for one in held if one.is_firm]
+        circumstances = battery(10_000, 12_000, 20_000, charge_efficiency=0.95, usable_share=0.8)
+        if has_plenty(circumstances, firm, first):
+            book = Standing(circumstances, firm, OwnSchedule.nothing()).book(first, end)
+            assert (kept_of_firm(book) == 1.0).all()
+
+    def test_is_there_for_a_battery_that_is_promised_as_a_whole(self) -> None:
+        first, end = periods_of(DAYS[0])
+        assert has_plenty(battery(), [promise(first, end, 10_000, 20_000)], first)
+        assert not has_plenty(battery(), [promise(first, end, 10_001, 20_000)], first)
+
+    def test_is_not_judged_where_something_is_out_or_rated_anew(self) -> None:
+        first, _ = periods_of(DAYS[0])
+        start = period_start(first)
+        assert not has_plenty(
+            battery(10_000, 10_000, 20_000, Outage(start, start + timedelta(hours=1), 1, 1, 1)), [], first
+        )
+        late = Circumstances([Rating(start + timedelta(hours=1), 10_000, 10_000, 20_000)], [])
+        assert not has_plenty(late, [], first)
+        again = battery()
+        again.ratings.append(Rating(start + timedelta(hours=1), 5000, 5000, 9000))
+        assert not has_plenty(again, [], first)
 
 
 class TestSwing:

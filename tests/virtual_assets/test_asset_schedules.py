@@ -215,5 +215,5 @@ class TestSpreading:
             for period, power_kw in zip(change.periods.tolist(), change.power_kw.tolist(), strict=True):
                 assert block.first <= period < block.end
                 rated = block.charge_kw if asked_kw[period] < 0 else block.discharge_kw
-                part = asked_kw[period] * rated / total_kw[period] if total_kw[period] > 0 else 0.0
+                part = asked_kw[period] * (rated / total_kw[period]) if total_kw[period] > 0 else 0.0
                 assert power_kw == pytest.approx(part, rel=1e-9, abs=1e-9)

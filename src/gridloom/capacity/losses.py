@@ -3,12 +3,15 @@ then promises, open auctions and accepted capacity alike."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gridloom.capacity.book import Book
-from gridloom.capacity.model import TOLERANCE, Floats
+from gridloom.capacity.model import TOLERANCE, Floats, Holding
+from gridloom.capacity.series import Circumstances
+from gridloom.kernel.market_time import period_start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +36,34 @@ def kept_of_firm(book: Book) -> Floats:
     firm = book.firm
     np.divide(book.available, firm, out=kept, where=firm > book.available + TOLERANCE)
     return kept
+
+
+def has_plenty(circumstances: Circumstances, holdings: Sequence[Holding], first: int) -> bool:
+    """Whether, at a glance, a battery has all that these hold of it from the period `first` on; never wrongly yes.
+
+    It has where one rating holds throughout, nothing is out, and all holdings together fit at once.
+    """
+    if circumstances.outages or len(circumstances.ratings) != 1:
+        return False
+    [rating] = circumstances.ratings
+    if rating.valid_from > period_start(first):
+        return False
+    charge_kw = discharge_kw = energy_kwh = 0.0
+    for one in holdings:
+        losses = one.losses
+        if losses is None:
+            charge_kw += one.charge_kw
+            energy_kwh += one.energy_kwh / rating.usable_share
+        else:
+            charge_kw += one.charge_kw * max(1.0, losses.charge / rating.charge_efficiency)
+            weight = max(1.0, losses.discharge / rating.discharge_efficiency)
+            energy_kwh += one.energy_kwh * weight / rating.usable_share
+        discharge_kw += one.discharge_kw
+    return (
+        charge_kw <= rating.charge_power_kw
+        and discharge_kw <= rating.discharge_power_kw
+        and energy_kwh <= rating.energy_kwh
+    )
 
 
 def kept_of_waiting(book: Book) -> Floats:

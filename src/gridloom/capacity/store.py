@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -90,19 +90,14 @@ def whole_periods(window: Window) -> Window:
     return Window(start, end if end == window.end else end + PERIOD)
 
 
-# The same with all holdings, in one statement.
-_STANDING = f"""
-select r.asset_key, r.starts_at, r.ends_at, r.charge_kw, r.discharge_kw, r.energy_kwh, r.fcr_limit_ratio,
-       r.charge_efficiency, r.discharge_efficiency, r.usable_share, null::text as kind, null::uuid as holder_id,
-       null::int as first_period, null::int as end_period, null::bool as is_firm, null::uuid as organisation_id,
-       null::text as product
-from ({RATINGS_AND_OUTAGES}) r
-union all
-select asset_key, null, null, charge_kw, discharge_kw, energy_kwh, null, charge_efficiency, discharge_efficiency, null,
-       kind, holder_id, first_period, end_period, is_firm, organisation_id, product
-from capacity_holding
-where asset_key = any($1::int[]) and end_period > $4 and first_period < $5 and (is_firm or not $6)
-"""  # noqa: S608 — a constant
+_STANDING = """
+select asset_key, starts_at, ends_at, charge_kw, discharge_kw, energy_kwh, fcr_limit_ratio, charge_efficiency,
+       discharge_efficiency, usable_share, kind, holder_id, first_period, end_period, is_firm, organisation_id, product
+from battery_standing
+where asset_key = any($1::int[])
+  and (starts_at is null or starts_at < $3) and (ends_at is null or ends_at > $2)
+  and (kind is null or end_period > $4 and first_period < $5 and (is_firm or not $6))
+"""
 
 
 async def load_firm_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
@@ -113,11 +108,16 @@ async def load_firm_standing(db: Database, keys: Collection[int], first: int, en
 async def _load_holdings(
     db: Database, keys: Collection[int], first: int, end: int, *, firm_only: bool
 ) -> dict[int, Standing]:
+    return standing_of_rows(
+        keys, await db.fetch(_STANDING, list(keys), period_start(first), period_start(end), first, end, firm_only)
+    )
+
+
+def standing_of_rows(keys: Collection[int], rows: Iterable[asyncpg.Record]) -> dict[int, Standing]:
+    """From rows of `battery_standing`, by battery; own schedules are no part of them."""
     circumstances = {key: Circumstances() for key in keys}
     holdings: dict[int, list[Holding]] = {key: [] for key in keys}
-    for row in await db.fetch(
-        _STANDING, list(circumstances), period_start(first), period_start(end), first, end, firm_only
-    ):
+    for row in rows:
         if row["kind"] is None:
             _add_circumstance(circumstances[row["asset_key"]], row)
         else:

@@ -7,15 +7,16 @@ cost a round trip, and most of them under the locks of the change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 import asyncpg
 
 from gridloom.database.after_commit import physical_of
+from gridloom.database.statement import Statement
 
 if TYPE_CHECKING:
     from gridloom.database.pool import Database
@@ -97,22 +98,59 @@ async def write_collected(db: Database) -> None:
         await _write_rows(db, rows)
 
 
+async def fetchrow_with_collected(db: Database, statement: Statement, **values: Any) -> asyncpg.Record:
+    """The row of a statement that starts with `with` and always gives one; what was collected is written along."""
+    waiting = _find_collected(db)
+    if not waiting:
+        return await statement.fetchrow(db, **values)
+    by_target, waiting[:] = _group_rows(waiting), []
+    text = _add_parts(statement, tuple((target, len(own)) for target, own in by_target.items()))
+    row = await db.fetchrow(text, *statement.arguments(values), *_list_values(by_target))
+    assert row is not None, "the statement gives a row"
+    return row
+
+
 async def _write_rows(db: Database, rows: Sequence[tuple[Target, Row]]) -> None:
+    by_target = _group_rows(rows)
+    statement = _compose_statement(tuple((target, len(own)) for target, own in by_target.items()))
+    await db.execute(statement, *_list_values(by_target))
+
+
+def _group_rows(rows: Iterable[tuple[Target, Row]]) -> dict[Target, list[Row]]:
     by_target: dict[Target, list[Row]] = {}
     for target, row in rows:
         by_target.setdefault(target, []).append(row)
-    statement = _compose_statement(tuple((target, len(own)) for target, own in by_target.items()))
-    await db.execute(statement, *(value for own in by_target.values() for row in own for value in row))
+    return by_target
+
+
+def _list_values(by_target: Mapping[Target, Sequence[Row]]) -> list[object]:
+    return [value for own in by_target.values() for row in own for value in row]
 
 
 @lru_cache(maxsize=256)
 def _compose_statement(parts: tuple[tuple[Target, int], ...]) -> str:
-    inserts, before = [], 0
-    for target, rows in parts:
-        inserts.append(target.insert(rows, before))
-        before += rows * target.width
+    inserts = _list_inserts(parts, 0)
     if len(inserts) == 1:
         return inserts[0]
     # None of them stands at the end: a distributed database lets a change of its own tables bring no other one along.
-    named = ", ".join(f"part_{place} as ({insert})" for place, insert in enumerate(inserts))
-    return f"with {named} select 1"
+    return f"with {_name_parts(inserts)} select 1"
+
+
+@lru_cache(maxsize=256)
+def _add_parts(statement: Statement, parts: tuple[tuple[Target, int], ...]) -> str:
+    """The statement with further parts, whose values come behind its own."""
+    start, _, rest = statement.text.partition("with ")
+    assert not start.strip(), "a statement of several parts"
+    return f"with {_name_parts(_list_inserts(parts, len(statement.names)))}, {rest}"
+
+
+def _list_inserts(parts: Iterable[tuple[Target, int]], before: int) -> list[str]:
+    inserts = []
+    for target, rows in parts:
+        inserts.append(target.insert(rows, before))
+        before += rows * target.width
+    return inserts
+
+
+def _name_parts(inserts: Sequence[str]) -> str:
+    return ", ".join(f"last_{place} as ({insert})" for place, insert in enumerate(inserts))

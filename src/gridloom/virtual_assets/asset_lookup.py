@@ -64,3 +64,9 @@ async def version_as_of(db: Database, asset: VirtualAsset, moment: datetime | No
     if version is None:
         raise NotFound(f"The virtual asset was not there yet at {written(moment)}.")
     return version
+
+
+async def note_version(call: Call, periods: int, version: int) -> None:
+    """Have the audit log know of a version of so many periods, in the statement that writes it."""
+    call.audit_details.update(version=version, periods=periods)
+    await call.record_audit(call.operation.status)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gridloom.capacity.losses import kept_of_firm
+from gridloom.capacity.losses import has_plenty, kept_of_firm
 from gridloom.capacity.model import OwnSchedule
 from gridloom.capacity.rules import Standing
 from gridloom.capacity.store import load_firm_standing, whole_periods
@@ -76,6 +76,8 @@ def available_of(promises: Sequence[Promise], standing: Mapping[int, Standing], 
 def _find_kept(standing: Standing, first: int, end: int) -> Floats:
     """Which part of its firm holdings one battery keeps: rows for charging, discharging and energy."""
     touching = [one for one in standing.holdings if one.is_firm and one.first < end and one.end > first]
+    if has_plenty(standing.circumstances, touching, first):
+        return np.ones((3, 1))
     book = Standing(standing.circumstances, touching, OwnSchedule.nothing()).book(first, end)
     kept = kept_of_firm(book)
     if (kept == 1.0).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
 from gridloom.capacity.model import ReserveMinutes
@@ -23,6 +24,7 @@ from gridloom.virtual_assets.asset_lookup import (
     etag_of,
     known_asset,
     lock_known_asset,
+    note_version,
     version_as_of,
 )
 from gridloom.virtual_assets.asset_queue import queue_for
@@ -56,7 +58,8 @@ from gridloom.virtual_assets.blocks.wire import (
 from gridloom.virtual_assets.history.store import read_lane_as_of
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.rules import check_window
-from gridloom.virtual_assets.schedule.points import points_of
+from gridloom.virtual_assets.schedule.ground_store import read_ground
+from gridloom.virtual_assets.schedule.points import points_of, touched_days
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import (
     BlockWithoutSchedule,
@@ -198,17 +201,18 @@ async def schedule_block(
     """
     async with queue_for(virtual_asset_id):
         asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
-        block, now = await block_store.read_block_and_now(call.db, asset.key, block_id)
+        ground = await read_ground(call.db, asset, touched_days(body, asset))
+        block = next((block for block in ground.blocks if block.id == block_id), None)
         if block is None:
             raise NotFound(f"The virtual asset has no block {block_id}.")
         call.check_if_match(etag_of(asset))
         points = await points_of(body, (block.first, block.end))
+        note = partial(note_version, call, len(points.periods))
         with linking_repair(asset):
-            accepted = await put_schedule(call.db, asset, block, points, author_of(call), now)
-    call.audit_details.update(version=accepted.version, periods=len(points.periods))
+            accepted = await put_schedule(call.db, asset, block, points, author_of(call), ground, note)
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
-        first, end = _clip_block(block, *asset.clip(*asked_periods(query.start, query.end, now)))
+        first, end = _clip_block(block, *asset.clip(*asked_periods(query.start, query.end, ground.now)))
     power_kw, available = accepted.draft.lane_kw(block.lane, first, end), accepted.available
     if power_kw is None or first < available.first:
         power_kw, available = await _course_of(call.db, asset, block, first, end)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import (
     BlockID,
@@ -33,7 +31,7 @@ async def read_blocks(db: Database, key: int, version: int | None = None) -> lis
                 where asset_key = $1 and until_version is null order by first_period, lane""",
         *((key,) if version is None else (key, version)),
     )
-    return [_read_block(row) for row in rows]
+    return [block_of_row(row) for row in rows]
 
 
 async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]) -> dict[int, list[Block]]:
@@ -49,7 +47,7 @@ async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]
         key,
         list(versions),
     ):
-        blocks[row["version"]].append(_read_block(row))
+        blocks[row["version"]].append(block_of_row(row))
     return blocks
 
 
@@ -61,7 +59,7 @@ async def read_blocks_of(db: Database, keys: Sequence[int]) -> dict[int, list[Bl
            where asset_key = any($1::int[]) and until_version is null order by asset_key, first_period, lane""",
         list(keys),
     ):
-        blocks[row["asset_key"]].append(_read_block(row))
+        blocks[row["asset_key"]].append(block_of_row(row))
     return blocks
 
 
@@ -76,15 +74,10 @@ async def read_block(db: Database, key: int, block_id: UUID, version: int | None
         block_id,
         version,
     )
-    return None if row is None else _read_block(row)
+    return None if row is None else block_of_row(row)
 
 
-async def read_block_and_now(db: Database, key: int, block_id: UUID) -> tuple[Block | None, datetime]:
-    """The block as it stands, and the platform's clock."""
-    return await read_block(db, key, block_id), await platform_now(db)
-
-
-def _read_block(row: asyncpg.Record) -> Block:
+def block_of_row(row: asyncpg.Record) -> Block:
     return Block(
         BlockID(row["id"]),
         row["lane"],

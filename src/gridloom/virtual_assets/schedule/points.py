@@ -6,10 +6,20 @@ import asyncio
 
 import numpy as np
 
+from gridloom.kernel.market_time import period_number
+from gridloom.market_calendar import day_of
 from gridloom.virtual_assets.blocks.wire import NewSchedule
+from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.rules import Points, read_points
 
 _LONG_BODY_POINTS = 2000
+
+
+def touched_days(body: NewSchedule, asset: VirtualAsset) -> list[int]:
+    """The days of UTC within the asset's life that the points of a body may touch, in order; of a long body all."""
+    if len(body.schedule) > _LONG_BODY_POINTS:
+        return list(asset.days)
+    return sorted({day_of(period_number(point.time)) for point in body.schedule}.intersection(asset.days))
 
 
 async def points_of(body: NewSchedule, span: tuple[int, int], whose: str = "block") -> Points:

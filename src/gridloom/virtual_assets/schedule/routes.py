@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
 from gridloom.database.clock import platform_now
@@ -19,13 +20,15 @@ from gridloom.virtual_assets.asset_lookup import (
     etag_of,
     known_asset,
     lock_known_asset,
+    note_version,
 )
 from gridloom.virtual_assets.asset_queue import queue_for
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.views import streamed_schedule
 from gridloom.virtual_assets.blocks.wire import NewSchedule, ShownQuery
-from gridloom.virtual_assets.schedule.points import points_of
+from gridloom.virtual_assets.schedule.ground_store import read_ground
+from gridloom.virtual_assets.schedule.points import points_of, touched_days
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable
 from gridloom.virtual_assets.schedule.scheduling import put_asset_schedule
@@ -95,19 +98,19 @@ async def schedule_asset(
     """
     async with queue_for(virtual_asset_id):
         asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
-        blocks, now = await block_store.read_blocks(call.db, asset.key), await platform_now(call.db)
+        ground = await read_ground(call.db, asset, touched_days(body, asset))
         call.check_if_match(etag_of(asset))
         points = await points_of(body, asset.periods, "asset")
+        note = partial(note_version, call, len(points.periods))
         with linking_repair(asset):
-            accepted = await put_asset_schedule(call.db, asset, blocks, points, author_of(call), now)
-    call.audit_details.update(version=accepted.version, periods=len(points.periods))
+            accepted = await put_asset_schedule(call.db, asset, points, author_of(call), ground, note)
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
-        first, end = asset.clip(*asked_periods(query.start, query.end, now))
+        first, end = asset.clip(*asked_periods(query.start, query.end, ground.now))
     power_kw, available = accepted.draft.total_kw(first, end), accepted.available
     if power_kw is None or first < available.first:
         available = await load_available(call.db, asset, first, end)
         power_kw = total_power_kw(await read_day_range(call.db, asset.key, days_of(first, end)), first, end)
-    columns = schedule_columns(blocks, first, power_kw, available)
+    columns = schedule_columns(ground.blocks, first, power_kw, available)
     view = scheduled_asset_view(asset, first, columns, accepted.imbalance, accepted.expected_cuts)
     return Answer(view, etag=etag_at(asset, accepted.version))

@@ -9,6 +9,7 @@ from datetime import datetime
 import asyncpg
 import numpy as np
 
+from gridloom.database.last_rows import fetchrow_with_collected
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
 from gridloom.kernel.ids import BlockID
@@ -83,7 +84,7 @@ async def read_summaries(db: Database, asset: VirtualAsset) -> DaySummaries:
         "select span, change_kwh, lowest_kwh, highest_kwh, exported_kwh from virtual_energy where asset_key = $1",
         asset.key,
     )
-    return _summaries_of(asset, rows)
+    return summaries_of_rows(asset, rows)
 
 
 async def read_days_and_summaries(
@@ -106,10 +107,10 @@ async def read_days_and_summaries(
     for row in rows:
         if row["span"] is None:
             powers.setdefault(row["day"], {})[row["lane"]] = np.array(row["power_kw"])
-    return powers, _summaries_of(asset, [row for row in rows if row["span"] is not None])
+    return powers, summaries_of_rows(asset, [row for row in rows if row["span"] is not None])
 
 
-def _summaries_of(asset: VirtualAsset, rows: Sequence[asyncpg.Record]) -> DaySummaries:
+def summaries_of_rows(asset: VirtualAsset, rows: Sequence[asyncpg.Record]) -> DaySummaries:
     days = asset.days
     first_span = days.start // DAYS_PER_SPAN
     spans = (days.stop - 1) // DAYS_PER_SPAN - first_span + 1
@@ -203,9 +204,13 @@ async def write_version(
     changes: Mapping[int, LaneChange],
     end_kwh: float,
 ) -> tuple[int, datetime]:
-    """Write the days, their summaries and the next version; its number and the moment it was accepted."""
-    row = await _WRITE_VERSION.fetchrow(
+    """Write the days, their summaries and the next version; its number and the moment it was accepted.
+
+    What the transaction writes last and has been told so far goes along.
+    """
+    row = await fetchrow_with_collected(
         db,
+        _WRITE_VERSION,
         asset_key=asset.key,
         end_kwh=end_kwh,
         kind=kind.value,

@@ -1,0 +1,152 @@
+"""A change of schedules that is not written yet: laid over what stands, and held to the bounds of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.market_calendar import PERIODS_PER_DAY, Floats, Ints, days_of, first_period
+from gridloom.virtual_assets.backing.availability import Availability
+from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.schedule import store as schedule_store
+from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds
+from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange
+from gridloom.virtual_assets.schedule.trajectory import (
+    DaySummaries,
+    energy_changes_kwh,
+    first_excess,
+    suspicious_days,
+    tolerance_kwh,
+)
+
+DAYS_LOOKED_AT_TOGETHER = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A change that is not written yet: the days it touches, with all lanes as they would be."""
+
+    days: Ints
+    lanes_kw: Mapping[int, Floats]
+    before_kw: Floats
+    after_kw: Floats
+    before: DaySummaries
+    after: DaySummaries
+
+    def lane_kw(self, lane: int, first: int, end: int) -> Floats | None:
+        """A changed lane over these periods; None where they reach into days that the change does not touch."""
+        rows = self._rows_of(days_of(first, end))
+        if rows is None:
+            return None
+        offset = first - first_period(first // PERIODS_PER_DAY)
+        return self.lanes_kw[lane][rows].ravel()[offset : offset + end - first]
+
+    def total_kw(self, first: int, end: int) -> Floats | None:
+        """All lanes together over these periods; None where they reach into days that the change does not touch."""
+        rows = self._rows_of(days_of(first, end))
+        if rows is None:
+            return None
+        offset = first - first_period(first // PERIODS_PER_DAY)
+        return self.after_kw[rows].ravel()[offset : offset + end - first]
+
+    def _rows_of(self, days: range) -> slice | None:
+        row = int(np.searchsorted(self.days, days.start))
+        rows = slice(row, row + len(days))
+        return rows if np.array_equal(self.days[rows], np.arange(days.start, days.stop)) else None
+
+    def end_kwh(self, asset: VirtualAsset) -> float:
+        return float(self.after.day_starts_kwh(asset.initial_kwh)[-1])
+
+
+async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, LaneChange]) -> Draft:
+    """Lay the changes over what stands."""
+    powers, before = await schedule_store.read_days_and_summaries(db, asset, find_days(changes).tolist())
+    return draft_over(asset, changes, powers, before)
+
+
+def find_days(changes: Mapping[int, LaneChange]) -> Ints:
+    touched = [change.periods // PERIODS_PER_DAY for change in changes.values()]
+    return np.unique(np.concatenate(touched)) if touched else np.zeros(0, dtype=np.int64)
+
+
+def draft_over(
+    asset: VirtualAsset, changes: Mapping[int, LaneChange], powers: DayPowers, before: DaySummaries
+) -> Draft:
+    """`powers` are those of the days that the changes touch, at least."""
+    days = find_days(changes)
+    lanes = {lane for known in powers.values() for lane in known} | set(changes)
+    rows_kw = {lane: schedule_store.whole_days(powers, lane, days) for lane in lanes}
+    before_kw = np.sum(list(rows_kw.values()), axis=0) if rows_kw else np.zeros((0, PERIODS_PER_DAY))
+    for lane, change in changes.items():
+        rows = np.searchsorted(days, change.periods // PERIODS_PER_DAY)
+        rows_kw[lane][rows, change.periods % PERIODS_PER_DAY] = change.power_kw
+    after_kw = np.sum(list(rows_kw.values()), axis=0) if rows_kw else before_kw
+    after = before.with_days(days - asset.first_day, DaySummaries.of(after_kw, asset.terms.efficiency))
+    return Draft(days, {lane: rows_kw[lane] for lane in changes}, before_kw, after_kw, before, after)
+
+
+async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, available: Availability) -> bool:
+    """Refuse a change that moves the stored energy out of bounds in any period until the end of life.
+
+    Answers whether it stays out of bounds, where lost capacity has left it, on a day that the change touches: what was
+    scheduled there instead may have to be cut as well.
+    """
+    slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
+    first_day, first_place = int(draft.days[0]), int(draft.days[0]) - asset.first_day
+    capacity_kwh = np.full((len(asset.days) - first_place, PERIODS_PER_DAY), np.inf)
+    available = available.between(max(available.first, first_period(first_day)), available.end)
+    offset = available.first - first_period(first_day)
+    flat = capacity_kwh.ravel()
+    flat[offset : offset + len(available.energy)] = available.energy * asset.terms.energy_capacity_kwh
+    suspects = suspicious_days(
+        draft.before, draft.after, asset.initial_kwh, _take_from(capacity_kwh.min(axis=1), first_place), slack_kwh
+    )
+    suspects[:first_place] = False
+    suspects[draft.days - asset.first_day] = True
+    places = np.flatnonzero(suspects)
+    before_kwh = draft.before.day_starts_kwh(asset.initial_kwh)
+    after_kwh = draft.after.day_starts_kwh(asset.initial_kwh)
+    touched = {int(day) - asset.first_day: row for row, day in enumerate(draft.days.tolist())}
+    remains_outside = False
+    # Touched days are at hand, and a change of a whole year is judged at once; others are fetched a few at a time.
+    for group in _group_days(places, touched):
+        strangers = [place + asset.first_day for place in group.tolist() if place not in touched]
+        powers = await schedule_store.read_days(db, asset.key, strangers) if strangers else {}
+        old_kw = np.empty((len(group), PERIODS_PER_DAY))
+        new_kw = np.empty((len(group), PERIODS_PER_DAY))
+        for row, place in enumerate(group.tolist()):
+            if place in touched:
+                old_kw[row], new_kw[row] = draft.before_kw[touched[place]], draft.after_kw[touched[place]]
+            else:
+                lanes = powers.get(place + asset.first_day, {})
+                old_kw[row] = new_kw[row] = np.sum(list(lanes.values()), axis=0) if lanes else 0.0
+        energy_kwh = _energies_kwh(asset, after_kwh[group], new_kw).ravel()
+        there_kwh = capacity_kwh[group - first_place].ravel()
+        excess = first_excess(_energies_kwh(asset, before_kwh[group], old_kw).ravel(), energy_kwh, there_kwh, slack_kwh)
+        if excess is not None:
+            place, slot = divmod(excess.position, PERIODS_PER_DAY)
+            period = first_period(int(group[place]) + asset.first_day) + slot
+            raise energy_out_of_bounds(
+                asset, period, excess, float(capacity_kwh[int(group[place]) - first_place, slot])
+            )
+        remains_outside |= bool(((energy_kwh > there_kwh + slack_kwh) | (energy_kwh < -slack_kwh)).any())
+    return remains_outside
+
+
+def _take_from(values: Floats, place: int) -> Floats:
+    return np.concatenate([np.full(place, np.inf), values])
+
+
+def _energies_kwh(asset: VirtualAsset, starts_kwh: Floats, power_kw: Floats) -> Floats:
+    """The stored energy at the end of each period of whole days."""
+    return np.asarray(starts_kwh[:, None] + np.cumsum(energy_changes_kwh(power_kw, asset.terms.efficiency), axis=1))
+
+
+def _group_days(places: Ints, touched: Mapping[int, int]) -> list[Ints]:
+    """The days in the order of time, cut so that each group holds few that have to be fetched."""
+    fetched = np.array([place not in touched for place in places.tolist()], dtype=bool)
+    cuts = np.flatnonzero(np.diff(np.cumsum(fetched) // DAYS_LOOKED_AT_TOGETHER)) + 1
+    return [group for group in np.split(places, cuts) if len(group)]

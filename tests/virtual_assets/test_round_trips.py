@@ -1,0 +1,52 @@
+"""How often a schedule asks the database: most of its time is on the way there and back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import pytest
+from tests.virtual_assets.conftest import MakeBattery
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What this very task asks the database; what runs beside it is not counted."""
+    statements: list[str] = []
+    own = asyncio.current_task
+
+    def listen_to(name: str) -> None:
+        method = getattr(asyncpg.Connection, name)
+
+        async def noting(connection: Any, query: str, *args: Any, **options: Any) -> Any:
+            task = own()
+            if task is not None and task.get_name() == "asking" and "rate_limit" not in query:
+                statements.append(query)
+            return await method(connection, query, *args, **options)
+
+        monkeypatch.setattr(asyncpg.Connection, name, noting)
+
+    for name in ("execute", "fetch", "fetchrow", "fetchval", "executemany"):
+        listen_to(name)
+    return statements
+
+
+class TestOnePeriod:
+    async def test_takes_five_round_trips(self, make_battery: MakeBattery, asked: list[str]) -> None:
+        """Begin, lock, read, write, commit."""
+        battery = await make_battery()
+        for place in range(3):  # the first on each connection asks about types
+            assert (await battery.put([10 + place])).status_code == 200
+        answer = await asyncio.create_task(battery.put([-20], offset=5), name="asking")
+        assert answer.status_code == 200
+        assert len(asked) == 5, asked
+        assert answer.json()["schedule"][0]["power"] == -20
+
+    async def test_of_all_blocks_takes_as_many(self, make_battery: MakeBattery, asked: list[str]) -> None:
+        battery = await make_battery()
+        for name in ("signing in", "asking"):
+            put = battery.client.put(f"{battery.url}/schedule", json=battery.points([10]))
+            answer = await asyncio.create_task(put, name=name)
+            assert answer.status_code == 200, answer.text
+        assert len(asked) == 5, asked
