@@ -131,7 +131,7 @@ async def _accept_change(
     """Write the change if the stored energy stays within bounds, and have a look asked for where something is cut."""
     draft, now = draft_over(asset, changes, ground.powers, ground.summaries), ground.now
     if not _may_be_cut(asset, draft, available, ground):
-        if changes:
+        if changes and not fits_whole_asset(asset, draft.after):
             await check_energy(db, asset, draft, available)
         version, accepted_at = await _write_told(db, asset, draft, writing, changes)
         imbalance = await scheduled_imbalance(db, asset, now, draft.end_kwh(asset), writing.blocks, draft.after)

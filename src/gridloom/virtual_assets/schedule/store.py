@@ -9,6 +9,7 @@ from datetime import datetime
 import asyncpg
 import numpy as np
 
+from gridloom.database.arrays import array_text
 from gridloom.database.last_rows import fetchrow_with_collected
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
@@ -147,18 +148,22 @@ class LaneChange:
 # Days, the summaries of their spans, what was set and the version that set it, in one round trip. Columns of arrays
 # (powers, summaries, runs) are one long list each; every row says where its part of the list lies.
 _WRITE_VERSION = Statement("""
-with next as (
+with given as materialized (
+  select :day_powers_kw::text::float8[] as day_powers_kw, :set_powers_kw::text::float8[] as set_powers_kw,
+         :change_kwh::text::float8[] as change_kwh, :lowest_kwh::text::float8[] as lowest_kwh,
+         :highest_kwh::text::float8[] as highest_kwh, :exported_kwh::text::float8[] as exported_kwh
+), next as (
   update virtual_asset set version = version + 1, end_kwh = :end_kwh where asset_key = :asset_key returning version
 ), day as (
   insert into virtual_schedule (asset_key, lane, day, power_kw)
-  select :asset_key, d.lane, d.day, (:day_powers_kw::float8[])[(d.place - 1) * 96 + 1 : d.place * 96]
-  from unnest(:day_lanes::int[], :days::int[]) with ordinality d(lane, day, place)
+  select :asset_key, d.lane, d.day, given.day_powers_kw[(d.place - 1) * 96 + 1 : d.place * 96]
+  from given, unnest(:day_lanes::int[], :days::int[]) with ordinality d(lane, day, place)
   on conflict (asset_key, day, lane) do update set power_kw = excluded.power_kw
 ), span as (
   insert into virtual_energy (asset_key, span, change_kwh, lowest_kwh, highest_kwh, exported_kwh)
-  select :asset_key, s.span, (:change_kwh::float8[])[s.low : s.low + 31], (:lowest_kwh::float8[])[s.low : s.low + 31],
-         (:highest_kwh::float8[])[s.low : s.low + 31], (:exported_kwh::float8[])[s.low : s.low + 31]
-  from (select span, (span - (:spans::int[])[1]) * 32 + 1 as low from unnest(:spans::int[]) span) s
+  select :asset_key, s.span, given.change_kwh[s.low : s.low + 31], given.lowest_kwh[s.low : s.low + 31],
+         given.highest_kwh[s.low : s.low + 31], given.exported_kwh[s.low : s.low + 31]
+  from given, (select span, (span - (:spans::int[])[1]) * 32 + 1 as low from unnest(:spans::int[]) span) s
   on conflict (asset_key, span) do update
     set change_kwh = excluded.change_kwh, lowest_kwh = excluded.lowest_kwh,
         highest_kwh = excluded.highest_kwh, exported_kwh = excluded.exported_kwh
@@ -166,9 +171,9 @@ with next as (
   insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
   select :asset_key, next.version, c.lane, c.first_period, c.end_period,
          (:run_firsts::int[])[c.run_low : c.run_high], (:run_lengths::int[])[c.run_low : c.run_high],
-         (:set_powers_kw::float8[])[c.power_low : c.power_low + c.power_count - 1]
-  from next, unnest(:lanes::int[], :first_periods::int[], :end_periods::int[], :run_lows::int[], :run_highs::int[],
-                    :power_lows::int[], :power_counts::int[])
+         given.set_powers_kw[c.power_low : c.power_low + c.power_count - 1]
+  from given, next, unnest(:lanes::int[], :first_periods::int[], :end_periods::int[], :run_lows::int[],
+                           :run_highs::int[], :power_lows::int[], :power_counts::int[])
     c(lane, first_period, end_period, run_low, run_high, power_low, power_count)
 )
 insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
@@ -184,12 +189,12 @@ class DayRows:
     days: Ints
     lanes_kw: Mapping[int, Floats]
 
-    def columns(self) -> dict[str, Sequence[float]]:
+    def columns(self) -> dict[str, Sequence[float] | str]:
         """The lane and day of each row, and all powers one after the other."""
         lanes = np.repeat(np.fromiter(self.lanes_kw, np.int64), len(self.days)).tolist()
         days = np.tile(self.days, len(self.lanes_kw)).tolist()
-        powers_kw = [power for rows_kw in self.lanes_kw.values() for power in rows_kw.ravel().tolist()]
-        return {"day_lanes": lanes, "days": days, "day_powers_kw": powers_kw}
+        powers_kw = [rows_kw.ravel() for rows_kw in self.lanes_kw.values()]
+        return {"day_lanes": lanes, "days": days, "day_powers_kw": array_text(powers_kw)}
 
 
 async def write_version(
@@ -224,7 +229,7 @@ async def write_version(
     return row["version"], row["accepted_at"]
 
 
-def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Ints) -> dict[str, Sequence[float]]:
+def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Ints) -> dict[str, Sequence[float] | str]:
     """The spans in which these days lie, and the four columns from the first to the last of them."""
     spans = np.unique(days // DAYS_PER_SPAN).tolist()
     columns = np.zeros((4, (spans[-1] - spans[0] + 1) * DAYS_PER_SPAN if spans else 0))
@@ -237,7 +242,7 @@ def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Ints) -> d
             strict=True,
         ):
             column[start - place : end - place] = values[start:end]
-    change, lowest, highest, exported = columns.tolist()
+    change, lowest, highest, exported = (array_text([column]) for column in columns)
     return {
         "spans": spans,
         "change_kwh": change,
@@ -247,7 +252,7 @@ def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Ints) -> d
     }
 
 
-def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, Sequence[float]]:
+def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, Sequence[float] | str]:
     """What was set on each lane, as columns: its periods' runs and powers are places in the lists behind."""
     lanes = list(changes)
     runs = [change.runs() for change in changes.values()]
@@ -262,7 +267,7 @@ def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, Sequence[flo
         "run_highs": run_highs.tolist(),
         "run_firsts": [first for starts, _ in runs for first in starts],
         "run_lengths": [length for _, lengths in runs for length in lengths],
-        "set_powers_kw": [power for change in changes.values() for power in change.power_kw.tolist()],
+        "set_powers_kw": array_text([change.power_kw for change in changes.values()]),
         "power_lows": [high - count + 1 for high, count in zip(power_highs.tolist(), counts, strict=True)],
         "power_counts": counts,
     }
