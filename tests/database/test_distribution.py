@@ -21,6 +21,7 @@ from gridloom.events import store as events
 from gridloom.settlements import statements as settlements
 from gridloom.settlements.measures import KEPT_SOURCES
 from gridloom.settlements.model import KIND_OF, FactKind
+from gridloom.virtual_assets.schedule import store as schedule_store
 
 LAST_ROWS = (audit._ENTRIES, events._OUTBOX_ROWS, idempotency._ANSWERS)
 FACT_KINDS: tuple[FactKind, ...] = tuple(dict.fromkeys(KIND_OF.values()))
@@ -86,6 +87,11 @@ COMPOSED = {
     "database/last_rows.py:_compose_statement": lambda: [
         last_rows._compose_statement(tuple((target, 2) for target in targets))
         for count in (2, 3)
+        for targets in permutations(LAST_ROWS, count)
+    ],
+    "database/last_rows.py:_add_parts": lambda: [
+        last_rows._add_parts(schedule_store._WRITE_VERSION, tuple((target, 1) for target in targets))
+        for count in (1, 2)
         for targets in permutations(LAST_ROWS, count)
     ],
     "webhooks/store.py:read": lambda: [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
 from uuid import UUID
 
 import asyncpg
@@ -30,6 +32,7 @@ from unavailability
 where asset_key = any($1::int[]) and ends_at > $2 and starts_at < $3
 """
 
+Row = asyncpg.Record | Mapping[str, Any]
 _HOLDING = """
   asset_key, kind, holder_id, first_period, end_period, charge_kw, discharge_kw, energy_kwh, is_firm, charge_efficiency,
   discharge_efficiency, organisation_id, product
@@ -67,12 +70,13 @@ async def load_circumstances(db: Database, asset_keys: Collection[int], window: 
     return found
 
 
-def _add_circumstance(circumstances: Circumstances, row: asyncpg.Record) -> None:
-    _, starts_at, ends_at, charge_kw, discharge_kw, energy_kwh, *means = tuple(row)[:10]
-    if ends_at is None:
-        circumstances.ratings.append(Rating(starts_at, charge_kw, discharge_kw, energy_kwh, *means))
+def _add_circumstance(circumstances: Circumstances, row: Row) -> None:
+    amounts = row["charge_kw"], row["discharge_kw"], row["energy_kwh"]
+    if row["ends_at"] is None:
+        means = row["fcr_limit_ratio"], row["charge_efficiency"], row["discharge_efficiency"], row["usable_share"]
+        circumstances.ratings.append(Rating(row["starts_at"], *amounts, *means))
     else:
-        circumstances.outages.append(Outage(starts_at, ends_at, charge_kw, discharge_kw, energy_kwh))
+        circumstances.outages.append(Outage(row["starts_at"], row["ends_at"], *amounts))
 
 
 async def load_availability(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, AvailabilitySeries]:
@@ -113,7 +117,7 @@ async def _load_holdings(
     )
 
 
-def standing_of_rows(keys: Collection[int], rows: Iterable[asyncpg.Record]) -> dict[int, Standing]:
+def standing_of_rows(keys: Collection[int], rows: Iterable[Row]) -> dict[int, Standing]:
     """From rows of `battery_standing`, by battery; own schedules are no part of them."""
     circumstances = {key: Circumstances() for key in keys}
     holdings: dict[int, list[Holding]] = {key: [] for key in keys}
@@ -123,6 +127,31 @@ def standing_of_rows(keys: Collection[int], rows: Iterable[asyncpg.Record]) -> d
         else:
             holdings[row["asset_key"]].append(_read_holding(row))
     return {key: Standing(circumstances[key], holdings[key], OwnSchedule.nothing()) for key in circumstances}
+
+
+STANDING_COLUMNS: Final = (
+    *("asset_key", "starts_at", "ends_at", "charge_kw", "discharge_kw", "energy_kwh", "fcr_limit_ratio"),
+    *("charge_efficiency", "discharge_efficiency", "usable_share", "kind", "holder_id", "first_period", "end_period"),
+    *("is_firm", "organisation_id", "product"),
+)
+"""Those of `battery_standing`, in its order."""
+_FROM_JSON: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
+    *((name, datetime.fromisoformat) for name in ("starts_at", "ends_at")),
+    *((name, UUID) for name in ("holder_id", "organisation_id")),
+    *((name, float) for name in ("charge_kw", "discharge_kw", "energy_kwh")),
+)
+
+
+def standing_of_lists(keys: Collection[int], lists: Iterable[Sequence[Any]]) -> dict[int, Standing]:
+    """The same from rows that came as lists of JSON, in the order of `STANDING_COLUMNS`."""
+    rows = []
+    for values in lists:
+        row = dict(zip(STANDING_COLUMNS, values, strict=True))
+        for name, read in _FROM_JSON:
+            if row[name] is not None:
+                row[name] = read(row[name])
+        rows.append(row)
+    return standing_of_rows(keys, rows)
 
 
 async def load_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
@@ -196,7 +225,7 @@ def _write_row(key: int, holding: Holding) -> tuple[object, ...]:
     )
 
 
-def _read_holding(row: asyncpg.Record) -> Holding:
+def _read_holding(row: Row) -> Holding:
     eta_charge, eta_discharge = row["charge_efficiency"], row["discharge_efficiency"]
     return Holding(
         HoldingKind(row["kind"]),

@@ -139,8 +139,8 @@ def _compose_statement(parts: tuple[tuple[Target, int], ...]) -> str:
 @lru_cache(maxsize=256)
 def _add_parts(statement: Statement, parts: tuple[tuple[Target, int], ...]) -> str:
     """The statement with further parts, whose values come behind its own."""
-    start, _, rest = statement.text.partition("with ")
-    assert not start.strip(), "a statement of several parts"
+    first, _, rest = statement.text.lstrip().partition(" ")
+    assert first == "with", "a statement of several parts"
     return f"with {_name_parts(_list_inserts(parts, len(statement.names)))}, {rest}"
 
 

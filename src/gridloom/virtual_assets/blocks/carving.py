@@ -66,7 +66,7 @@ async def carve_block(
     if market is not Market.WHOLESALE:
         await _check_reserves(db, asset, carving.blocks, available, now)
     draft = await draft_change(db, asset, changes)
-    version, _ = await write_change(db, asset, draft, VersionKind.CARVING, author, carving.block, changes)
+    version = await write_change(db, asset, draft, VersionKind.CARVING, author, carving.block, changes, now)
     await block_store.replace_blocks(db, asset, version, before, carving.blocks)
     await tell_updated(db, asset, carving.block.id, first, end, _count_changes(changes), version)
     return carving.block, version
@@ -162,7 +162,7 @@ async def give_back_block(db: Database, asset: LockedAsset, block: Block, author
         powers = await read_day_range(db, asset.key, days_of(block.first, block.end))
         changes = _move_powers(giving.moves, powers, block)
     draft = await draft_change(db, asset, changes)
-    version, _ = await write_change(db, asset, draft, VersionKind.GIVING_BACK, author, block, changes)
+    version = await write_change(db, asset, draft, VersionKind.GIVING_BACK, author, block, changes, now)
     await block_store.replace_blocks(db, asset, version, before, giving.blocks)
     await tell_updated(db, asset, block.id, block.first, block.end, _count_changes(changes), version)
     return version

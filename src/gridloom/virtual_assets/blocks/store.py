@@ -31,7 +31,7 @@ async def read_blocks(db: Database, key: int, version: int | None = None) -> lis
                 where asset_key = $1 and until_version is null order by first_period, lane""",
         *((key,) if version is None else (key, version)),
     )
-    return [block_of_row(row) for row in rows]
+    return [_read_block(row) for row in rows]
 
 
 async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]) -> dict[int, list[Block]]:
@@ -47,7 +47,7 @@ async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]
         key,
         list(versions),
     ):
-        blocks[row["version"]].append(block_of_row(row))
+        blocks[row["version"]].append(_read_block(row))
     return blocks
 
 
@@ -59,7 +59,7 @@ async def read_blocks_of(db: Database, keys: Sequence[int]) -> dict[int, list[Bl
            where asset_key = any($1::int[]) and until_version is null order by asset_key, first_period, lane""",
         list(keys),
     ):
-        blocks[row["asset_key"]].append(block_of_row(row))
+        blocks[row["asset_key"]].append(_read_block(row))
     return blocks
 
 
@@ -74,10 +74,10 @@ async def read_block(db: Database, key: int, block_id: UUID, version: int | None
         block_id,
         version,
     )
-    return None if row is None else block_of_row(row)
+    return None if row is None else _read_block(row)
 
 
-def block_of_row(row: asyncpg.Record) -> Block:
+def _read_block(row: asyncpg.Record) -> Block:
     return Block(
         BlockID(row["id"]),
         row["lane"],

@@ -58,7 +58,7 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
     cuts = [cut for cut in projection.cuts if first + cut.position < closed]
     adjustments = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in cuts]
     if cuts:
-        await _write_cuts(db, asset, _list_changes(lanes, projection.power_kw, cuts, first), adjustments)
+        await _write_cuts(db, asset, _list_changes(lanes, projection.power_kw, cuts, first), adjustments, now)
     misfit = next((first + cut.position for cut in projection.cuts[len(cuts) :]), None)
     await store.set_judged(db, asset, closed, misfit)
     if misfit is not None:
@@ -85,8 +85,9 @@ async def cut_unserved_periods(db: Database, asset_key: int, periods: Ints, powe
             periods.tolist(), accepted_kw.tolist(), lanes_kw.sum(axis=0).tolist(), strict=True
         )
     ]
-    await _write_cuts(db, asset, changes, adjustments)
-    await gates.look_again(db, asset, await platform_now(db))
+    now = await platform_now(db)
+    await _write_cuts(db, asset, changes, adjustments, now)
+    await gates.look_again(db, asset, now)
 
 
 def _list_changes(lanes: Sequence[int], power_kw: Floats, cuts: Sequence[Cut], first: int) -> dict[int, LaneChange]:
@@ -95,9 +96,13 @@ def _list_changes(lanes: Sequence[int], power_kw: Floats, cuts: Sequence[Cut], f
 
 
 async def _write_cuts(
-    db: Database, asset: LockedAsset, changes: dict[int, LaneChange], adjustments: Sequence[Adjustment]
+    db: Database,
+    asset: LockedAsset,
+    changes: dict[int, LaneChange],
+    adjustments: Sequence[Adjustment],
+    now: datetime,
 ) -> None:
     draft = await draft_change(db, asset, changes)
-    version, _ = await write_change(db, asset, draft, VersionKind.ADJUSTMENT, PLATFORM, None, changes)
+    version = await write_change(db, asset, draft, VersionKind.ADJUSTMENT, PLATFORM, None, changes, now)
     await history_store.write_adjustments(db, asset, version, adjustments)
     await tell_adjusted(db, asset, adjustments)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 import numpy as np
 
 from gridloom.capacity.rules import Standing
-from gridloom.capacity.store import standing_of_rows
+from gridloom.capacity.store import standing_of_lists
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
+from gridloom.kernel.ids import BlockID
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import first_period
 from gridloom.virtual_assets.backing.availability import Availability, available_of
-from gridloom.virtual_assets.blocks.store import block_of_row
 from gridloom.virtual_assets.model import Block, LockedAsset, Market
 from gridloom.virtual_assets.schedule.store import DayPowers, summaries_of_rows
 from gridloom.virtual_assets.schedule.trajectory import DaySummaries
@@ -44,18 +45,29 @@ class Ground:
         return available_of(asset.promises, self.batteries, first, asset.end)
 
 
+# Each kind of row as one list of lists: what is sent between the nodes of a distributed database has no whole rows.
 _GROUND = Statement("""
-select platform_now() as now,
-  array(select b from virtual_block b where b.asset_key = :asset_key and b.until_version is null
-        order by b.first_period, b.lane) as blocks,
-  array(select s from virtual_schedule s where s.asset_key = :asset_key and s.day = any(:days::int[])) as days,
-  array(select e from virtual_energy e where e.asset_key = :asset_key) as spans,
-  array(select t from battery_standing t
-        where t.asset_key = any(:batteries::int[])
-          and (t.starts_at is null or t.starts_at < :end_at) and (t.ends_at is null or t.ends_at > :start_at)
-          and (t.kind is null or t.end_period > :first_period and t.first_period < :end_period and t.is_firm)
+with moment as materialized (select platform_now() as now)
+select moment.now,
+  (select json_agg(json_build_array(b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
+                                    b.reserve_minutes))
+   from virtual_block b where b.asset_key = :asset_key and b.until_version is null) as blocks,
+  (select json_agg(json_build_array(s.day, s.lane, s.power_kw))
+   from virtual_schedule s where s.asset_key = :asset_key and s.day = any(:days::int[])) as days,
+  (select json_agg(json_build_array(e.span, e.change_kwh, e.lowest_kwh, e.highest_kwh, e.exported_kwh))
+   from virtual_energy e where e.asset_key = :asset_key) as spans,
+  (select json_agg(json_build_array(
+            t.asset_key, t.starts_at, t.ends_at, t.charge_kw, t.discharge_kw, t.energy_kwh, t.fcr_limit_ratio,
+            t.charge_efficiency, t.discharge_efficiency, t.usable_share, t.kind, t.holder_id, t.first_period,
+            t.end_period, t.is_firm, t.organisation_id, t.product))
+   from battery_standing t
+   where t.asset_key = any(:batteries::int[])
+     and (t.starts_at is null or t.starts_at < :end_at) and (t.ends_at is null or t.ends_at > :start_at)
+     and (t.kind is null or t.end_period > :first_period and t.first_period < :end_period and t.is_firm)
   ) as standing
+from moment
 """)
+_SPAN = ("span", "change_kwh", "lowest_kwh", "highest_kwh", "exported_kwh")
 
 
 async def read_ground(db: Database, asset: LockedAsset, days: Sequence[int]) -> Ground:
@@ -75,12 +87,37 @@ async def read_ground(db: Database, asset: LockedAsset, days: Sequence[int]) -> 
         end_period=asset.end,
     )
     powers: DayPowers = {}
-    for day in row["days"]:
-        powers.setdefault(day["day"], {})[day["lane"]] = np.array(day["power_kw"])
+    for day, lane, power_kw in row["days"] or ():
+        powers.setdefault(day, {})[lane] = np.array(power_kw, dtype=np.float64)
+    spans = [dict(zip(_SPAN, span, strict=True)) for span in row["spans"] or ()]
     return Ground(
         now=row["now"],
-        blocks=[block_of_row(block) for block in row["blocks"]],
+        blocks=sorted(
+            (_read_block(*block) for block in row["blocks"] or ()), key=lambda block: (block.first, block.lane)
+        ),
         powers=powers,
-        summaries=summaries_of_rows(asset, row["spans"]),
-        batteries=standing_of_rows(batteries, row["standing"]),
+        summaries=summaries_of_rows(asset, spans),
+        batteries=standing_of_lists(batteries, row["standing"] or ()),
+    )
+
+
+def _read_block(
+    block_id: str,
+    lane: int,
+    first: int,
+    end: int,
+    market: str,
+    charge_kw: float,
+    discharge_kw: float,
+    reserve_minutes: float,
+) -> Block:
+    return Block(
+        BlockID(UUID(block_id)),
+        lane,
+        first,
+        end,
+        Market(market),
+        float(charge_kw),
+        float(discharge_kw),
+        float(reserve_minutes),
     )

@@ -133,31 +133,34 @@ async def _accept_change(
     if not _may_be_cut(asset, draft, available, ground):
         if changes and not fits_whole_asset(asset, draft.after):
             await check_energy(db, asset, draft, available)
-        version, accepted_at = await _write_told(db, asset, draft, writing, changes)
+        version = await _write_told(db, asset, draft, writing, changes, now)
         imbalance = await scheduled_imbalance(db, asset, now, draft.end_kwh(asset), writing.blocks, draft.after)
-        return Accepted(version, accepted_at, imbalance, available, draft, ())
+        return Accepted(version, now, imbalance, available, draft, ())
     judged = await judge_projected(db, asset, changes, available, now)
-    version, accepted_at = await _write_told(db, asset, draft, writing, changes)
+    version = await _write_told(db, asset, draft, writing, changes, now)
     if judged.projection.cuts:
         await look_again(db, asset, now)
     imbalance = projected_imbalance(asset, now, judged.first, judged.standing, judged.projection)
     cuts = adjustments_of(judged.projection, judged.first)
-    return Accepted(version, accepted_at, imbalance, available, draft, cuts)
+    return Accepted(version, now, imbalance, available, draft, cuts)
 
 
 async def _write_told(
-    db: Database, asset: LockedAsset, draft: Draft, writing: Writing, changes: Mapping[int, LaneChange]
-) -> tuple[int, datetime]:
+    db: Database,
+    asset: LockedAsset,
+    draft: Draft,
+    writing: Writing,
+    changes: Mapping[int, LaneChange],
+    now: datetime,
+) -> int:
     """Write the next version along with the events that tell of it and what its caller notes."""
     next_version = asset.version + 1  # nobody else makes one while the row is held
     for told in writing.told:
         await tell_updated(db, asset, told.block_id, told.first, told.end, told.periods, next_version)
     await writing.note(next_version)
-    version, accepted_at = await write_change(
-        db, asset, draft, VersionKind.SCHEDULE, writing.author, writing.block, changes
-    )
+    version = await write_change(db, asset, draft, VersionKind.SCHEDULE, writing.author, writing.block, changes, now)
     assert version == next_version, "the asset's row is held"
-    return version, accepted_at
+    return version
 
 
 def _may_be_cut(asset: VirtualAsset, draft: Draft, available: Availability, ground: Ground) -> bool:
@@ -178,8 +181,9 @@ async def write_change(
     author: Author,
     block: Block | None,
     changes: Mapping[int, LaneChange],
-) -> tuple[int, datetime]:
-    """Write the touched days, their summaries and the version; its number and when it was accepted."""
+    now: datetime,
+) -> int:
+    """Write the touched days, their summaries and the version, accepted now; its number."""
     return await schedule_store.write_version(
         db,
         asset,
@@ -190,4 +194,5 @@ async def write_change(
         summaries=draft.after,
         changes=changes,
         end_kwh=draft.end_kwh(asset),
+        accepted_at=now,
     )

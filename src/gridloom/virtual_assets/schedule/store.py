@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import asyncpg
 import numpy as np
@@ -111,7 +112,7 @@ async def read_days_and_summaries(
     return powers, summaries_of_rows(asset, [row for row in rows if row["span"] is not None])
 
 
-def summaries_of_rows(asset: VirtualAsset, rows: Sequence[asyncpg.Record]) -> DaySummaries:
+def summaries_of_rows(asset: VirtualAsset, rows: Sequence[asyncpg.Record | Mapping[str, Any]]) -> DaySummaries:
     days = asset.days
     first_span = days.start // DAYS_PER_SPAN
     spans = (days.stop - 1) // DAYS_PER_SPAN - first_span + 1
@@ -149,7 +150,8 @@ class LaneChange:
 # (powers, summaries, runs) are one long list each; every row says where its part of the list lies.
 _WRITE_VERSION = Statement("""
 with given as materialized (
-  select :day_powers_kw::text::float8[] as day_powers_kw, :set_powers_kw::text::float8[] as set_powers_kw,
+  select :day_powers_kw::text::float8[] as day_powers_kw,
+         :set_powers_kw::text::float8[] as set_powers_kw,
          :change_kwh::text::float8[] as change_kwh, :lowest_kwh::text::float8[] as lowest_kwh,
          :highest_kwh::text::float8[] as highest_kwh, :exported_kwh::text::float8[] as exported_kwh
 ), next as (
@@ -175,10 +177,12 @@ with given as materialized (
   from given, next, unnest(:lanes::int[], :first_periods::int[], :end_periods::int[], :run_lows::int[],
                            :run_highs::int[], :power_lows::int[], :power_counts::int[])
     c(lane, first_period, end_period, run_low, run_high, power_low, power_count)
+), made as (
+  insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
+  select :asset_key, next.version, :kind, :accepted_at::timestamptz, :author_kind, :author_id, :block_id from next
+  returning version
 )
-insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
-select :asset_key, version, :kind, platform_now(), :author_kind, :author_id, :block_id from next
-returning version, accepted_at
+select version from made
 """)
 
 
@@ -208,8 +212,9 @@ async def write_version(
     summaries: DaySummaries,
     changes: Mapping[int, LaneChange],
     end_kwh: float,
-) -> tuple[int, datetime]:
-    """Write the days, their summaries and the next version; its number and the moment it was accepted.
+    accepted_at: datetime,
+) -> int:
+    """Write the days, their summaries and the next version; its number.
 
     What the transaction writes last and has been told so far goes along.
     """
@@ -222,11 +227,13 @@ async def write_version(
         author_kind=author.kind,
         author_id=author.id,
         block_id=block_id,
+        accepted_at=accepted_at,
         **rows.columns(),
         **_span_columns(asset, summaries, rows.days),
         **_change_columns(changes),
     )
-    return row["version"], row["accepted_at"]
+    version: int = row["version"]
+    return version
 
 
 def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Ints) -> dict[str, Sequence[float] | str]:
