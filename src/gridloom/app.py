@@ -31,18 +31,19 @@ from gridloom.console import residence as console
 from gridloom.console import routes as console_routes
 from gridloom.console.application import WithConsole
 from gridloom.database.listen import Listener
-from gridloom.database.pool import create_pool
+from gridloom.database.pool import Pool, create_pool
+from gridloom.database.replicas import Replicas, follow_replica
 from gridloom.delivery import position_routes as delivery_positions
 from gridloom.delivery import routes as delivery
 from gridloom.documentation import Interface
 from gridloom.edge import operations_of
 from gridloom.edge.connections import MOST_PER_ADDRESS, Connections, most_waiting
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.dispatch import POSITION, Edge
 from gridloom.edge.rate_limit import RateLimiter
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
-from gridloom.health import HealthChecks, RoomOnDisk
+from gridloom.health import FollowingReplicas, HealthCheck, HealthChecks, RoomOnDisk
 from gridloom.identity import api_key_routes, auth_routes, organisation_routes
 from gridloom.identity import residence as identity
 from gridloom.identity.reach import check_replay
@@ -164,8 +165,24 @@ def _reserve_minutes(settings: Settings) -> ReserveMinutes:
     )
 
 
-def _health_checks(settings: Settings) -> HealthChecks:
-    return HealthChecks(RoomOnDisk(settings.home).check_disk) if settings.is_embedded else HealthChecks()
+def _health_checks(settings: Settings, replicas: Replicas | None) -> HealthChecks:
+    more: list[HealthCheck] = []
+    if settings.is_embedded:
+        more.append(RoomOnDisk(settings.home).check_disk)
+    if replicas is not None:
+        more.append(FollowingReplicas(replicas).check_replicas)
+    return HealthChecks(*more)
+
+
+async def _follow_replicas(primary: Pool, settings: Settings) -> Replicas | None:
+    """Those that the settings name, none of which need be there at the start."""
+    if not settings.read_database_urls:
+        return None
+    found = [
+        await follow_replica(f"replica {number}", url, settings.pool_size)
+        for number, url in enumerate(settings.read_database_urls, start=1)
+    ]
+    return Replicas(primary, found)
 
 
 def _make_connections(settings: Settings) -> Connections:
@@ -183,13 +200,14 @@ def create_edge(settings: Settings) -> Edge:
     async def lifespan(edge: Edge) -> AsyncIterator[None]:
         assert settings.database_url is not None
         edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
+        edge.replicas = await _follow_replicas(edge.pool, settings)
         listener = Listener(settings.database_url)
         edge.resources.add(_make_gates(settings))
         edge.resources.add(_reserve_minutes(settings))
         for resource in (
             settings,
             Interface(edge, settings),
-            _health_checks(settings),
+            _health_checks(settings, edge.replicas),
             listener,
             DocumentReceiver(settings.document_receiver_eic),
         ):
@@ -198,6 +216,9 @@ def create_edge(settings: Settings) -> Edge:
         edge.check_replay = check_replay
         async with AsyncExitStack() as stack:
             stack.push_async_callback(edge.pool.close)
+            if edge.replicas is not None:
+                stack.push_async_callback(edge.replicas.stop)
+                await edge.replicas.start()
             for resident in (*RESIDENTS, *(SANDBOX_RESIDENTS if settings.environment == "sandbox" else ())):
                 await stack.enter_async_context(resident(edge, settings))
             stack.push_async_callback(listener.stop)
@@ -227,7 +248,15 @@ def create_app(settings: Settings) -> Any:
         edge,  # type: ignore[arg-type]
         allow_origins=settings.cors_origins,
         allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "Last-Event-ID", "X-Request-Id"],
+        allow_headers=[
+            "Authorization",
+            "Content-Type",
+            "Idempotency-Key",
+            "If-Match",
+            "Last-Event-ID",
+            "X-Request-Id",
+            POSITION,
+        ],
         expose_headers=[
             "ETag",
             "Link",
@@ -236,6 +265,7 @@ def create_app(settings: Settings) -> Any:
             "RateLimit-Policy",
             "Idempotency-Replayed",
             "Retry-After",
+            POSITION,
         ],
     )
     return WithConsole(edge, behind=open_to_origins)

@@ -15,6 +15,7 @@ import asyncpg
 from gridloom.database.away import DATABASE_FAULTS, outage_of
 from gridloom.database.migrate import MigrationRefused, pending
 from gridloom.database.probe import record_write_probe
+from gridloom.database.replicas import Replicas
 from gridloom.edge import PUBLIC, Answer, Call, Content, View, operation
 from gridloom.edge.metrics import exposition
 from gridloom.identity.permissions import OrganisationKind
@@ -124,6 +125,20 @@ class RoomOnDisk:
         if is_scarce:
             detail = f"nearly full: {usage.free // MEBIBYTE} MiB free"
         return Check(name="disk", status="DEGRADED" if is_scarce else "OK", detail=detail)
+
+
+class FollowingReplicas:
+    """Which read replicas are left out, and why; the primary answers for them meanwhile."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self._replicas = replicas
+
+    async def check_replicas(self, pool: asyncpg.Pool) -> Check:
+        left_out = [one for one in self._replicas.all if one.left_out_because is not None]
+        detail = f"{len(self._replicas.all) - len(left_out)} of {len(self._replicas.all)} answer reads"
+        if left_out:
+            detail += "; left out: " + ", ".join(f"{one.name} ({one.left_out_because})" for one in left_out)
+        return Check(name="replicas", status="DEGRADED" if left_out else "OK", detail=detail)
 
 
 async def check_migrations(pool: asyncpg.Pool) -> Check:

@@ -23,6 +23,7 @@ class SettingsRefused(Exception):
 class Settings:
     environment: Environment = "sandbox"
     database_url: str | None = field(default=None, repr=False)
+    read_database_urls: tuple[str, ...] = field(default=(), repr=False)
     home: Path = Path(".gridloom")
     host: str = "127.0.0.1"
     port: int = 8000
@@ -150,6 +151,12 @@ def _read_address(*schemes: str) -> Callable[[str], str]:
     return parse
 
 
+def _read_addresses(*schemes: str) -> Callable[[str], tuple[str, ...]]:
+    """Several with spaces in between: a comma may stand within one."""
+    read = _read_address(*schemes)
+    return lambda text: tuple(read(address) for address in text.split())
+
+
 def _read_origins(text: str) -> tuple[str, ...]:
     origins = tuple(origin.strip().rstrip("/") for origin in text.split(",") if origin.strip())
     for origin in origins:
@@ -161,6 +168,7 @@ def _read_origins(text: str) -> tuple[str, ...]:
 VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_ENVIRONMENT": ("environment", _one_of("sandbox", "production")),
     "GRIDLOOM_DATABASE_URL": ("database_url", _read_address("postgresql", "postgres")),
+    "GRIDLOOM_READ_DATABASE_URL": ("read_database_urls", _read_addresses("postgresql", "postgres")),
     "GRIDLOOM_HOME": ("home", lambda text: Path(text).expanduser()),
     "GRIDLOOM_HOST": ("host", _read_text),
     "GRIDLOOM_PORT": ("port", _whole_between(1, 65535)),

@@ -137,6 +137,7 @@ async def place_ancillary_bids(call: Call, physical_asset_id: UUID, body: NewBid
     summary="List bids",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def list_ancillary_bids(call: Call, physical_asset_id: UUID, query: BidsQuery) -> Page[ProductBids]:
     """Product by product, the latest delivery day first; `limit` counts products."""
@@ -195,6 +196,7 @@ async def record_ancillary_results(call: Call, physical_asset_id: UUID, body: Ne
     summary="List results",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def list_ancillary_results(call: Call, physical_asset_id: UUID, query: ResultsQuery) -> Page[ProductResults]:
     """Product by product, the latest delivery day first, each result as it is known now; `limit` counts products."""

@@ -30,6 +30,7 @@ class AuctionNotCleared(Problem):
     tag=TAG,
     access=Permission.MANAGE_AUCTIONS,
     problems=(AuctionNotCleared,),
+    from_replica=True,
 )
 async def read_results(call: Call, auction_id: UUID, query: Paging) -> Answer[ResultsView]:
     """From the highest price down, the earlier of equal ones first; `limit` and `cursor` page through the bids."""

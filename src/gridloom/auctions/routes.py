@@ -263,7 +263,14 @@ def _raise_known_answer(retry: Retry, placed: bid_store.Placed) -> None:
         raise retry.known_answer(placed.kept_fingerprint, placed.kept_status, placed.kept_headers, placed.kept_body)
 
 
-@operation("GET", "/auctions/{auctionID}/bids", summary="List your own bids", tag=TAG, access=Permission.READ_AUCTIONS)
+@operation(
+    "GET",
+    "/auctions/{auctionID}/bids",
+    summary="List your own bids",
+    tag=TAG,
+    access=Permission.READ_AUCTIONS,
+    from_replica=True,
+)
 async def list_bids(call: Call, auction_id: UUID, query: Paging) -> Page[BidView]:
     """Newest first, withdrawn ones included."""
     await reach_auction(call.db, call.caller, auction_id)

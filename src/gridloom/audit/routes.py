@@ -42,7 +42,9 @@ class AuditQuery(Paging):
     action: Annotated[str, Meta(max_length=200, description="Only this operationId")] | None = None
 
 
-@operation("GET", "/audit-log", summary="Who did what", tag="Audit", access=Permission.MANAGE_ORGANISATION)
+@operation(
+    "GET", "/audit-log", summary="Who did what", tag="Audit", access=Permission.MANAGE_ORGANISATION, from_replica=True
+)
 async def list_audit_log(call: Call, query: AuditQuery) -> Page[AuditEntry]:
     """The newest first. The operator sees everything; any other organisation what it did and what was done to it."""
     if query.start is not None and query.end is not None and query.start >= query.end:

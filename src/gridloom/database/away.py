@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Final
 
 import asyncpg
+from asyncpg.exceptions import TargetServerAttributeNotMatched
 
 DATABASE_FAULTS: Final = (
     OSError,
@@ -46,6 +47,7 @@ _AWAY: Final = (
     asyncpg.PostgresSystemError,  # its files cannot be read or written
     asyncpg.InvalidAuthorizationSpecificationError,  # it no longer lets us in
     asyncpg.InvalidCatalogNameError,
+    TargetServerAttributeNotMatched,  # of several hosts none takes writes: no standby has been promoted yet
     ConnectionError,
     FileNotFoundError,  # its socket has gone
     EOFError,

@@ -211,10 +211,10 @@ class EmbeddedPostgres:
         options = ["--username", NAME, "--encoding=UTF8", "--locale=C", "--data-checksums", "--auth=peer"]
         if binaries.major >= 17:  # whole Unicode in upper() and lower(), byte order in sorting
             options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-        with _PathFor(new, account) as path:
-            _run_command([binaries / "initdb", "-D", path.name, *options], account, path)
+        with PathFor(new, account) as path:
+            run_command([binaries / "initdb", "-D", path.name, *options], account, path)
             single = [binaries / "postgres", "--single", "-D", path.name, "-c", "log_min_messages=fatal", "postgres"]
-            _run_command(single, account, path, f"create database {NAME}\n")
+            run_command(single, account, path, f"create database {NAME}\n")
         new.rename(self.data)
 
     def _check_version(self, binaries: Binaries) -> None:
@@ -252,7 +252,7 @@ class EmbeddedPostgres:
         self._write_configuration(account)
         log = self.home / "postgres.log"
         self.rotate_log()
-        with log.open("ab") as out, _PathFor(self.data, account) as data, _PathFor(sockets, account) as socket:
+        with log.open("ab") as out, PathFor(self.data, account) as data, PathFor(sockets, account) as socket:
             command = [
                 binaries / "postgres",
                 "-D",
@@ -285,7 +285,7 @@ class EmbeddedPostgres:
                 state = (self.data / "postmaster.pid").read_text().splitlines()
             except FileNotFoundError:
                 state = []
-            if len(state) >= 8 and int(state[0]) == self._server.pid and state[7].strip() == "ready":
+            if len(state) >= 8 and int(state[0]) == self._server.pid and state[7].strip() in ("ready", "standby"):
                 return
             time.sleep(0.01)
         last_words = b"\n".join(log.read_bytes()[-2000:].splitlines()[-5:]).decode(errors="replace")
@@ -316,11 +316,12 @@ class EmbeddedPostgres:
     def _write_configuration(self, account: Account) -> None:
         """Ours at every start; what an owner sets with ALTER SYSTEM is kept elsewhere and wins."""
         quoted = {name: value.replace("'", "''") for name, value in self.settings.items()}
-        login = pwd.getpwuid(os.geteuid()).pw_name
+        # Besides us the account of the server itself, so that a standby on this machine can follow it.
+        logins = dict.fromkeys(pwd.getpwuid(uid).pw_name for uid in (os.geteuid(), account.uid))
         files = {
             "postgresql.conf": "".join(f"{name} = '{value}'\n" for name, value in quoted.items()),
             "pg_hba.conf": "local all all peer map=owner\nlocal replication all peer map=owner\n",
-            "pg_ident.conf": f'owner "{login}" {NAME}\n',
+            "pg_ident.conf": "".join(f'owner "{login}" {NAME}\n' for login in logins),
         }
         for name, text in files.items():
             path = self.data / name
@@ -345,7 +346,7 @@ def _name_dsn(socket_directory: Path) -> str:
     return f"postgresql:///{NAME}?host={quote(str(socket_directory), safe='/')}&user={NAME}"
 
 
-class _PathFor:
+class PathFor:
     """A directory's name for a process of another account that may not traverse the directory's parents.
 
     We open it and pass the descriptor on: /proc/self/fd/N leads straight to the directory itself.
@@ -359,7 +360,7 @@ class _PathFor:
             self.descriptors = (descriptor,)
             self.name = f"/proc/self/fd/{descriptor}"
 
-    def __enter__(self) -> "_PathFor":
+    def __enter__(self) -> "PathFor":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -388,7 +389,7 @@ def server_account(data: Path) -> Account:
     raise EmbeddedPostgresError("PostgreSQL does not run as root. Add a user named gridloom for it.")
 
 
-def _run_command(command: list[str], account: Account, path: _PathFor, text: str = "") -> None:
+def run_command(command: list[str], account: Account, path: PathFor, text: str = "") -> None:
     done = subprocess.run(  # noqa: S603
         command,
         input=text,

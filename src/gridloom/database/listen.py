@@ -18,7 +18,7 @@ Heard = Callable[[str | None], None]
 """Called with a notification's payload, or with None when the connection is new and something may have been missed."""
 
 RECONNECT_FIRST_S = 0.1
-RECONNECT_LAST_S = 5.0
+RECONNECT_LAST_S = 1.0
 PROBE_EVERY_S = 20.0
 
 

@@ -1,6 +1,6 @@
 """Connections to PostgreSQL: a bounded pool that keeps no session state and lets no statement run for ever."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, Union
 
@@ -79,6 +79,7 @@ async def create_pool(
     statement_timeout_s: float = 30,
     lock_timeout_s: float = 10,
     idle_in_transaction_timeout_s: float = 60,
+    prepare: "Callable[[asyncpg.Connection[asyncpg.Record]], Awaitable[None]]" = prepare_connection,
 ) -> "asyncpg.Pool[asyncpg.Record]":
     """Open a pool of at most `size` connections to any PostgreSQL, over a socket or TCP."""
     return await asyncpg.create_pool(
@@ -86,7 +87,7 @@ async def create_pool(
         min_size=min(min_size, size),
         max_size=size,
         connection_class=StatelessConnection,
-        init=prepare_connection,
+        init=prepare,
         command_timeout=command_timeout_s,
         timeout=10,
         max_inactive_connection_lifetime=300,

@@ -60,6 +60,7 @@ class PositionPoint(View):
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=list[PositionPoint],
+    from_replica=True,
 )
 async def read_position(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
@@ -162,6 +163,7 @@ class DeliveryPerformance(View):
     access=MEASURE,
     produces=TABLES,
     answers=DeliveryPerformance,
+    from_replica=True,
 )
 async def read_performance(call: Call, physical_asset_id: UUID, query: WindowQuery) -> Content | Stream:
     """Telemetry (`active_power`, `state_of_charge`) against the dispatch, for each quarter-hour that was planned."""

@@ -52,6 +52,7 @@ SCHEMA = pa.schema(
     access=READ,
     produces=(JSON, CSV, ARROW, PARQUET),
     answers=Dispatch,
+    from_replica=True,
 )
 async def read_dispatch(call: Call, physical_asset_id: UUID, query: DispatchQuery) -> Answer[Content | Stream]:
     """The planned quarter-hours of the window, each with its power and what that is for.
@@ -116,7 +117,7 @@ async def _stream_batches(dispatch: StandingDispatch) -> AsyncIterator[pa.Record
     yield pa.record_batch([pa.array(times, pa.int64()).cast(TIME), *values], schema=SCHEMA)
 
 
-@operation("GET", "/delivery/runs", summary="List delivery runs", tag=TAG, access=READ)
+@operation("GET", "/delivery/runs", summary="List delivery runs", tag=TAG, access=READ, from_replica=True)
 async def list_delivery_runs(call: Call, query: RunsQuery) -> Page[DeliveryRun]:
     """For the platform's operator: the runs that changed something, the newest first."""
     _refuse_others(call)
@@ -134,7 +135,7 @@ async def list_delivery_runs(call: Call, query: RunsQuery) -> Page[DeliveryRun]:
     return Page([_view_run(run) for run in page.items], page.next_cursor)
 
 
-@operation("GET", "/delivery/runs/{runID}", summary="Read a delivery run", tag=TAG, access=READ)
+@operation("GET", "/delivery/runs/{runID}", summary="Read a delivery run", tag=TAG, access=READ, from_replica=True)
 async def read_delivery_run(call: Call, run_id: UUID) -> DeliveryRun:
     """For the platform's operator."""
     _refuse_others(call)

@@ -15,7 +15,9 @@ from urllib.parse import parse_qsl
 import asyncpg
 import structlog
 
+from gridloom.database.away import DATABASE_FAULTS, Outage, outage_of
 from gridloom.database.pool import Database
+from gridloom.database.replicas import Replicas
 from gridloom.edge import reply
 from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
 from gridloom.edge.backpressure import BodyBudget, HeldBody
@@ -59,6 +61,9 @@ DRAIN_S = 10.0
 """How long a service that stops waits for the answers that are under way before it takes their database away."""
 CALLER_LEFT = 499
 """Counted where nobody was left to answer."""
+
+POSITION = "Gridloom-Position"
+"""Where there are read replicas: up to where a change has written the log, and what a read wants to see at least."""
 
 _SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 _RETRIED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
@@ -116,6 +121,7 @@ class Edge:
         self.resources = Resources()
         self.stopping = asyncio.Event()
         self.pool: asyncpg.Pool
+        self.replicas: Replicas | None = None
         self.authenticator: Authenticator = NobodyKnown()
         self._router = Router(operations)
         self._lifespan = lifespan
@@ -273,8 +279,30 @@ class Edge:
 
     async def _run(self, call: Call, arguments: dict[str, Any], body: bytes) -> reply.Reply:
         if not call.operation.changes_state:
+            if self.replicas is not None and call.operation.from_replica:
+                return await self._read_from_replica(self.replicas, call, arguments)
             return self._reply(call, await call.operation.handler(call, **arguments))
-        return await self._change(call, arguments, body)
+        outcome = await self._change(call, arguments, body)
+        if self.replicas is not None:
+            with suppress(*DATABASE_FAULTS):  # the change has happened; without a position reads ask the primary
+                outcome.headers[POSITION] = await self.replicas.write_primary_position()
+        return outcome
+
+    async def _read_from_replica(self, replicas: Replicas, call: Call, arguments: dict[str, Any]) -> reply.Reply:
+        """The primary answers where no replica has come far enough, and what one has broken off."""
+        primary = call.pool
+        replica = await replicas.find(call.header(POSITION))
+        if replica is not None:
+            call.pool = replica.pool
+            try:
+                return self._reply(call, await call.operation.handler(call, **arguments))
+            except DATABASE_FAULTS as fault:
+                if outage_of(fault) is None:
+                    raise
+                if outage_of(fault) is Outage.AWAY:
+                    replica.leave_out("broke off")
+                call.pool = primary
+        return self._reply(call, await call.operation.handler(call, **arguments))
 
     async def _admit(self, call: Call, source: TokenSource | None, answer_headers: dict[str, str]) -> None:
         """Who asks, whether it may, and whether it asks too often."""

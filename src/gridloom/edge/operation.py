@@ -58,6 +58,7 @@ class Operation:
     audited: bool
     defers_transaction: bool
     secret_answer: bool
+    from_replica: bool
     cookie: str | None
     deprecated: str | None
     sunset: str | None
@@ -97,6 +98,7 @@ def operation(
     audited: bool = True,
     defers_transaction: bool = False,
     secret_answer: bool = False,
+    from_replica: bool = False,
     cookie: str | None = None,
     deprecated: str | None = None,
     sunset: str | None = None,
@@ -117,6 +119,7 @@ def operation(
     answers: the JSON that a streamed answer holds, where the return type cannot say it.
     body_schema: the JSON Schema of a raw body, for the media types in body_schema_for.
     cookie: "needed" or "set" where the console's cookie takes the place of a token.
+    from_replica: a read replica may answer it, once it has replayed what the caller must see.
     secret_answer: the answer shows a secret once; what is stored for a safe retry is sealed.
     """
 
@@ -145,6 +148,7 @@ def operation(
             audited=audited and method != "GET",
             defers_transaction=defers_transaction,
             secret_answer=secret_answer,
+            from_replica=from_replica,
             cookie=cookie,
             deprecated=deprecated,
             sunset=sunset,

@@ -87,6 +87,7 @@ async def publish_notification(
     summary="List market messages",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def list_notifications(
     call: Call, physical_asset_id: UUID, query: NotificationsQuery

@@ -51,7 +51,7 @@ async def create_organisation(call: Call, body: NewOrganisation) -> Answer[views
     return _answer_organisation(organisation)
 
 
-@operation("GET", "/organisations", summary="List organisations", tag=TAG, access=SIGNED_IN)
+@operation("GET", "/organisations", summary="List organisations", tag=TAG, access=SIGNED_IN, from_replica=True)
 async def list_organisations(call: Call, query: Paging) -> Page[views.OrganisationView]:
     """The oldest first. The operator sees all of them, everybody else their own."""
     own = None if call.caller.is_operator else call.caller.organisation_id
@@ -150,7 +150,14 @@ async def revoke_invitation(call: Call, organisation_id: UUID, invitation_id: UU
         await invitations.revoke_invitation(call.db, invitation.id)
 
 
-@operation("GET", "/organisations/{organisationID}/members", summary="List members", tag=TAG, access=SIGNED_IN)
+@operation(
+    "GET",
+    "/organisations/{organisationID}/members",
+    summary="List members",
+    tag=TAG,
+    access=SIGNED_IN,
+    from_replica=True,
+)
 async def list_members(call: Call, organisation_id: UUID, query: Paging) -> Page[views.MemberView]:
     """In the order of their joining. An API key needs the permission to manage the organisation."""
     if call.caller.kind != "USER" and MANAGE not in call.caller.permissions:

@@ -17,7 +17,12 @@ CREATE = Permission.CREATE_LOGBOOK
 
 
 @operation(
-    "GET", "/physical-assets/{physicalAssetID}/logbook", summary="Search an asset's logbook", tag=TAG, access=READ
+    "GET",
+    "/physical-assets/{physicalAssetID}/logbook",
+    summary="Search an asset's logbook",
+    tag=TAG,
+    access=READ,
+    from_replica=True,
 )
 async def search_logbook(call: Call, physical_asset_id: UUID, query: LogbookQuery) -> Page[LogbookEntry]:
     """By time, type, tags, text, source and impact; the latest start first."""

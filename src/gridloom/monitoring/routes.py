@@ -70,6 +70,7 @@ _FORMATS = (JSON, CSV, ARROW, PARQUET)
     summary="List the signals of an asset",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def list_signals(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Signal]:
     """By name, each with its unit, its kind, and the times of its first and last point."""
@@ -183,6 +184,7 @@ async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
     access=READ,
     produces=_FORMATS,
     answers=DataPoints,
+    from_replica=True,
 )
 async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPointsQuery) -> Content | Stream:
     """The points of [start, end) as they are, or in buckets named by their start: minutes, quarter-hours, hours, market
@@ -217,6 +219,7 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
     summary="Read the latest point of each signal",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def read_latest_datapoints(call: Call, physical_asset_id: UUID, query: SelectionQuery) -> Latest:
     """The point with the latest time of each signal; a signal that never had one is left out."""
@@ -245,6 +248,7 @@ async def read_latest_datapoints(call: Call, physical_asset_id: UUID, query: Sel
     summary="Sum signals over a span",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) -> DetailedSum:
     """Count, sum, extremes and mean of each signal. For powers also the energy charged, discharged and net in kWh, each

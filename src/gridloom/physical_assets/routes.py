@@ -46,7 +46,7 @@ READ = Permission.READ_PHYSICAL_ASSETS
 UPDATE = Permission.UPDATE_PHYSICAL_ASSETS
 
 
-@operation("GET", "/physical-assets", summary="List the assets you may read", tag=TAG, access=READ)
+@operation("GET", "/physical-assets", summary="List the assets you may read", tag=TAG, access=READ, from_replica=True)
 async def list_physical_assets(call: Call, query: AssetsQuery) -> Page[PhysicalAsset]:
     """Those that your organisation owns and those it holds a grant on, in the order of registration."""
     rows = await store.list_assets(
@@ -180,6 +180,7 @@ async def put_parameters(
     summary="List all versions of the parameters",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def list_parameters_history(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Parameters]:
     """As they were recorded, the latest first."""

@@ -96,7 +96,14 @@ class ReferencePriceQuery(Paging, kw_only=True):
     end: Annotated[Instant | None, Meta(description="Only what starts before this moment")] = None
 
 
-@operation("GET", "/reference-prices", summary="List published prices", tag=TAG, access=Permission.READ_REVENUE)
+@operation(
+    "GET",
+    "/reference-prices",
+    summary="List published prices",
+    tag=TAG,
+    access=Permission.READ_REVENUE,
+    from_replica=True,
+)
 async def list_reference_prices(call: Call, query: ReferencePriceQuery) -> Page[ReferencePrice]:
     """One series by start."""
     if query.series not in SERIES:
@@ -139,6 +146,7 @@ class PriceDeviation(View):
     summary="List settled prices that differ from the published ones",
     tag=TAG,
     access=Permission.READ_REVENUE,
+    from_replica=True,
 )
 async def list_price_deviations(call: Call, query: DeviationQuery) -> Page[PriceDeviation]:
     """By asset, time and trade or product. What has no published price is not listed."""

@@ -68,6 +68,7 @@ class RevenuePoints(View):
     access=READ,
     produces=FORMATS,
     answers=RevenuePoints,
+    from_replica=True,
 )
 async def read_virtual_asset_data_points(call: Call, virtual_asset_id: UUID, query: DataPointQuery) -> Stream:
     """Buckets at the edges of the window hold the part of them that lies within it, so sums agree at any resolution."""
@@ -82,6 +83,7 @@ async def read_virtual_asset_data_points(call: Call, virtual_asset_id: UUID, que
     access=READ,
     produces=FORMATS,
     answers=RevenuePoints,
+    from_replica=True,
 )
 async def read_portfolio_data_points(call: Call, portfolio_id: UUID, query: DataPointQuery) -> Stream:
     """The figures of its virtual assets together, as if all their facts were one asset's."""
@@ -101,6 +103,7 @@ async def read_portfolio_data_points(call: Call, portfolio_id: UUID, query: Data
     access=READ,
     produces=FORMATS,
     answers=RevenuePoints,
+    from_replica=True,
 )
 async def read_fleet_data_points(call: Call, fleet_id: UUID, query: DataPointQuery) -> Stream:
     """The figures of its physical assets together: their own facts, and their shares in the virtual ones they back."""
@@ -123,6 +126,7 @@ async def read_fleet_data_points(call: Call, fleet_id: UUID, query: DataPointQue
     access=READ,
     produces=FORMATS,
     answers=RevenuePoints,
+    from_replica=True,
 )
 async def read_physical_asset_data_points(call: Call, physical_asset_id: UUID, query: DataPointQuery) -> Stream:
     """Its own facts, and its share in those of the virtual assets that it backs.
@@ -210,6 +214,7 @@ class RevenueBuckets(View):
     summary="Wholesale revenue by bucket",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def read_wholesale_revenue(call: Call, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
     """Proceeds of what was sold minus the cost of what was bought, with volumes and average prices."""
@@ -230,6 +235,7 @@ async def read_wholesale_revenue(call: Call, virtual_asset_id: UUID, query: Buck
     summary="Ancillary revenue by bucket",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def read_ancillary_revenue(call: Call, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
     """FCR and aFRR capacity, and aFRR energy in both directions."""
@@ -244,6 +250,7 @@ async def read_ancillary_revenue(call: Call, virtual_asset_id: UUID, query: Buck
     summary="Tolling revenue by bucket",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def read_tolling_revenue(call: Call, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
     """The toll as it accrues over the calendar year, with its annual price."""
@@ -256,6 +263,7 @@ async def read_tolling_revenue(call: Call, virtual_asset_id: UUID, query: Bucket
     summary="Auction revenue by bucket",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def read_virtual_battery_auction_revenue(
     call: Call, virtual_asset_id: UUID, query: BucketQuery

@@ -189,21 +189,33 @@ async def _asset_keys(call: Call, asset_id: UUID | None) -> Sequence[int] | None
 
 
 @operation(
-    "GET", "/settlements/wholesale-trades", summary="List wholesale trades", tag=TAG, access=Permission.READ_REVENUE
+    "GET",
+    "/settlements/wholesale-trades",
+    summary="List wholesale trades",
+    tag=TAG,
+    access=Permission.READ_REVENUE,
+    from_replica=True,
 )
 async def list_wholesale_trades(call: Call, query: SettlementQuery) -> Page[RecordedWholesaleTrade]:
     """By asset, period, trade and side."""
     return await _list_facts(call, query, WHOLESALE_LISTING)
 
 
-@operation("GET", "/settlements/fcr", summary="List FCR awards", tag=TAG, access=Permission.READ_REVENUE)
+@operation(
+    "GET", "/settlements/fcr", summary="List FCR awards", tag=TAG, access=Permission.READ_REVENUE, from_replica=True
+)
 async def list_fcr(call: Call, query: SettlementQuery) -> Page[RecordedFCRAward]:
     """By asset, delivery day and product."""
     return await _list_facts(call, query, FCR_LISTING)
 
 
 @operation(
-    "GET", "/settlements/afrr-capacity", summary="List aFRR capacity awards", tag=TAG, access=Permission.READ_REVENUE
+    "GET",
+    "/settlements/afrr-capacity",
+    summary="List aFRR capacity awards",
+    tag=TAG,
+    access=Permission.READ_REVENUE,
+    from_replica=True,
 )
 async def list_afrr_capacity(call: Call, query: SettlementQuery) -> Page[RecordedAFRRCapacityAward]:
     """By asset, delivery day and product."""
@@ -211,21 +223,38 @@ async def list_afrr_capacity(call: Call, query: SettlementQuery) -> Page[Recorde
 
 
 @operation(
-    "GET", "/settlements/afrr-energy", summary="List activated aFRR energy", tag=TAG, access=Permission.READ_REVENUE
+    "GET",
+    "/settlements/afrr-energy",
+    summary="List activated aFRR energy",
+    tag=TAG,
+    access=Permission.READ_REVENUE,
+    from_replica=True,
 )
 async def list_afrr_energy(call: Call, query: SettlementQuery) -> Page[RecordedAFRRActivation]:
     """By asset, period and direction."""
     return await _list_facts(call, query, AFRR_ENERGY_LISTING)
 
 
-@operation("GET", "/settlements/net-off", summary="List netted volumes", tag=TAG, access=Permission.READ_REVENUE)
+@operation(
+    "GET",
+    "/settlements/net-off",
+    summary="List netted volumes",
+    tag=TAG,
+    access=Permission.READ_REVENUE,
+    from_replica=True,
+)
 async def list_net_off(call: Call, query: SettlementQuery) -> Page[RecordedNetOff]:
     """By asset and period."""
     return await _list_facts(call, query, NET_OFF_LISTING)
 
 
 @operation(
-    "GET", "/settlements/tolling-contracts", summary="List tolling contracts", tag=TAG, access=Permission.READ_REVENUE
+    "GET",
+    "/settlements/tolling-contracts",
+    summary="List tolling contracts",
+    tag=TAG,
+    access=Permission.READ_REVENUE,
+    from_replica=True,
 )
 async def list_tolling_contracts(call: Call, query: SettlementQuery) -> Page[RecordedTollingContract]:
     """By asset and contract."""

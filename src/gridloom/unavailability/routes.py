@@ -88,6 +88,7 @@ async def create_unavailability(
     summary="List unavailabilities",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def list_unavailabilities(
     call: Call, physical_asset_id: UUID, query: UnavailabilitiesQuery

@@ -47,7 +47,9 @@ class UnknownPortfolio(Problem):
     title = "The organisation has no such portfolio"
 
 
-@operation("GET", ASSETS, summary="List virtual assets", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS)
+@operation(
+    "GET", ASSETS, summary="List virtual assets", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS, from_replica=True
+)
 async def list_virtual_assets(call: Call, organisation_id: UUID, query: VirtualAssetsQuery) -> Page[VirtualAssetView]:
     """The organisation's virtual assets, those whose life overlaps `start` to `end` where given."""
     if query.start and query.end:

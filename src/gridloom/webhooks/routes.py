@@ -182,6 +182,7 @@ async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotati
     tag=TAG,
     access=ACCESS,
     problems=(NotFound,),
+    from_replica=True,
 )
 async def list_webhook_deliveries(call: Call, webhook_id: UUID, query: DeliveryQuery) -> Page[Delivery]:
     """The newest first, each with its attempts, as far as the caller may read the events; kept for 30 days."""

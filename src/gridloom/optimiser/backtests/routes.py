@@ -179,7 +179,9 @@ async def _demand_prices(call: Call, start: date, end: date) -> None:
         raise prices_missing(DAY_AHEAD, period_number(market_day_window(max(missing, start)).start))
 
 
-@operation("GET", "/backtests", summary="List back-tests", tag=TAG, access=Permission.CREATE_OPTIMISATIONS)
+@operation(
+    "GET", "/backtests", summary="List back-tests", tag=TAG, access=Permission.CREATE_OPTIMISATIONS, from_replica=True
+)
 async def list_backtests(call: Call, query: Paging) -> Page[BacktestView]:
     """Your organisation's, the newest first."""
     found = await store.list_backtests(call.db, call.caller.organisation_id, query.after(UUID), query.limit + 1)
@@ -188,7 +190,12 @@ async def list_backtests(call: Call, query: Paging) -> Page[BacktestView]:
 
 
 @operation(
-    "GET", "/backtests/{backtestID}", summary="Read a back-test", tag=TAG, access=Permission.CREATE_OPTIMISATIONS
+    "GET",
+    "/backtests/{backtestID}",
+    summary="Read a back-test",
+    tag=TAG,
+    access=Permission.CREATE_OPTIMISATIONS,
+    from_replica=True,
 )
 async def read_backtest(call: Call, backtest_id: UUID) -> BacktestView:
     return _view_backtest(await _known_backtest(call, backtest_id))
@@ -202,6 +209,7 @@ async def read_backtest(call: Call, backtest_id: UUID) -> BacktestView:
     access=Permission.CREATE_OPTIMISATIONS,
     produces=(JSON, CSV, ARROW, PARQUET),
     answers=list[BacktestDayView],
+    from_replica=True,
 )
 async def list_backtest_days(call: Call, backtest_id: UUID, query: Paging) -> Page[BacktestDayView] | Stream:
     """By day, as far as it has been played. A table has all of them, whatever `limit` says."""

@@ -30,7 +30,7 @@ class NotAssetsOfTheOrganisation(Problem):
     title = "Some assets are not the organisation's own"
 
 
-@operation("GET", "/fleets", summary="List fleets", tag=TAG, access=READ)
+@operation("GET", "/fleets", summary="List fleets", tag=TAG, access=READ, from_replica=True)
 async def list_fleets(call: Call, query: FleetsQuery) -> Page[Fleet]:
     """Your organisation's; the platform's operator sees those of all, or of the one asked for."""
     organisation_id = query.organisation_id

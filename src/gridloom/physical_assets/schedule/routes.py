@@ -60,6 +60,7 @@ COLUMNS = pa.schema([pa.field("time", TIME, nullable=False), pa.field("power", p
     access=READ,
     produces=(JSON, CSV, ARROW, PARQUET),
     answers=Schedule,
+    from_replica=True,
 )
 async def read_physical_asset_schedule(
     call: Call, physical_asset_id: UUID, query: WindowQuery

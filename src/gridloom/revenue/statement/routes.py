@@ -64,6 +64,7 @@ class Statement(View):
     summary="Statement of a virtual asset",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query: StatementQuery) -> Statement:
     """From its holder's side: trading and balancing income, less the auction price, tolls and imbalance.
@@ -84,6 +85,7 @@ async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query
     summary="Statement of a portfolio",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its virtual assets together."""
@@ -103,6 +105,7 @@ async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: Statem
     summary="Statement of a physical asset",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, query: StatementQuery) -> Statement:
     """From its owner's side: its share of auction prices and tolls, its own trades, awards and imbalance."""
@@ -119,6 +122,7 @@ async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, que
     summary="Statement of a fleet",
     tag=TAG,
     access=READ,
+    from_replica=True,
 )
 async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its physical assets together."""

@@ -41,6 +41,7 @@ LISTED_PERIODS = 400  # a version's periods are listed in full up to this many; 
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=list[AdjustmentView],
+    from_replica=True,
 )
 async def list_adjustments(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: AdjustmentsQuery
@@ -78,6 +79,7 @@ async def list_adjustments(
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=list[VersionView],
+    from_replica=True,
 )
 async def list_schedule_history(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: HistoryQuery

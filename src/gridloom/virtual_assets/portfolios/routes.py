@@ -27,7 +27,9 @@ class UnknownVirtualAsset(Problem):
     title = "The organisation has no such virtual asset"
 
 
-@operation("GET", PORTFOLIOS, summary="List portfolios", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS)
+@operation(
+    "GET", PORTFOLIOS, summary="List portfolios", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS, from_replica=True
+)
 async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQuery) -> Page[PortfolioView]:
     owner = await organisation_reach(call.db, call.caller, organisation_id)
     found = await portfolio_store.read_portfolios(call.db, owner, after=query.after(UUID), limit=query.limit + 1)

@@ -1,0 +1,172 @@
+"""Read replicas: standbys that answer reads once they have replayed what the reader must see.
+
+Whoever has written gets a position in the log (`Gridloom-Position`) and may hand it along with its next reads. For a
+read that brings none the primary is asked how far its log has come at this moment. Either way a replica answers only
+what it has replayed up to there, else the primary does: no caller ever misses its own writes, nor those it was told of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+import asyncpg
+import structlog
+
+from gridloom.database.away import DATABASE_FAULTS
+from gridloom.database.pool import Pool, create_pool, prepare_connection
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 0.5
+LOOK_TIMEOUT_S: Final = 1.0
+MOST_LAG_S: Final = 3.0
+"""A replica that is further behind is left out: waiting for it would mostly be in vain."""
+WAIT_S: Final = 0.05
+WAIT_STEP_S: Final = 0.002
+_POSITION: Final = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
+
+Position = int
+"""A place in PostgreSQL's log, in bytes from its beginning."""
+
+
+def read_position(text: str | None) -> Position | None:
+    """A position as it is written, such as 0/16B3748; None for anything else."""
+    found = _POSITION.fullmatch(text) if text is not None else None
+    return None if found is None else (int(found[1], 16) << 32) | int(found[2], 16)
+
+
+class Replica:
+    """One standby: how far it has come, and why it is left out, if it is."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.pool: Pool
+        self.replayed: Position = 0
+        self.left_out_because: str | None = "not seen yet"
+
+    async def prepare_connection(self, connection: asyncpg.Connection[asyncpg.Record]) -> None:
+        """A new connection may be to a server that has begun anew, further back than it was."""
+        await prepare_connection(connection)
+        self.replayed = read_position(await connection.fetchval("select pg_last_wal_replay_lsn()::text")) or 0
+
+    async def look(self) -> bool:
+        """Ask how far it has come, and whether it follows at all; raises what speaking to a database may raise."""
+        row = await self.pool.fetchrow(
+            "select pg_is_in_recovery() as follows, pg_last_wal_replay_lsn()::text as position", timeout=LOOK_TIMEOUT_S
+        )
+        assert row is not None
+        self.replayed = max(self.replayed, read_position(row["position"]) or 0)
+        if not row["follows"]:
+            self.leave_out("follows nobody")
+        return bool(row["follows"])
+
+    async def has_reached(self, position: Position) -> bool:
+        """Whether it has replayed the log up to there, now or within moments."""
+        deadline = time.monotonic() + WAIT_S
+        while self.replayed < position:
+            if not await self.look():
+                return False
+            if self.replayed < position and time.monotonic() >= deadline:
+                return False
+            if self.replayed < position:
+                await asyncio.sleep(WAIT_STEP_S)
+        return True
+
+    def leave_out(self, reason: str) -> None:
+        if self.left_out_because is None:
+            log.warning("replica.left_out", replica=self.name, reason=reason)
+        self.left_out_because = reason
+
+    def take_in(self) -> None:
+        if self.left_out_because is not None:
+            log.info("replica.taken_in", replica=self.name)
+        self.left_out_because = None
+
+
+async def follow_replica(name: str, url: str, size: int) -> Replica:
+    """Connections are made when they are needed: the replica need not be there yet."""
+    replica = Replica(name)
+    replica.pool = await create_pool(url, size=size, min_size=0, prepare=replica.prepare_connection)
+    return replica
+
+
+class Replicas:
+    """All standbys of one service. Keeps watching them; one that is lost or lags is left out until it is back."""
+
+    def __init__(self, primary: Pool, replicas: Sequence[Replica]) -> None:
+        self.all = tuple(replicas)
+        self._primary = primary
+        self._turn = 0
+        self._past: deque[tuple[float, Position]] = deque(maxlen=64)
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        await self._look_at_all()
+        self._task = asyncio.create_task(self._keep_looking(), name="replicas")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        for replica in self.all:
+            replica.pool.terminate()
+
+    async def find(self, asked: str | None) -> Replica | None:
+        """A replica that has replayed what the reader must see; None where the primary has to answer."""
+        usable = [replica for replica in self.all if replica.left_out_because is None]
+        if not usable:
+            return None
+        self._turn += 1
+        replica = usable[self._turn % len(usable)]
+        position = read_position(asked)
+        if position is None:
+            position = await self.read_primary_position()
+        try:
+            return replica if await replica.has_reached(position) else None
+        except DATABASE_FAULTS as fault:
+            replica.leave_out(f"does not answer ({type(fault).__name__})")
+            return None
+
+    async def read_primary_position(self) -> Position:
+        return read_position(await self.write_primary_position()) or 0
+
+    async def write_primary_position(self) -> str:
+        """How far the primary's log has come: behind everything that is committed by now."""
+        return str(await self._primary.fetchval("select pg_current_wal_insert_lsn()::text"))
+
+    async def _keep_looking(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            await self._look_at_all()
+
+    async def _look_at_all(self) -> None:
+        with suppress(*DATABASE_FAULTS):  # while the primary is away, nobody falls behind it
+            async with asyncio.timeout(LOOK_TIMEOUT_S):
+                self._past.append((time.monotonic(), await self.read_primary_position()))
+        await asyncio.gather(*(self._look_at(replica) for replica in self.all))
+
+    async def _look_at(self, replica: Replica) -> None:
+        try:
+            async with asyncio.timeout(LOOK_TIMEOUT_S):
+                if not await replica.look():
+                    return
+        except DATABASE_FAULTS as fault:
+            replica.leave_out(f"does not answer ({type(fault).__name__})")
+            return
+        lag_s = self._measure_lag_s(replica)
+        if lag_s > MOST_LAG_S:
+            replica.leave_out(f"{lag_s:.0f} s behind")
+        else:
+            replica.take_in()
+
+    def _measure_lag_s(self, replica: Replica) -> float:
+        """How old the oldest position of the primary is that the replica has not replayed."""
+        missed = [at for at, position in self._past if position > replica.replayed]
+        return time.monotonic() - missed[0] if missed else 0.0

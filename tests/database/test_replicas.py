@@ -1,0 +1,163 @@
+"""Reads from a standby: never behind what the reader has written, and never at all from one that is lost or lags."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.assets import register_asset
+from tests.conftest import running
+from tests.database.clusters import Pair, primary_and_standby
+from tests.people import People
+
+from gridloom.app import ROOMS
+from gridloom.database.replicas import read_position
+from gridloom.edge import operations_of
+from gridloom.edge.dispatch import Edge
+from gridloom.settings import Settings, read_settings
+
+READS = 300
+"""The bench does ten thousand."""
+
+
+@pytest.fixture(scope="module")
+async def pair() -> AsyncIterator[Pair]:
+    async with primary_and_standby() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+async def edge(pair: Pair) -> AsyncIterator[Edge]:
+    settings = Settings(
+        environment="sandbox", database_url=pair.primary.dsn, read_database_urls=(pair.standby.dsn,), simulator=False
+    )
+    async with running(settings) as made:
+        yield made
+
+
+async def ready(client: httpx2.AsyncClient) -> dict[str, str]:
+    checks = (await client.get("/health/ready")).json()["checks"]
+    return {check["name"]: f"{check['status']} {check['detail']}" for check in checks}
+
+
+async def await_replicas(client: httpx2.AsyncClient, words: str) -> None:
+    async with asyncio.timeout(30):
+        while words not in (await ready(client))["replicas"]:
+            await asyncio.sleep(0.1)
+
+
+async def count_misses(edge: Edge, owner: httpx2.AsyncClient, path: str, reads: int, *, hands_position: bool) -> int:
+    """Write, read at once, and see whether what was written is there."""
+    missed = 0
+    for number in range(reads):
+        title = f"Entry {number} {hands_position}"
+        body = {"title": title, "type": "note", "start": "2026-01-01T00:00:00Z"}
+        written = await owner.post(path, json=body)
+        assert written.status_code == 201, written.text
+        headers = {"Gridloom-Position": written.headers["Gridloom-Position"]} if hands_position else {}
+        found = await owner.get(path, params={"text": title}, headers=headers)
+        assert found.status_code == 200, found.text
+        missed += title not in {entry["title"] for entry in found.json()}
+    return missed
+
+
+class TestAReplica:
+    def test_is_named_by_addresses_with_spaces_in_between(self) -> None:
+        read = read_settings({"GRIDLOOM_READ_DATABASE_URL": "postgresql://a,b/x postgresql://c/x"})
+        assert read.read_database_urls == ("postgresql://a,b/x", "postgresql://c/x")
+
+    def test_answers_reads_that_declare_it_and_no_changes(self) -> None:
+        declared = [operation for operation in operations_of(*ROOMS) if operation.from_replica]
+        assert len(declared) > 40
+        assert {operation.method for operation in declared} == {"GET"}
+
+    async def test_answers_reads_while_it_follows(self, pair: Pair, edge: Edge) -> None:
+        async with People(edge) as people:
+            owner = await people.new_organisation()
+            await await_replicas(owner.admin, "1 of 1 answer reads")
+            assert edge.replicas is not None
+            await pair.caught_up()
+            before = await count_transactions(pair)
+            for _ in range(20):
+                assert (await owner.admin.get("/physical-assets")).status_code == 200
+            assert await count_transactions(pair) >= before + 20
+
+    @pytest.mark.parametrize("hands_position", [True, False])
+    async def test_hides_no_write_from_its_writer(self, pair: Pair, edge: Edge, hands_position: bool) -> None:
+        async with People(edge) as people:
+            asset = await register_asset(await people.new_organisation())
+            missed = await count_misses(
+                edge, asset.owner.admin, asset.path("/logbook"), READS, hands_position=hands_position
+            )
+        assert missed == 0
+
+    async def test_that_lags_is_left_out_and_hides_nothing(self, pair: Pair, edge: Edge) -> None:
+        async with People(edge) as people:
+            asset = await register_asset(await people.new_organisation())
+            await pair.set_on_standby("recovery_min_apply_delay", "8s")
+            try:
+                missed = await count_misses(edge, asset.owner.admin, asset.path("/logbook"), 60, hands_position=False)
+                assert missed == 0
+                await keep_writing_until_left_out(asset.owner.admin, asset.path("/logbook"))
+                assert (await asset.owner.admin.get("/health/ready")).json()["status"] == "DEGRADED"
+                missed = await count_misses(edge, asset.owner.admin, asset.path("/logbook"), 30, hands_position=True)
+                assert missed == 0
+            finally:
+                await pair.set_on_standby("recovery_min_apply_delay", "0")
+            await await_replicas(asset.owner.admin, "1 of 1 answer reads")
+
+    async def test_that_is_lost_is_left_out_and_comes_back(self, pair: Pair, edge: Edge) -> None:
+        async with People(edge) as people:
+            owner = (await people.new_organisation()).admin
+            await await_replicas(owner, "1 of 1 answer reads")
+            assert pair.standby.pid is not None
+            os.kill(pair.standby.pid, signal.SIGKILL)
+            for _ in range(20):
+                assert (await owner.get("/physical-assets")).status_code == 200
+            await await_replicas(owner, "left out: replica 1")
+            pair.standby.revive()
+            await await_replicas(owner, "1 of 1 answer reads")
+
+    async def test_need_not_be_there_when_the_service_starts(self, pair: Pair) -> None:
+        settings = Settings(environment="sandbox", database_url=pair.primary.dsn, simulator=False)
+        gone = "postgresql://nobody@127.0.0.1:1/nowhere"
+        async with running(replace(settings, read_database_urls=(gone,))) as edge, People(edge) as people:
+            owner = (await people.new_organisation()).admin
+            assert (await owner.get("/physical-assets")).status_code == 200
+            assert "left out: replica 1" in (await ready(owner))["replicas"]
+
+
+async def count_transactions(pair: Pair) -> int:
+    """As the standby counts them."""
+    import asyncpg
+
+    await asyncio.sleep(1.1)  # sessions report once a second
+    connection = await asyncpg.connect(pair.standby.dsn)
+    try:
+        return int(await connection.fetchval("select xact_commit from pg_stat_database where datname = 'gridloom'"))
+    finally:
+        await connection.close()
+
+
+async def keep_writing_until_left_out(owner: httpx2.AsyncClient, path: str) -> None:
+    async with asyncio.timeout(20):
+        while "behind" not in (await ready(owner))["replicas"]:
+            await owner.post(path, json={"title": "Lag", "type": "note", "start": "2026-01-01T00:00:00Z"})
+            await asyncio.sleep(0.1)
+
+
+class TestAPosition:
+    @given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+    def test_is_read_as_postgresql_writes_it(self, high: int, low: int) -> None:
+        assert read_position(f"{high:X}/{low:X}") == high * 2**32 + low
+
+    @pytest.mark.parametrize("text", [None, "", "0", "0/", "/0", "x/1", "0/123456789", "0/1 ", "0/1\n"])
+    def test_that_is_none_says_nothing(self, text: str | None) -> None:
+        assert read_position(text) is None
