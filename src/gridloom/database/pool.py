@@ -1,8 +1,8 @@
 """Connections to PostgreSQL: a bounded pool that keeps no session state and lets no statement run for ever."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import asyncpg
 import msgspec
@@ -79,7 +79,7 @@ async def create_pool(
     statement_timeout_s: float = 30,
     lock_timeout_s: float = 10,
     idle_in_transaction_timeout_s: float = 60,
-    prepare: "Callable[[asyncpg.Connection[asyncpg.Record]], Awaitable[None]]" = prepare_connection,
+    prepare: Callable[..., Coroutine[Any, Any, None]] = prepare_connection,
 ) -> "asyncpg.Pool[asyncpg.Record]":
     """Open a pool of at most `size` connections to any PostgreSQL, over a socket or TCP."""
     return await asyncpg.create_pool(
