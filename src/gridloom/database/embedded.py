@@ -316,12 +316,14 @@ class EmbeddedPostgres:
     def _write_configuration(self, account: Account) -> None:
         """Ours at every start; what an owner sets with ALTER SYSTEM is kept elsewhere and wins."""
         quoted = {name: value.replace("'", "''") for name, value in self.settings.items()}
-        # Besides us the account of the server itself, so that a standby on this machine can follow it.
-        logins = dict.fromkeys(pwd.getpwuid(uid).pw_name for uid in (os.geteuid(), account.uid))
+        login = pwd.getpwuid(os.geteuid()).pw_name
+        # A standby on this machine runs as the server does. It may follow, which tells it nothing that it could not
+        # read in the files; it may ask nothing.
+        followers = dict.fromkeys((login, pwd.getpwuid(account.uid).pw_name))
         files = {
             "postgresql.conf": "".join(f"{name} = '{value}'\n" for name, value in quoted.items()),
-            "pg_hba.conf": "local all all peer map=owner\nlocal replication all peer map=owner\n",
-            "pg_ident.conf": "".join(f'owner "{login}" {NAME}\n' for login in logins),
+            "pg_hba.conf": "local all all peer map=owner\nlocal replication all peer map=follower\n",
+            "pg_ident.conf": f'owner "{login}" {NAME}\n' + "".join(f'follower "{name}" {NAME}\n' for name in followers),
         }
         for name, text in files.items():
             path = self.data / name
