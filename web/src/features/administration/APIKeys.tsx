@@ -9,7 +9,7 @@ import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { Checkbox, Field } from '../../shared/ui/Field'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { useAPIKeys } from './data'
 import { Shown } from './Shown'
@@ -33,44 +33,31 @@ export function APIKeys() {
             list.length === 0 ? (
               <Empty title="No key yet">A key signs a program in as you, with as much as you give it.</Empty>
             ) : (
-              <TableScroll>
-                <table className="table">
-                  <thead>
-                    <tr>
-                      <th scope="col">Name</th>
-                      <th scope="col">May</th>
-                      <th scope="col">Made</th>
-                      <th scope="col">Until</th>
-                      <th scope="col">
-                        <span className="visually-hidden">Actions</span>
-                      </th>
+              <Table columns={['Name', 'May', 'Made', 'Until', { label: 'Actions', isUnseen: true }]}>
+                <tbody>
+                  {list.map((key) => (
+                    <tr key={key.id}>
+                      <td>
+                        <strong>{key.name}</strong>
+                      </td>
+                      <td title={key.permissions.join(', ')}>{plural(key.permissions.length, 'permission')}</td>
+                      <td>{weekdayTime(Date.parse(key.createdAt), zone)}</td>
+                      <td>{key.expiresAt ? weekdayTime(Date.parse(key.expiresAt), zone) : 'revoked'}</td>
+                      <td className="number">
+                        <Button
+                          kind="danger"
+                          isCompact
+                          isBusy={revoke.isPending}
+                          onClick={() => revoke.mutate(key.id)}
+                          aria-label={`Revoke ${key.name}`}
+                        >
+                          Revoke
+                        </Button>
+                      </td>
                     </tr>
-                  </thead>
-                  <tbody>
-                    {list.map((key) => (
-                      <tr key={key.id}>
-                        <td>
-                          <strong>{key.name}</strong>
-                        </td>
-                        <td title={key.permissions.join(', ')}>{plural(key.permissions.length, 'permission')}</td>
-                        <td>{weekdayTime(Date.parse(key.createdAt), zone)}</td>
-                        <td>{key.expiresAt ? weekdayTime(Date.parse(key.expiresAt), zone) : 'revoked'}</td>
-                        <td className="number">
-                          <Button
-                            kind="danger"
-                            isCompact
-                            isBusy={revoke.isPending}
-                            onClick={() => revoke.mutate(key.id)}
-                            aria-label={`Revoke ${key.name}`}
-                          >
-                            Revoke
-                          </Button>
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </TableScroll>
+                  ))}
+                </tbody>
+              </Table>
             )
           }
         </Loaded>

@@ -5,7 +5,7 @@ import { timeMs, weekday } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Empty, ProblemNote, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import type { AuditEntry } from './data'
 
@@ -50,38 +50,26 @@ export function AuditLog() {
       {log.isLoading && <SkeletonRows rows={8} height={36} />}
       {log.data && entries.length === 0 && <Empty title="Nothing happened there" />}
       {entries.length > 0 && (
-        <TableScroll>
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">When</th>
-                <th scope="col">Who</th>
-                <th scope="col">Did</th>
-                <th scope="col">To</th>
-                <th scope="col">Answer</th>
-                <th scope="col">From</th>
+        <Table columns={['When', 'Who', 'Did', 'To', 'Answer', 'From']}>
+          <tbody>
+            {entries.map((entry) => (
+              <tr key={entry.id}>
+                <td>
+                  {weekday(Date.parse(entry.time), zone)} {timeMs(Date.parse(entry.time), zone)}
+                </td>
+                <td>
+                  <strong>{entry.actorName ?? entry.actorKind.toLowerCase()}</strong>
+                </td>
+                <td>{entry.action}</td>
+                <td className="code">{entry.resource}</td>
+                <td>
+                  <Badge tone={entry.status < 400 ? 'good' : 'danger'}>{entry.status}</Badge>
+                </td>
+                <td className="note">{entry.address}</td>
               </tr>
-            </thead>
-            <tbody>
-              {entries.map((entry) => (
-                <tr key={entry.id}>
-                  <td>
-                    {weekday(Date.parse(entry.time), zone)} {timeMs(Date.parse(entry.time), zone)}
-                  </td>
-                  <td>
-                    <strong>{entry.actorName ?? entry.actorKind.toLowerCase()}</strong>
-                  </td>
-                  <td>{entry.action}</td>
-                  <td className="code">{entry.resource}</td>
-                  <td>
-                    <Badge tone={entry.status < 400 ? 'good' : 'danger'}>{entry.status}</Badge>
-                  </td>
-                  <td className="note">{entry.address}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableScroll>
+            ))}
+          </tbody>
+        </Table>
       )}
       {log.hasNextPage && (
         <div className="card-body more">

@@ -7,7 +7,7 @@ import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Field, SelectField } from '../../shared/ui/Field'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { ROLES, useInvitations, useOrganisationID } from './data'
 import { Shown } from './Shown'
@@ -69,54 +69,40 @@ export function Invitations() {
             list.length === 0 ? (
               <Empty title="Nobody was invited yet" />
             ) : (
-              <TableScroll>
-                <table className="table">
-                  <thead>
-                    <tr>
-                      <th scope="col">E-mail</th>
-                      <th scope="col">Role</th>
-                      <th scope="col">Invited</th>
-                      <th scope="col">Until</th>
-                      <th scope="col">State</th>
-                      <th scope="col">
-                        <span className="visually-hidden">Actions</span>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {list.map((one) => (
-                      <tr key={one.id}>
-                        <td>
-                          <strong>{one.email}</strong>
-                        </td>
-                        <td>{ROLES.find((role) => role.value === one.role)?.label}</td>
-                        <td>{weekdayTime(Date.parse(one.createdAt), zone)}</td>
-                        <td>{weekdayTime(Date.parse(one.expiresAt), zone)}</td>
-                        <td>
-                          <Badge
-                            tone={one.status === 'PENDING' ? 'warning' : one.status === 'ACCEPTED' ? 'good' : 'quiet'}
+              <Table columns={['E-mail', 'Role', 'Invited', 'Until', 'State', { label: 'Actions', isUnseen: true }]}>
+                <tbody>
+                  {list.map((one) => (
+                    <tr key={one.id}>
+                      <td>
+                        <strong>{one.email}</strong>
+                      </td>
+                      <td>{ROLES.find((role) => role.value === one.role)?.label}</td>
+                      <td>{weekdayTime(Date.parse(one.createdAt), zone)}</td>
+                      <td>{weekdayTime(Date.parse(one.expiresAt), zone)}</td>
+                      <td>
+                        <Badge
+                          tone={one.status === 'PENDING' ? 'warning' : one.status === 'ACCEPTED' ? 'good' : 'quiet'}
+                        >
+                          {one.status.toLowerCase()}
+                        </Badge>
+                      </td>
+                      <td className="number">
+                        {one.status === 'PENDING' && (
+                          <Button
+                            kind="danger"
+                            isCompact
+                            isBusy={revoke.isPending}
+                            onClick={() => revoke.mutate(one.id)}
+                            aria-label={`Revoke the invitation of ${one.email}`}
                           >
-                            {one.status.toLowerCase()}
-                          </Badge>
-                        </td>
-                        <td className="number">
-                          {one.status === 'PENDING' && (
-                            <Button
-                              kind="danger"
-                              isCompact
-                              isBusy={revoke.isPending}
-                              onClick={() => revoke.mutate(one.id)}
-                              aria-label={`Revoke the invitation of ${one.email}`}
-                            >
-                              Revoke
-                            </Button>
-                          )}
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </TableScroll>
+                            Revoke
+                          </Button>
+                        )}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </Table>
             )
           }
         </Loaded>

@@ -6,7 +6,7 @@ import { weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { type Member, ROLES, type Role, useMembers, useOrganisationID } from './data'
 
@@ -31,52 +31,39 @@ export function Members() {
       )}
       <Loaded query={members} skeleton={<SkeletonRows rows={4} />}>
         {(list) => (
-          <TableScroll>
-            <table className="table">
-              <thead>
-                <tr>
-                  <th scope="col">Name</th>
-                  <th scope="col">User name</th>
-                  <th scope="col">Role</th>
-                  <th scope="col">Since</th>
-                  <th scope="col">
-                    <span className="visually-hidden">Actions</span>
-                  </th>
+          <Table columns={['Name', 'User name', 'Role', 'Since', { label: 'Actions', isUnseen: true }]}>
+            <tbody>
+              {list.map((member) => (
+                <tr key={member.id}>
+                  <td>
+                    <strong>{member.displayName}</strong> {member.id === user.id && <Badge>you</Badge>}
+                  </td>
+                  <td>{member.username}</td>
+                  <td>
+                    {mayManage ? (
+                      <select
+                        className="role-select"
+                        aria-label={`Role of ${member.displayName}`}
+                        value={member.role}
+                        disabled={change.isPending}
+                        onChange={(event) => change.mutate({ member, role: event.target.value as Role })}
+                      >
+                        {ROLES.map((role) => (
+                          <option key={role.value} value={role.value}>
+                            {role.label}
+                          </option>
+                        ))}
+                      </select>
+                    ) : (
+                      ROLES.find((role) => role.value === member.role)?.label
+                    )}
+                  </td>
+                  <td>{weekdayTime(Date.parse(member.createdAt), zone)}</td>
+                  <td className="number">{mayManage && <Remove member={member} />}</td>
                 </tr>
-              </thead>
-              <tbody>
-                {list.map((member) => (
-                  <tr key={member.id}>
-                    <td>
-                      <strong>{member.displayName}</strong> {member.id === user.id && <Badge>you</Badge>}
-                    </td>
-                    <td>{member.username}</td>
-                    <td>
-                      {mayManage ? (
-                        <select
-                          className="role-select"
-                          aria-label={`Role of ${member.displayName}`}
-                          value={member.role}
-                          disabled={change.isPending}
-                          onChange={(event) => change.mutate({ member, role: event.target.value as Role })}
-                        >
-                          {ROLES.map((role) => (
-                            <option key={role.value} value={role.value}>
-                              {role.label}
-                            </option>
-                          ))}
-                        </select>
-                      ) : (
-                        ROLES.find((role) => role.value === member.role)?.label
-                      )}
-                    </td>
-                    <td>{weekdayTime(Date.parse(member.createdAt), zone)}</td>
-                    <td className="number">{mayManage && <Remove member={member} />}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </TableScroll>
+              ))}
+            </tbody>
+          </Table>
         )}
       </Loaded>
     </Card>

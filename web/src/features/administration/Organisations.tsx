@@ -8,7 +8,7 @@ import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { Field } from '../../shared/ui/Field'
 import { FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Shown } from './Shown'
 
@@ -51,36 +51,23 @@ export function Organisations() {
       <Card title="Organisations">
         <Loaded query={organisations} skeleton={<SkeletonRows rows={4} />}>
           {(list) => (
-            <TableScroll>
-              <table className="table">
-                <thead>
-                  <tr>
-                    <th scope="col">Name</th>
-                    <th scope="col">Kind</th>
-                    <th scope="col">Since</th>
-                    <th scope="col">ID</th>
-                    <th scope="col">
-                      <span className="visually-hidden">Actions</span>
-                    </th>
+            <Table columns={['Name', 'Kind', 'Since', 'ID', { label: 'Actions', isUnseen: true }]}>
+              <tbody>
+                {list.map((one) => (
+                  <tr key={one.id}>
+                    <td>
+                      <strong>{one.name}</strong>
+                    </td>
+                    <td>{words(one.kind)}</td>
+                    <td>{weekdayTime(Date.parse(one.createdAt), zone)}</td>
+                    <td className="code">{one.id}</td>
+                    <td className="number">
+                      <InviteAdmin organisation={one} />
+                    </td>
                   </tr>
-                </thead>
-                <tbody>
-                  {list.map((one) => (
-                    <tr key={one.id}>
-                      <td>
-                        <strong>{one.name}</strong>
-                      </td>
-                      <td>{words(one.kind)}</td>
-                      <td>{weekdayTime(Date.parse(one.createdAt), zone)}</td>
-                      <td className="code">{one.id}</td>
-                      <td className="number">
-                        <InviteAdmin organisation={one} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </TableScroll>
+                ))}
+              </tbody>
+            </Table>
           )}
         </Loaded>
       </Card>

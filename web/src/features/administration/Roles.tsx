@@ -1,6 +1,6 @@
 import { useSession } from '../../shared/api/session'
 import { Card } from '../../shared/ui/Card'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { Link } from '../../shell/router'
 import { ROLES } from './data'
 
@@ -25,28 +25,20 @@ export function Roles() {
         </dl>
       </Card>
       <Card title="You may" note={`${user.permissions.length} permissions`}>
-        <TableScroll>
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">What</th>
-                <th scope="col">Do</th>
-              </tr>
-            </thead>
-            <tbody>
-              {[...byResource]
-                .sort(([a], [b]) => a.localeCompare(b))
-                .map(([resource, actions]) => (
-                  <tr key={resource}>
-                    <td>
-                      <strong>{resource.replaceAll('-', ' ')}</strong>
-                    </td>
-                    <td>{actions.join(', ')}</td>
-                  </tr>
-                ))}
-            </tbody>
-          </table>
-        </TableScroll>
+        <Table columns={['What', 'Do']}>
+          <tbody>
+            {[...byResource]
+              .sort(([a], [b]) => a.localeCompare(b))
+              .map(([resource, actions]) => (
+                <tr key={resource}>
+                  <td>
+                    <strong>{resource.replaceAll('-', ' ')}</strong>
+                  </td>
+                  <td>{actions.join(', ')}</td>
+                </tr>
+              ))}
+          </tbody>
+        </Table>
         <p className="card-body note">
           On a battery of another organisation its owner’s grant is needed too: see Grants on each{' '}
           <Link to="/physical-assets">battery</Link>.

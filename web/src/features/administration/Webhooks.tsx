@@ -10,7 +10,7 @@ import { Badge, Card } from '../../shared/ui/Card'
 import { Checkbox, Field } from '../../shared/ui/Field'
 import { Sheet } from '../../shared/ui/Sheet'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { type Delivery, useDeliveries, useWebhooks, type Webhook } from './data'
 import { Shown } from './Shown'
@@ -38,30 +38,18 @@ export function Webhooks() {
                 An address of yours is called for each event, signed, and again for three days until it answers.
               </Empty>
             ) : (
-              <TableScroll>
-                <table className="table">
-                  <thead>
-                    <tr>
-                      <th scope="col">Address</th>
-                      <th scope="col">Events</th>
-                      <th scope="col">State</th>
-                      <th scope="col">
-                        <span className="visually-hidden">Actions</span>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {list.map((one) => (
-                      <Row
-                        key={one.id}
-                        webhook={one}
-                        isChosen={one.id === shown?.id}
-                        onChoose={() => setChosen(one.id)}
-                      />
-                    ))}
-                  </tbody>
-                </table>
-              </TableScroll>
+              <Table columns={['Address', 'Events', 'State', { label: 'Actions', isUnseen: true }]}>
+                <tbody>
+                  {list.map((one) => (
+                    <Row
+                      key={one.id}
+                      webhook={one}
+                      isChosen={one.id === shown?.id}
+                      onChoose={() => setChosen(one.id)}
+                    />
+                  ))}
+                </tbody>
+              </Table>
             )
           }
         </Loaded>
@@ -135,51 +123,36 @@ function Deliveries({ webhook }: { webhook: Webhook }) {
           list.length === 0 ? (
             <Empty title="Nothing delivered yet">The next event of these types is sent at once.</Empty>
           ) : (
-            <TableScroll>
-              <table className="table">
-                <thead>
-                  <tr>
-                    <th scope="col">Event</th>
-                    <th scope="col">When</th>
-                    <th scope="col">State</th>
-                    <th scope="col">Attempts</th>
-                    <th scope="col">
-                      <span className="visually-hidden">Actions</span>
-                    </th>
+            <Table columns={['Event', 'When', 'State', 'Attempts', { label: 'Actions', isUnseen: true }]}>
+              <tbody>
+                {list.map((one) => (
+                  <tr key={one.id}>
+                    <td>
+                      <strong>{one.type}</strong> <span className="note">{one.sequence}</span>
+                    </td>
+                    <td>
+                      {weekday(Date.parse(one.createdAt), zone)} {timeMs(Date.parse(one.createdAt), zone)}
+                    </td>
+                    <td>
+                      <Badge tone={one.state === 'DELIVERED' ? 'good' : one.state === 'FAILED' ? 'danger' : 'warning'}>
+                        {one.state.toLowerCase()}
+                      </Badge>
+                    </td>
+                    <td>{plural(one.attempts.length, 'attempt')}</td>
+                    <td className="number">
+                      <Button
+                        isCompact
+                        isBusy={replay.isPending}
+                        onClick={() => replay.mutate(one)}
+                        aria-label={`Send ${one.type} ${one.sequence} again`}
+                      >
+                        Send again
+                      </Button>
+                    </td>
                   </tr>
-                </thead>
-                <tbody>
-                  {list.map((one) => (
-                    <tr key={one.id}>
-                      <td>
-                        <strong>{one.type}</strong> <span className="note">{one.sequence}</span>
-                      </td>
-                      <td>
-                        {weekday(Date.parse(one.createdAt), zone)} {timeMs(Date.parse(one.createdAt), zone)}
-                      </td>
-                      <td>
-                        <Badge
-                          tone={one.state === 'DELIVERED' ? 'good' : one.state === 'FAILED' ? 'danger' : 'warning'}
-                        >
-                          {one.state.toLowerCase()}
-                        </Badge>
-                      </td>
-                      <td>{plural(one.attempts.length, 'attempt')}</td>
-                      <td className="number">
-                        <Button
-                          isCompact
-                          isBusy={replay.isPending}
-                          onClick={() => replay.mutate(one)}
-                          aria-label={`Send ${one.type} ${one.sequence} again`}
-                        >
-                          Send again
-                        </Button>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </TableScroll>
+                ))}
+              </tbody>
+            </Table>
           )
         }
       </Loaded>

@@ -4,7 +4,7 @@ import { QUARTER_MS, quarterAt } from '../../shared/time/marketDay'
 import { time } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
 import { useLatest } from '../overview/data'
@@ -49,40 +49,30 @@ export function BatteriesCard({ batteries, dispatches, now }: Props) {
         </Button>
       }
     >
-      <TableScroll>
-        <table className="table delivery-table">
-          <thead>
-            <tr>
-              <th scope="col">Battery</th>
-              <th scope="col" className="number">
-                SoC, %
-              </th>
-              <th scope="col" className="number">
-                Dispatch
-              </th>
-              <th scope="col" className="number">
-                Measured
-              </th>
-              <th scope="col" className="number">
-                Deviation
-              </th>
-            </tr>
-          </thead>
-          {zones.map((name) => (
-            <tbody key={name}>
-              <Sum name={name} lines={lines.filter((line) => line.asset.deliveryZone === name)} />
-              {lines
-                .filter((line) => line.asset.deliveryZone === name)
-                .map((line) => (
-                  <Row key={line.asset.id} line={line} />
-                ))}
-            </tbody>
-          ))}
-          <tfoot>
-            <Sum name="All zones" lines={lines} />
-          </tfoot>
-        </table>
-      </TableScroll>
+      <Table
+        className="delivery-table"
+        columns={[
+          'Battery',
+          { label: 'SoC, %', isNumber: true },
+          { label: 'Dispatch', isNumber: true },
+          { label: 'Measured', isNumber: true },
+          { label: 'Deviation', isNumber: true },
+        ]}
+      >
+        {zones.map((name) => (
+          <tbody key={name}>
+            <Sum name={name} lines={lines.filter((line) => line.asset.deliveryZone === name)} />
+            {lines
+              .filter((line) => line.asset.deliveryZone === name)
+              .map((line) => (
+                <Row key={line.asset.id} line={line} />
+              ))}
+          </tbody>
+        ))}
+        <tfoot>
+          <Sum name="All zones" lines={lines} />
+        </tfoot>
+      </Table>
     </Card>
   )
 }

@@ -153,7 +153,7 @@ function ZoneTitle({ placed, width, read }: { placed: Placed; width: number; rea
         <text x={width - RIGHT} y={top - 9} textAnchor="end" className="axis zone-title">
           {width >= NARROW &&
             `scheduled ${signed(one.scheduledExport / 1000)} ${signed(-one.scheduledImport / 1000)} · netted ${decimal(one.netted / 1000, 1)} · dispatched `}
-          <tspan className={net < 0 ? 'zone-net zone-in' : 'zone-net zone-out'}>{signed(net)} MW</tspan>
+          <tspan className={`zone-net ${net < 0 ? 'zone-in' : net > 0 ? 'zone-out' : ''}`}>{signed(net)} MW</tspan>
         </text>
       )}
     </>

@@ -5,7 +5,7 @@ import { decimal, megawatts } from '../../shared/format'
 import { dayInWords } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 
 type Entry = Schemas['ProductBids']
 const TONES: Record<string, 'good' | 'quiet' | 'danger'> = { ACCEPTED: 'good', REJECTED: 'danger' }
@@ -26,36 +26,23 @@ export function BidsAndResults({ asset }: { asset: PhysicalAsset }) {
               Bids are placed with the interface or the SDK; each appears here with its result.
             </Empty>
           ) : (
-            <TableScroll>
-              <table className="table">
-                <thead>
-                  <tr>
-                    <th scope="col">Delivery</th>
-                    <th scope="col">Product</th>
-                    <th scope="col" className="number">
-                      Offered, MW
-                    </th>
-                    <th scope="col" className="number">
-                      Accepted, MW
-                    </th>
-                    <th scope="col" className="number">
-                      Capacity price, EUR
-                    </th>
-                    <th scope="col" className="number">
-                      Energy price, EUR
-                    </th>
-                    <th scope="col" className="number">
-                      State
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {entries.flatMap((entry) =>
-                    (entry.bids ?? []).map((bid) => <Row key={bid.id} entry={entry} bid={bid} />),
-                  )}
-                </tbody>
-              </table>
-            </TableScroll>
+            <Table
+              columns={[
+                'Delivery',
+                'Product',
+                { label: 'Offered, MW', isNumber: true },
+                { label: 'Accepted, MW', isNumber: true },
+                { label: 'Capacity price, EUR', isNumber: true },
+                { label: 'Energy price, EUR', isNumber: true },
+                { label: 'State', isNumber: true },
+              ]}
+            >
+              <tbody>
+                {entries.flatMap((entry) =>
+                  (entry.bids ?? []).map((bid) => <Row key={bid.id} entry={entry} bid={bid} />),
+                )}
+              </tbody>
+            </Table>
           )
         }
       </Loaded>

@@ -12,7 +12,7 @@ import { weekday, weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card, Legend, type LegendItem } from '../../shared/ui/Card'
 import { FormProblem, Loaded, Skeleton } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import {
   type Commitment,
@@ -339,42 +339,33 @@ function Announced({
     .sort((a, b) => Date.parse(a.start) - Date.parse(b.start))
   if (coming.length === 0) return null
   return (
-    <TableScroll>
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Unavailable</th>
-            <th scope="col">From</th>
-            <th scope="col">Until</th>
-            <th scope="col" className="number">
-              MW missing
-            </th>
-            <th scope="col" className="number">
-              MWh missing
-            </th>
-            <th scope="col">
-              <span className="visually-hidden">Actions</span>
-            </th>
+    <Table
+      columns={[
+        'Unavailable',
+        'From',
+        'Until',
+        { label: 'MW missing', isNumber: true },
+        { label: 'MWh missing', isNumber: true },
+        { label: 'Actions', isUnseen: true },
+      ]}
+    >
+      <tbody>
+        {coming.slice(0, 6).map((one) => (
+          <tr key={one.id}>
+            <td>
+              <strong>{words(one.type)}</strong> <span className="note">{one.description}</span>
+            </td>
+            <td>{weekdayTime(Date.parse(one.start), zone)}</td>
+            <td>{weekdayTime(Date.parse(one.end), zone)}</td>
+            <td className="number">{decimal(one.volume.powerCapacity.discharge / 1000, 1)}</td>
+            <td className="number">{decimal(one.volume.energyCapacity / 1000, 1)}</td>
+            <td className="number">
+              <Withdraw asset={asset} item={one} />
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {coming.slice(0, 6).map((one) => (
-            <tr key={one.id}>
-              <td>
-                <strong>{words(one.type)}</strong> <span className="note">{one.description}</span>
-              </td>
-              <td>{weekdayTime(Date.parse(one.start), zone)}</td>
-              <td>{weekdayTime(Date.parse(one.end), zone)}</td>
-              <td className="number">{decimal(one.volume.powerCapacity.discharge / 1000, 1)}</td>
-              <td className="number">{decimal(one.volume.energyCapacity / 1000, 1)}</td>
-              <td className="number">
-                <Withdraw asset={asset} item={one} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableScroll>
+        ))}
+      </tbody>
+    </Table>
   )
 }
 

@@ -8,7 +8,7 @@ import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { Checkbox, Field } from '../../shared/ui/Field'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 
 export const GRANTABLE = [
@@ -51,41 +51,29 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
                 Give an organisation, such as the operator, what it needs below.
               </Empty>
             ) : (
-              <TableScroll>
-                <table className="table">
-                  <thead>
-                    <tr>
-                      <th scope="col">Organisation</th>
-                      <th scope="col">May</th>
-                      <th scope="col">Since</th>
-                      <th scope="col">
-                        <span className="visually-hidden">Actions</span>
-                      </th>
+              <Table columns={['Organisation', 'May', 'Since', { label: 'Actions', isUnseen: true }]}>
+                <tbody>
+                  {list.map((grant) => (
+                    <tr key={grant.organisationID}>
+                      <td className="code">{grant.organisationID}</td>
+                      <td>{grant.permissions.join(', ')}</td>
+                      <td>{weekdayTime(Date.parse(grant.updatedAt), zone)}</td>
+                      <td className="number">
+                        {mayManage && (
+                          <Button
+                            kind="danger"
+                            isCompact
+                            isBusy={end.isPending}
+                            onClick={() => end.mutate(grant.organisationID)}
+                          >
+                            Take back
+                          </Button>
+                        )}
+                      </td>
                     </tr>
-                  </thead>
-                  <tbody>
-                    {list.map((grant) => (
-                      <tr key={grant.organisationID}>
-                        <td className="code">{grant.organisationID}</td>
-                        <td>{grant.permissions.join(', ')}</td>
-                        <td>{weekdayTime(Date.parse(grant.updatedAt), zone)}</td>
-                        <td className="number">
-                          {mayManage && (
-                            <Button
-                              kind="danger"
-                              isCompact
-                              isBusy={end.isPending}
-                              onClick={() => end.mutate(grant.organisationID)}
-                            >
-                              Take back
-                            </Button>
-                          )}
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </TableScroll>
+                  ))}
+                </tbody>
+              </Table>
             )
           }
         </Loaded>

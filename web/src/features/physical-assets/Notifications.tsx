@@ -5,7 +5,7 @@ import { megawatts, words } from '../../shared/format'
 import { weekdayTime } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 
 /** What the market was told: urgent market messages, with their versions. */
@@ -25,51 +25,46 @@ export function Notifications({ asset }: { asset: PhysicalAsset }) {
               Reporting an unavailability can publish one; it needs the battery’s EIC.
             </Empty>
           ) : (
-            <TableScroll>
-              <table className="table">
-                <thead>
-                  <tr>
-                    <th scope="col">Published</th>
-                    <th scope="col">Event</th>
-                    <th scope="col">From</th>
-                    <th scope="col">Until</th>
-                    <th scope="col" className="number">
-                      MW missing
-                    </th>
-                    <th scope="col">Version</th>
-                    <th scope="col">State</th>
-                    <th scope="col">Message</th>
+            <Table
+              columns={[
+                'Published',
+                'Event',
+                'From',
+                'Until',
+                { label: 'MW missing', isNumber: true },
+                'Version',
+                'State',
+                'Message',
+              ]}
+            >
+              <tbody>
+                {list.map((one) => (
+                  <tr key={one.id}>
+                    <td>{weekdayTime(Date.parse(one.publishedAt), zone)}</td>
+                    <td>
+                      <strong>{words(one.unavailabilityType)}</strong> <span className="note">{one.cause}</span>
+                    </td>
+                    <td>{weekdayTime(Date.parse(one.eventStart), zone)}</td>
+                    <td>{weekdayTime(Date.parse(one.eventEnd), zone)}</td>
+                    <td className="number">{megawatts(one.unavailableCapacity)}</td>
+                    <td>{one.version}</td>
+                    <td>
+                      <Badge tone={one.eventStatus === 'ACTIVE' ? 'good' : 'quiet'}>
+                        {one.eventStatus.toLowerCase()}
+                      </Badge>
+                    </td>
+                    <td>
+                      <a
+                        href={`${GATEWAY}/physical-assets/${asset.id}/exchange-notifications/${one.id}/document`}
+                        download={`${one.messageID}.xml`}
+                      >
+                        XML
+                      </a>
+                    </td>
                   </tr>
-                </thead>
-                <tbody>
-                  {list.map((one) => (
-                    <tr key={one.id}>
-                      <td>{weekdayTime(Date.parse(one.publishedAt), zone)}</td>
-                      <td>
-                        <strong>{words(one.unavailabilityType)}</strong> <span className="note">{one.cause}</span>
-                      </td>
-                      <td>{weekdayTime(Date.parse(one.eventStart), zone)}</td>
-                      <td>{weekdayTime(Date.parse(one.eventEnd), zone)}</td>
-                      <td className="number">{megawatts(one.unavailableCapacity)}</td>
-                      <td>{one.version}</td>
-                      <td>
-                        <Badge tone={one.eventStatus === 'ACTIVE' ? 'good' : 'quiet'}>
-                          {one.eventStatus.toLowerCase()}
-                        </Badge>
-                      </td>
-                      <td>
-                        <a
-                          href={`${GATEWAY}/physical-assets/${asset.id}/exchange-notifications/${one.id}/document`}
-                          download={`${one.messageID}.xml`}
-                        >
-                          XML
-                        </a>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </TableScroll>
+                ))}
+              </tbody>
+            </Table>
           )
         }
       </Loaded>

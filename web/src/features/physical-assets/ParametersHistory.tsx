@@ -5,7 +5,7 @@ import { decimal, efficiencies, megawatts, percent } from '../../shared/format'
 import { weekdayTime } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import type { Parameters } from './data'
 
@@ -20,58 +20,43 @@ export function ParametersHistory({ asset }: { asset: PhysicalAsset }) {
     <Card title="Parameters" note="every version, the one in force marked">
       <Loaded query={history} skeleton={<SkeletonRows rows={3} />}>
         {(versions) => (
-          <TableScroll>
-            <table className="table">
-              <thead>
-                <tr>
-                  <th scope="col">Version</th>
-                  <th scope="col">Valid from</th>
-                  <th scope="col" className="number">
-                    Charge, MW
-                  </th>
-                  <th scope="col" className="number">
-                    Discharge, MW
-                  </th>
-                  <th scope="col" className="number">
-                    Energy, MWh
-                  </th>
-                  <th scope="col">Efficiency</th>
-                  <th scope="col">State of charge</th>
-                  <th scope="col" className="number">
-                    Cycles a day
-                  </th>
-                  <th scope="col" className="number">
-                    FCR limit
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {[...versions]
-                  .sort((a, b) => b.version - a.version)
-                  .map((one) => (
-                    <tr key={one.version} className={one.version === asset.parameters.version ? 'is-selected' : ''}>
-                      <td>
-                        {one.version} {one.version === asset.parameters.version && <Badge tone="good">in force</Badge>}
-                      </td>
-                      <td>
-                        {Date.parse(one.validFrom) === 0
-                          ? 'the beginning'
-                          : weekdayTime(Date.parse(one.validFrom), zone)}
-                      </td>
-                      <td className="number">{megawatts(one.ratedChargePower)}</td>
-                      <td className="number">{megawatts(one.ratedDischargePower)}</td>
-                      <td className="number">{megawatts(one.energyCapacity)}</td>
-                      <td>{efficiencies(one.chargeEfficiency, one.dischargeEfficiency)}</td>
-                      <td>
-                        {decimal(one.minStateOfCharge * 100)}–{percent(one.maxStateOfCharge)}
-                      </td>
-                      <td className="number">{one.dailyCycleLimit ?? 'no limit'}</td>
-                      <td className="number">{percent(one.fcrLimitRatio)}</td>
-                    </tr>
-                  ))}
-              </tbody>
-            </table>
-          </TableScroll>
+          <Table
+            columns={[
+              'Version',
+              'Valid from',
+              { label: 'Charge, MW', isNumber: true },
+              { label: 'Discharge, MW', isNumber: true },
+              { label: 'Energy, MWh', isNumber: true },
+              'Efficiency',
+              'State of charge',
+              { label: 'Cycles a day', isNumber: true },
+              { label: 'FCR limit', isNumber: true },
+            ]}
+          >
+            <tbody>
+              {[...versions]
+                .sort((a, b) => b.version - a.version)
+                .map((one) => (
+                  <tr key={one.version} className={one.version === asset.parameters.version ? 'is-selected' : ''}>
+                    <td>
+                      {one.version} {one.version === asset.parameters.version && <Badge tone="good">in force</Badge>}
+                    </td>
+                    <td>
+                      {Date.parse(one.validFrom) === 0 ? 'the beginning' : weekdayTime(Date.parse(one.validFrom), zone)}
+                    </td>
+                    <td className="number">{megawatts(one.ratedChargePower)}</td>
+                    <td className="number">{megawatts(one.ratedDischargePower)}</td>
+                    <td className="number">{megawatts(one.energyCapacity)}</td>
+                    <td>{efficiencies(one.chargeEfficiency, one.dischargeEfficiency)}</td>
+                    <td>
+                      {decimal(one.minStateOfCharge * 100)}–{percent(one.maxStateOfCharge)}
+                    </td>
+                    <td className="number">{one.dailyCycleLimit ?? 'no limit'}</td>
+                    <td className="number">{percent(one.fcrLimitRatio)}</td>
+                  </tr>
+                ))}
+            </tbody>
+          </Table>
         )}
       </Loaded>
     </Card>

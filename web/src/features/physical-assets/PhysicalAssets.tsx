@@ -3,7 +3,7 @@ import { efficiencies, megawatts, plural, size, words } from '../../shared/forma
 import { Badge, Card } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { Link } from '../../shell/router'
 
 /** Every battery that the reader may see. */
@@ -25,38 +25,27 @@ export default function PhysicalAssets() {
                 may do with them.
               </Empty>
             ) : (
-              <TableScroll>
-                <table className="table">
-                  <thead>
-                    <tr>
-                      <th scope="col">Battery</th>
-                      <th scope="col">Size</th>
-                      <th scope="col">Zone</th>
-                      <th scope="col">Efficiency</th>
-                      <th scope="col">Status</th>
+              <Table columns={['Battery', 'Size', 'Zone', 'Efficiency', 'Status']}>
+                <tbody>
+                  {list.map((asset) => (
+                    <tr key={asset.id}>
+                      <td>
+                        <Link to={`/physical-assets/${asset.id}`}>
+                          <strong>{asset.name}</strong>
+                        </Link>
+                      </td>
+                      <td>{size(asset.parameters.ratedDischargePower, asset.parameters.energyCapacity)}</td>
+                      <td>{asset.deliveryZone}</td>
+                      <td>{efficiencies(asset.parameters.chargeEfficiency, asset.parameters.dischargeEfficiency)}</td>
+                      <td>
+                        <Badge tone={asset.status === 'ACTIVE' ? 'good' : 'quiet'}>
+                          {words(asset.status).toLowerCase()}
+                        </Badge>
+                      </td>
                     </tr>
-                  </thead>
-                  <tbody>
-                    {list.map((asset) => (
-                      <tr key={asset.id}>
-                        <td>
-                          <Link to={`/physical-assets/${asset.id}`}>
-                            <strong>{asset.name}</strong>
-                          </Link>
-                        </td>
-                        <td>{size(asset.parameters.ratedDischargePower, asset.parameters.energyCapacity)}</td>
-                        <td>{asset.deliveryZone}</td>
-                        <td>{efficiencies(asset.parameters.chargeEfficiency, asset.parameters.dischargeEfficiency)}</td>
-                        <td>
-                          <Badge tone={asset.status === 'ACTIVE' ? 'good' : 'quiet'}>
-                            {words(asset.status).toLowerCase()}
-                          </Badge>
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </TableScroll>
+                  ))}
+                </tbody>
+              </Table>
             )
           }
         </Loaded>

@@ -5,7 +5,7 @@ import { weekday } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
-import { TableScroll } from '../../shared/ui/TableScroll'
+import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
 
@@ -35,25 +35,13 @@ export default function VirtualBatteries() {
                 Win an auction, or have the operator allocate one, and it appears here with its first block.
               </Empty>
             ) : (
-              <TableScroll>
-                <table className="table">
-                  <thead>
-                    <tr>
-                      <th scope="col">Battery</th>
-                      <th scope="col">Size</th>
-                      <th scope="col">Zone</th>
-                      <th scope="col">Efficiency</th>
-                      <th scope="col">Delivers</th>
-                      <th scope="col">End of delivery</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {[...list].sort(byLife(now)).map((asset) => (
-                      <Row key={asset.id} asset={asset} now={now} />
-                    ))}
-                  </tbody>
-                </table>
-              </TableScroll>
+              <Table columns={['Battery', 'Size', 'Zone', 'Efficiency', 'Delivers', 'End of delivery']}>
+                <tbody>
+                  {[...list].sort(byLife(now)).map((asset) => (
+                    <Row key={asset.id} asset={asset} now={now} />
+                  ))}
+                </tbody>
+              </Table>
             )
           }
         </Loaded>

@@ -7,7 +7,7 @@ import { Button } from '../../../shared/ui/Button'
 import { Badge, Card } from '../../../shared/ui/Card'
 import { Checkbox } from '../../../shared/ui/Field'
 import { FormProblem, Loaded, SkeletonRows } from '../../../shared/ui/states'
-import { TableScroll } from '../../../shared/ui/TableScroll'
+import { Table } from '../../../shared/ui/Table'
 import { useZone } from '../../../shared/zone'
 import { Link } from '../../../shell/router'
 import { AuctionHead } from '../AuctionHead'
@@ -182,40 +182,33 @@ function Ranking({ results, names }: { results: Results; names: Map<string, stri
       {results.bids.length === 0 ? (
         <p className="card-body note">Nobody bid.</p>
       ) : (
-        <TableScroll>
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">Rank</th>
-                <th scope="col">Organisation</th>
-                <th scope="col">Counted</th>
-                <th scope="col" className="number">
-                  EUR
-                </th>
-                <th scope="col" className="number">
-                  Fate
-                </th>
+        <Table
+          columns={[
+            'Rank',
+            'Organisation',
+            'Counted',
+            { label: 'EUR', isNumber: true },
+            { label: 'Fate', isNumber: true },
+          ]}
+        >
+          <tbody>
+            {results.bids.map((bid) => (
+              <tr key={bid.id} className={bid.fate === 'WON' ? 'is-selected' : ''}>
+                <td>{bid.rank}</td>
+                <td>{names.get(bid.organisationID) ?? bid.organisationID}</td>
+                <td>
+                  {weekday(Date.parse(bid.timestamp), zone)} {timeMs(Date.parse(bid.timestamp), zone)}
+                </td>
+                <td className="number">
+                  <strong>{decimal(bid.price, 2)}</strong>
+                </td>
+                <td className="number">
+                  <Badge tone={bid.fate === 'WON' ? 'good' : 'quiet'}>{words(bid.fate).toLowerCase()}</Badge>
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {results.bids.map((bid) => (
-                <tr key={bid.id} className={bid.fate === 'WON' ? 'is-selected' : ''}>
-                  <td>{bid.rank}</td>
-                  <td>{names.get(bid.organisationID) ?? bid.organisationID}</td>
-                  <td>
-                    {weekday(Date.parse(bid.timestamp), zone)} {timeMs(Date.parse(bid.timestamp), zone)}
-                  </td>
-                  <td className="number">
-                    <strong>{decimal(bid.price, 2)}</strong>
-                  </td>
-                  <td className="number">
-                    <Badge tone={bid.fate === 'WON' ? 'good' : 'quiet'}>{words(bid.fate).toLowerCase()}</Badge>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableScroll>
+            ))}
+          </tbody>
+        </Table>
       )}
     </Card>
   )

@@ -1,0 +1,40 @@
+import type { ReactNode } from 'react'
+import { TableScroll } from './TableScroll'
+
+export interface Column {
+  label: string
+  isNumber?: boolean
+  /** Said to who does not see the column: what is in it speaks for itself. */
+  isUnseen?: boolean
+}
+
+interface Props {
+  /** A word is a column of words. */
+  columns: readonly (string | Column)[]
+  className?: string
+  /** The rows, in their `tbody`. */
+  children: ReactNode
+}
+
+/** A table with its head, which scrolls sideways where it has no room. */
+export function Table({ columns, className = '', children }: Props) {
+  return (
+    <TableScroll>
+      <table className={`table ${className}`}>
+        <thead>
+          <tr>
+            {columns.map((column) => {
+              const { label, isNumber, isUnseen }: Column = typeof column === 'string' ? { label: column } : column
+              return (
+                <th key={label} scope="col" className={isNumber ? 'number' : undefined}>
+                  {isUnseen ? <span className="visually-hidden">{label}</span> : label}
+                </th>
+              )
+            })}
+          </tr>
+        </thead>
+        {children}
+      </table>
+    </TableScroll>
+  )
+}
