@@ -8,9 +8,11 @@ import json
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+from tests.console.journeys.conftest import NO_BROWSER, find_chromium
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
@@ -75,3 +77,24 @@ class TestTheBuild:
             text = (static / name).read_text()
             queue += [f"assets/{each}" for each in re.findall(r'(?:from|import)\s*"\./([^"]+\.js)"', text)]
         assert sum(len(gzip.compress((static / name).read_bytes())) for name in reached) < 200_000
+
+    def test_is_in_a_wheel(self, tmp_path):
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+        [wheel] = tmp_path.glob("*.whl")
+        names = zipfile.ZipFile(wheel).namelist()
+        assert "gridloom/console/static/index.html" in names
+        assert any(re.fullmatch(r"gridloom/console/static/assets/Overview-.*\.js", name) for name in names)
+
+
+class TestABrowserForTheJourneys:
+    def test_is_the_one_that_is_named(self, monkeypatch):
+        monkeypatch.setenv("GRIDLOOM_CHROMIUM", "/opt/chromium")
+        assert find_chromium() == "/opt/chromium"
+
+    def test_is_missed_in_a_sentence_that_says_what_to_do(self, monkeypatch):
+        monkeypatch.delenv("GRIDLOOM_CHROMIUM", raising=False)
+        monkeypatch.setenv("PATH", "")
+        assert find_chromium() is None
+        assert "GRIDLOOM_CHROMIUM" in NO_BROWSER
+        assert "apt install chromium" in NO_BROWSER

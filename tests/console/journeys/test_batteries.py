@@ -60,7 +60,7 @@ class TestAnOwner:
             await page.get_by_label("Missing energy").fill("10")
             effect = page.get_by_role("region", name="Its effect")
             await expect(effect).to_contain_text(re.compile(r"of 34\.0 MW are promised"))
-            await expect(effect.get_by_role("row", name=re.compile("Virtual"))).to_contain_text("12.0 →")
+            await expect(effect.get_by_role("row", name=re.compile("Virtual asset 12.0 → "))).to_be_visible()
             await expect(effect.get_by_role("row", name="Together")).to_be_visible()
             await tab.check()
             await page.get_by_role("button", name="Cancel", exact=True).click()
