@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 Zone: TypeAlias = Literal["UTC", "Europe/Berlin"]
 
-_HTML_ROWS: Final = 20
+HTML_ROWS: Final = 20
 _INSTALL: Final = {"pyarrow": "parquet", "pandas": "pandas", "polars": "polars"}
 
 
@@ -92,7 +92,7 @@ class Table(Tabular):
         return f"Table({len(self)} rows: {', '.join(self._table.column_names)})"
 
     def _repr_html_(self) -> str:
-        return table_html(self._table.column_names, self._table.slice(0, _HTML_ROWS).to_pylist(), len(self))
+        return table_html(self._table.column_names, self._table.slice(0, HTML_ROWS).to_pylist(), len(self))
 
 
 class Rows(list[T], Tabular, Generic[T]):
@@ -102,7 +102,7 @@ class Rows(list[T], Tabular, Generic[T]):
         return in_zone(table_of([plain_row(item) for item in self]), zone)
 
     def _repr_html_(self) -> str:
-        rows = [plain_row(item) for item in self[:_HTML_ROWS]]
+        rows = [plain_row(item) for item in self[:HTML_ROWS]]
         return table_html(list(rows[0]) if rows else [], rows, len(self))
 
 

@@ -190,7 +190,7 @@ class TestAnOwner:
         window = ("--start", "2026-03-28", "--end", "2026-03-30")
         for name in ("out.csv", "out.parquet"):
             done = await run("monitoring", "export", "Husum", str(tmp_path / name), *window, key=stage.owner_key)
-            assert done.out.startswith("3 rows of 2 days"), done.err
+            assert done.out.startswith("3 rows of 2 days in"), done.err
         assert "1000.5" in (tmp_path / "out.csv").read_text()
         tailed = await run(
             "monitoring", "tail", "Husum", "--count", "1", "--signals", "active_power", key=stage.owner_key

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from uuid import UUID
 
 from gridloom_client.answers.answered import Answered, Listed
-from gridloom_client.frames import Tabular, Zone, in_zone, table_of
+from gridloom_client.frames import HTML_ROWS, Tabular, Zone, in_zone, table_html, table_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -38,6 +38,10 @@ class DataPoints(Answered, Tabular):
             for point in points:
                 rows.setdefault(point.time, {"time": point.time})[name] = point.value
         return in_zone(table_of([rows[time] for time in sorted(rows)]), zone)
+
+    def _repr_html_(self) -> str:
+        table = self.to_arrow()
+        return table_html(table.column_names, table.slice(0, HTML_ROWS).to_pylist(), table.num_rows)
 
 
 class RevenueSeriesDescription(SeriesDescription):

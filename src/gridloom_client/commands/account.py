@@ -12,7 +12,7 @@ from gridloom_client.answers.identity import Me
 from gridloom_client.client import Client
 from gridloom_client.commands.ending import Misunderstood, ending
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_facts, print_json
+from gridloom_client.commands.rendering import print_facts, print_one
 from gridloom_client.errors import CredentialsError, GridloomError
 from gridloom_client.profiles import DEFAULT_PROFILE, Profile, Profiles, ProfileTokens, Secret, find_url
 
@@ -56,9 +56,7 @@ def login(
             secret = Secret(tokens=client.sign_in())
             me = client.auth.me()
     remember(name, url, me, secret)
-    if options.form == "json":
-        print_json(me)
-    else:
+    if not print_one(me, options):
         print(f"Signed in to {url} as {name_of(me)}.")
 
 
@@ -100,9 +98,7 @@ def join(
         secret = Secret(tokens=client.sign_in())
         me = client.auth.me()
     remember(name, url, me, secret)
-    if options.form == "json":
-        print_json(me)
-    else:
+    if not print_one(me, options):
         print(f"Joined as {me.role} and signed in to {url} as {name_of(me)}.")
 
 
@@ -129,9 +125,7 @@ def logout(*, options: Options = USUAL) -> None:
             print(f"Forgotten here, but the session may go on for a while: {error}", file=sys.stderr)
             return
     profiles.forget_secret(name)
-    if options.form == "json":
-        print_json({"signedIn": False})
-    else:
+    if not print_one({"signedIn": False}, options):
         print("Signed out.")
 
 
@@ -146,8 +140,7 @@ def whoami(*, options: Options = USUAL) -> None:
     """
     with connect(options) as client:
         me = client.auth.me()
-    if options.form == "json":
-        print_json(me)
+    if print_one(me, options):
         return
     facts = {"ID": me.id, "Organisation": me.organisation_id, "Role": me.role, "Permissions": me.permissions}
     print_facts(name_of(me), facts)

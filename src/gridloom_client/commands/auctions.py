@@ -20,7 +20,7 @@ from gridloom_client.commands.ending import ending
 from gridloom_client.commands.finding import find_id
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.progress import waiting
-from gridloom_client.commands.rendering import print_data, print_facts, print_one, print_table, show_lines
+from gridloom_client.commands.rendering import print_data, print_facts, print_one, print_table, short_id, show_lines
 from gridloom_client.commands.service_clock import service_time
 
 app = App(
@@ -28,6 +28,9 @@ app = App(
     help="Auctions of virtual batteries: list, show, watch, bid, value, create.",
     group="Using the platform",
 )
+
+_COMING = ("NOT_STARTED", "SCHEDULED")
+_OPEN = (*_COMING, "RUNNING", "PENDING")
 
 
 def read_euros(_type: object, tokens: Sequence[Token]) -> Decimal:
@@ -123,6 +126,12 @@ def show(auction: str, *, options: Options = USUAL) -> None:
         "Daily cycle limit": item.daily_cycle_limit,
         "Your bid EUR": current.price if current else None,
         "Virtual asset": seen.virtual_asset_id,
+        "Hurdle EUR": seen.hurdle_price,
+        "Outcome": seen.outcome,
+        "Winner": seen.winner_id,
+        "Price EUR": seen.price,
+        "Batteries": tuple(f"{short_id(part.physical_asset_id)} {part.share:.0%}" for part in seen.backing),
+        "Invited": tuple(short_id(id) for id in seen.participants),
     }
     print_facts(f"Auction {seen.id}", facts, options)
 
@@ -200,7 +209,7 @@ def watch(auction: str, *, options: Options = USUAL) -> None:
     with connect(options) as client:
         id = find_id(auction, client.auctions.list(), "auction")
         with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
-            while (seen := client.auctions.get.answer(id)).value.status in ("NOT_STARTED", "RUNNING", "PENDING"):
+            while (seen := client.auctions.get.answer(id)).value.status in _OPEN:
                 now = service_time(client)
                 live.update(_tell_countdown(seen.value, now), refresh=True)
                 time.sleep(1)
@@ -208,7 +217,7 @@ def watch(auction: str, *, options: Options = USUAL) -> None:
 
 
 def _tell_countdown(auction: Auction, now: datetime) -> Text:
-    target, word = (auction.start, "opens in") if auction.status == "NOT_STARTED" else (auction.end, "closes in")
+    target, word = (auction.start, "opens in") if auction.status in _COMING else (auction.end, "closes in")
     left = max(timedelta(), target - now) // timedelta(seconds=1)
     bid = f", your bid {auction.current_bid.price:,.2f} EUR stands" if auction.current_bid else ""
     if auction.status == "PENDING":

@@ -8,7 +8,7 @@ from gridloom_client.commands.durations import iso_duration
 from gridloom_client.commands.ending import Misunderstood, ending
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.progress import waiting
-from gridloom_client.commands.rendering import MARKET_ZONE, print_json
+from gridloom_client.commands.rendering import MARKET_ZONE, print_one
 
 
 @ending
@@ -39,7 +39,5 @@ def clock(*, advance: str | None = None, to: datetime | None = None, options: Op
             seen = client.sandbox.set_clock(advance=iso_duration(advance))
         else:
             seen = client.sandbox.clock()
-    if options.form == "json":
-        print_json(seen)
-    else:
+    if not print_one(seen, options):
         print(f"{seen.now:%Y-%m-%d %H:%M:%SZ}")

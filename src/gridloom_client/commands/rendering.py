@@ -185,6 +185,11 @@ def print_facts(title: str, facts: Mapping[str, Any], options: Options | None = 
     show(Text(title, style="bold"), table)
 
 
+def count_text(count: int, thing: str) -> str:
+    """`1 day`, `1,200 days`."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
 def short_id(id: UUID | str) -> str:
     """The end of an id, which differs where the beginning, a time, may not."""
     return str(id)[-8:]

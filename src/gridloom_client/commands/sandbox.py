@@ -11,7 +11,7 @@ from gridloom_client.commands.clock import clock
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.progress import waiting
-from gridloom_client.commands.rendering import print_facts, print_json
+from gridloom_client.commands.rendering import print_facts, print_one
 
 app = App(name="sandbox", help="The sandbox: its clock, its world, starting over.", group="Using the platform")
 app.command(clock)
@@ -48,8 +48,7 @@ def simulator(
             seen = client.sandbox.simulator()
         else:
             seen = client.sandbox.steer(running=running, speed=speed, seed=seed)
-    if options.form == "json":
-        print_json(seen)
+    if print_one(seen, options):
         return
     facts = {
         "Running": "yes" if seen.running else "no",

@@ -11,7 +11,7 @@ from gridloom_client.client import Client
 from gridloom_client.commands.asking import agree
 from gridloom_client.commands.finding import Holding
 from gridloom_client.commands.options import Options
-from gridloom_client.commands.rendering import moment_text, print_data, print_table, show_lines
+from gridloom_client.commands.rendering import count_text, moment_text, print_data, print_table, show_lines
 from gridloom_client.commands.schedule_points import changed_points
 from gridloom_client.errors import ProblemError, UnprocessableError
 from gridloom_client.inputs import Point
@@ -51,7 +51,8 @@ def put_points(
         hint = " gridloom schedule repair finds the nearest schedule that works."
         raise _add_hint(refusal, hint) from None
     if not print_data([answer], options):
-        show_lines(f"{len(changed)} quarter-hours were put.", answer.imbalance.feedback)
+        done = "was put." if len(changed) == 1 else "were put."
+        show_lines(f"{count_text(len(changed), 'quarter-hour')} {done}", answer.imbalance.feedback)
         cuts = [
             (cut.timestamp, cut.accepted_schedule, cut.adjusted_schedule, cut.reason) for cut in answer.expected_cuts
         ]

@@ -14,7 +14,7 @@ from gridloom_client.commands.ending import Misunderstood, ending
 from gridloom_client.commands.finding import find_battery
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.progress import count_progress
-from gridloom_client.commands.rendering import print_json, show_lines
+from gridloom_client.commands.rendering import count_text, print_json, show_lines
 from gridloom_client.commands.service_clock import service_time
 from gridloom_client.commands.windows import market_day, past_window, today
 from gridloom_client.frames import load_library
@@ -92,7 +92,7 @@ def export(
         target.close()
         draft.replace(file)
     if options.form == "table":
-        show_lines(f"{written.rows:,} rows of {len(days)} days are in {file}.")
+        show_lines(f"{count_text(written.rows, 'row')} of {count_text(len(days), 'day')} in {file}.")
     else:
         print_json({"file": str(file), "rows": written.rows, "days": len(days)})
 
