@@ -50,7 +50,8 @@ def main() -> int:
     results: list[Result] = []
     for name in given.names or sorted(known):
         module = known[name]
-        with running(name, options, has_ceiling=hasattr(module, "CEILING")) as harness:
+        environment = getattr(module, "ENVIRONMENT", None)
+        with running(name, options, has_ceiling=hasattr(module, "CEILING"), environment=environment) as harness:
             module.run(harness)
             results += harness.results
     if not options.quick:

@@ -1,22 +1,33 @@
-"""What a delivery run costs: a zone planned as a whole, and one schedule that has changed."""
+"""What a delivery run costs: a zone planned as a whole, and one schedule that has changed; in memory, and from the
+database back to it."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from statistics import median
 from uuid import UUID
 
+import asyncpg
 import numpy as np
+import psutil
 
-from bench.harness import Harness
+from bench.harness import Client, Harness
+from gridloom.database.pool import create_pool
+from gridloom.delivery.dispatching import plan_zone
+from gridloom.delivery.gates import planned_span
 from gridloom.delivery.loading import Zone
+from gridloom.delivery.look_store import Look, look_at_zones
 from gridloom.delivery.model import Batteries, Floats
 from gridloom.delivery.plan_codec import standing_plan
 from gridloom.delivery.situation_store import Battery, LiveAsset
 from gridloom.delivery.spreading import changes_kwh
 from gridloom.delivery.standing import Replanned, replan
+from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number
+from gridloom.wiring import wire
 
 VIRTUAL, BATTERIES, PERIODS = 1_000, 100, 96
 WHOLE_S, CHANGED_S = 2.0, 0.05
@@ -72,6 +83,7 @@ def run(harness: Harness) -> None:
     for kind, alike in (("batteries alike", True), ("batteries that lose differently", False)):
         zone, energy_kwh = zone_of(virtual, count, PERIODS, alike=alike)
         _measure(harness, kind, zone, energy_kwh)
+    asyncio.run(_measure_runs(harness, virtual, count))
 
 
 def _measure(harness: Harness, kind: str, zone: Zone, energy_kwh: Floats) -> None:
@@ -114,3 +126,110 @@ def _timed(harness: Harness, work: Callable[[], Replanned]) -> tuple[float, Repl
         made = work()
         taken_s.append(time.process_time() - began)
     return median(taken_s), made
+
+
+# --- with the database -----------------------------------------------------------------------------------------------
+
+ZONE = "TenneT"
+RATED = {"chargeEfficiency": 0.943, "dischargeEfficiency": 0.943}
+
+
+class Scene:
+    """A zone over HTTP: virtual assets on two batteries each, for a market day that no run has in view yet."""
+
+    def __init__(self, harness: Harness, virtual: int, count: int) -> None:
+        self.client: Client = harness.operator
+        self.organisation_id = harness.new_organisation().id
+        self.start = market_day_window(market_day_of(datetime.now(UTC)) + timedelta(days=5)).start
+        self.share_kw = 2000.0 * count / virtual / 2
+        self.batteries = [self._add_battery(number) for number in range(count)]
+        self.assets = [self._add_asset(number) for number in range(virtual)]
+        draw = np.random.default_rng(2026)
+        for number in range(virtual):
+            waves = np.sin(2 * np.pi * (draw.integers(4, 9) * np.arange(PERIODS) / PERIODS + draw.uniform()))
+            self.schedule(number, (self.share_kw / 8 * waves).round(3).tolist())
+
+    def _add_battery(self, number: int) -> str:
+        power = {
+            "ratedChargePower": 2000,
+            "ratedDischargePower": 2000,
+            "energyCapacity": (2000, 4000, 8000)[number % 3],
+        }
+        body = {"name": f"Bench {number}", "organisationID": self.organisation_id, "deliveryZone": ZONE}
+        made = self.client.post("/physical-assets", {**body, "parameters": {**power, **RATED}})
+        return str(made["id"])
+
+    def _add_asset(self, number: int) -> tuple[str, str]:
+        behind = (self.batteries[number % len(self.batteries)], self.batteries[(number + 1) % len(self.batteries)])
+        made = self.client.post(
+            f"/organisations/{self.organisation_id}/virtual-assets",
+            {
+                "name": f"Bench {number}",
+                "start": self.start.isoformat(),
+                "end": (self.start + PERIODS * PERIOD).isoformat(),
+                "deliveryZone": ZONE,
+                "ratedChargePower": self.share_kw,
+                "ratedDischargePower": self.share_kw,
+                "energyCapacity": self.share_kw,
+                **RATED,
+                "backing": [{"physicalAssetID": one, "share": 0.5} for one in behind],
+            },
+        )
+        return made["id"], made["blockIDs"][0]
+
+    def schedule(self, number: int, powers: list[float], offset: int = 0) -> None:
+        id, block = self.assets[number]
+        points = [
+            {"time": (self.start + (offset + place) * PERIOD).isoformat(), "power": power}
+            for place, power in enumerate(powers)
+        ]
+        url = f"/organisations/{self.organisation_id}/virtual-assets/{id}/blocks/{block}"
+        self.client.put(url, {"schedule": points})
+
+
+async def _measure_runs(harness: Harness, virtual: int, count: int) -> None:
+    """Runs as a job does them, in one transaction that is undone; CPU of this process and of PostgreSQL's."""
+    wire()
+    scene = await asyncio.to_thread(Scene, harness, virtual, count)
+    now = scene.start - timedelta(hours=1)
+    pool = await create_pool(harness.database_url, size=1, idle_in_transaction_timeout_s=300)
+    try:
+        async with pool.acquire() as db:
+            undone = db.transaction()
+            await undone.start()
+            server = psutil.Process(await db.fetchval("select pg_backend_pid()"))
+            whole_s = await _cpu_of_run(db, server, now)
+            await asyncio.to_thread(scene.schedule, 7, [5.0, 4.0, 3.0, 2.0], 60)
+            changed_s = await _cpu_of_run(db, server, now)
+            before_s = _cpu_s(server)
+            await _look(db, now)
+            look_s = _cpu_s(server) - before_s
+            await undone.rollback()
+    finally:
+        await pool.close()
+    name = f"{virtual} virtual assets on {count} batteries"
+    for what, used_s, most_s in (("one day", whole_s, WHOLE_S), ("one changed schedule", changed_s, CHANGED_S)):
+        harness.report(
+            f"the whole run with its database: {name}, {what}",
+            {"cpu_ms": round(1000 * used_s, 1)},
+            target=f"under {1000 * most_s:g} ms of CPU",
+            met=used_s < most_s,
+        )
+    harness.report(f"a look at which nothing changed: {name}", {"cpu_ms": round(1000 * look_s, 1)})
+
+
+async def _look(db: asyncpg.pool.PoolConnectionProxy, now: datetime) -> Look:
+    span = planned_span(now)
+    [look] = await look_at_zones(db, now, span.start, span.end, period_number(span.end), ZONE)
+    return look
+
+
+async def _cpu_of_run(db: asyncpg.pool.PoolConnectionProxy, server: psutil.Process, now: datetime) -> float:
+    before_s = _cpu_s(server)
+    assert await plan_zone(db, await _look(db, now), now) is not None, "nothing was planned"
+    return _cpu_s(server) - before_s
+
+
+def _cpu_s(server: psutil.Process) -> float:
+    times = server.cpu_times()
+    return float(time.process_time() + times.user + times.system)

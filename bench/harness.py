@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -236,7 +236,14 @@ def describe(result: Result) -> str:
 
 
 @contextmanager
-def running(bench: str, options: Options, *, has_ceiling: bool, home: Path | None = None) -> Iterator[Harness]:
+def running(
+    bench: str,
+    options: Options,
+    *,
+    has_ceiling: bool,
+    home: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Harness]:
     """The product on a new home, and the ceiling on the same database, each in processes of their own."""
     with ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="gl-bench-", ignore_cleanup_errors=True))
@@ -256,6 +263,7 @@ def running(bench: str, options: Options, *, has_ceiling: bool, home: Path | Non
                     "GRIDLOOM_RATE_LIMIT": "1000000000",
                     "GRIDLOOM_PUBLIC_RATE_LIMIT": "1000000000",
                     "GRIDLOOM_LOG_LEVEL": "warning",
+                    **(environment or {}),
                 },
             )
         )

@@ -148,3 +148,22 @@ class TestTheBooks:
                 continue
             health = await world.get(f"/physical-assets/{battery['id']}/health")
             assert health["status"] == "OK", health
+
+    async def test_miss_nothing_outside_announced_outages(
+        self, world: SimulatedWorld, window: tuple[datetime, datetime]
+    ):
+        """Quarter-hour by quarter-hour, in all that was lived through and is planned."""
+        start, end = window[0], await world.now() + timedelta(days=2)
+        span = {"start": start.isoformat(), "end": end.isoformat()}
+        for battery in await world.get("/physical-assets"):
+            target = f"/physical-assets/{battery['id']}"
+            announced = [
+                (datetime.fromisoformat(one["start"]), datetime.fromisoformat(one["end"]))
+                for one in await world.pages(f"{target}/unavailability", **span)
+            ]
+            for period in (await world.get(f"{target}/commitments", **span))["commitments"]:
+                time = datetime.fromisoformat(period["time"])
+                if any(begins < time + PERIOD and time < ends for begins, ends in announced):
+                    continue
+                missing = [period[name]["missing"] for name in ("charge", "discharge", "energy")]
+                assert missing == [0, 0, 0], (battery["name"], period)

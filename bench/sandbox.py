@@ -1,0 +1,82 @@
+"""The living sandbox: what a day of the whole world costs, and whether its life disturbs whoever is a guest in it."""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+
+import psutil
+
+from bench.harness import Harness, Request, check
+
+ENVIRONMENT = {"GRIDLOOM_SIMULATOR": "on", "GRIDLOOM_SIMULATOR_DAYS": "2"}
+DAY_S = 4.0
+DISTURBANCE = 2.0
+FAST, SLOW = 96.0, 1.0
+GUESTS, REQUESTS_S = 4, 100.0
+"""Connections, and how many small reads a second they ask for together: a few people with a console open."""
+LONGEST_HISTORY_S = 300.0
+
+
+def run(harness: Harness) -> None:
+    _await_present(harness)
+    _measure_days(harness)
+    _measure_disturbance(harness)
+
+
+def _await_present(harness: Harness) -> None:
+    began = time.monotonic()
+    while not harness.operator.get("/sandbox/simulator")["historyComplete"]:
+        if time.monotonic() - began > LONGEST_HISTORY_S:
+            raise RuntimeError("the world does not come to its present")
+        time.sleep(0.5)
+
+
+def _measure_days(harness: Harness) -> None:
+    """The clock leaps by a market day; all processes count: the service, its PostgreSQL, the simulator."""
+    operator, taken_s, used_s = harness.operator, [], []
+    for _ in range(1 if harness.options.quick else max(3, harness.options.rounds)):
+        before_s, began = _cpu_of_all(harness), time.perf_counter()
+        operator.put("/sandbox/clock", {"advance": "PT6H" if harness.options.quick else "P1D"})
+        taken_s.append(time.perf_counter() - began)
+        used_s.append(_cpu_of_all(harness) - before_s)
+    harness.report(
+        "a day of the whole world",
+        {"s": round(median(taken_s), 2), "cpu_s": round(median(used_s), 2)},
+        target=f"under {DAY_S:g} s",
+        met=median(taken_s) < DAY_S,
+    )
+
+
+def _cpu_of_all(harness: Harness) -> float:
+    used_s = 0.0
+    for process in psutil.Process(harness.product_pid).children(recursive=True):
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        used_s += times.user + times.system + times.children_user + times.children_system
+    return used_s
+
+
+def _measure_disturbance(harness: Harness) -> None:
+    """Small reads at a steady rate while the world goes at either speed, in turns."""
+    p99_ms: dict[float, list[float]] = {SLOW: [], FAST: []}
+    # A quarter-hour at speed 96 takes 9.4 s: each round sees some of them.
+    seconds = harness.options.seconds if harness.options.quick else max(30.0, harness.options.seconds)
+    for _ in range(harness.options.rounds):
+        for speed, found in p99_ms.items():
+            operator = harness.operator
+            operator.put("/sandbox/simulator", {"speed": speed})
+            read = Request("GET", "/auth/me", token=operator.token)
+            measured = harness.load(read, connections=GUESTS, rate_s=REQUESTS_S, seconds=seconds).result()
+            check(measured, f"speed {speed:g}")
+            found.append(measured.latencies_ms["p99"])
+    harness.operator.put("/sandbox/simulator", {"speed": SLOW})
+    slow_ms, fast_ms = median(p99_ms[SLOW]), median(p99_ms[FAST])
+    harness.report(
+        f"GET /auth/me beside a world at speed {FAST:g}",
+        {"p99_ms": fast_ms, "p99_at_speed_1_ms": slow_ms, "ratio": round(fast_ms / slow_ms, 2)},
+        target=f"ratio <= {DISTURBANCE:g}",
+        met=fast_ms <= DISTURBANCE * slow_ms,
+    )
