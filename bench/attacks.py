@@ -8,130 +8,19 @@ from __future__ import annotations
 
 import argparse
 import http.client
-import io
 import json
-import random
 import resource
 import socket
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from typing import Any
 
-import numpy as np
-import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from bench.harness import PASSWORD, RESULTS, USERNAME, Client, Harness, Options, describe_machine, running
-
-ARROW, PARQUET, CSV, NDJSON = (
-    "application/vnd.apache.arrow.stream",
-    "application/vnd.apache.parquet",
-    "text/csv",
-    "application/x-ndjson",
-)
-ASSET = {
-    "name": "Attacked",
-    "deliveryZone": "TenneT",
-    "parameters": {
-        "ratedChargePower": 1000,
-        "ratedDischargePower": 1000,
-        "energyCapacity": 2000,
-        "chargeEfficiency": 0.95,
-        "dischargeEfficiency": 0.95,
-    },
-}
-
-
-@dataclass
-class Seen:
-    attack: str
-    bound: str
-    seen: str
-    met: bool
-    figures: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class Scene:
-    """The service with one organisation that attacks and one that is probed."""
-
-    harness: Harness
-    attacker: Client
-    asset_id: str
-    probing: Client
-    is_quick: bool
-
-    @property
-    def port(self) -> int:
-        return int(self.harness.address.rsplit(":", 1)[1])
-
-    def send(self, path: str, body: bytes, media_type: str, token: str | None = None) -> int:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=90)
-        headers = {"Content-Type": media_type, "Authorization": f"Bearer {token or self.attacker.token}"}
-        try:
-            # Whoever is refused while still sending is told so all the same.
-            with suppress(BrokenPipeError, ConnectionResetError):
-                connection.request("POST", path, body, headers)
-            return connection.getresponse().status
-        except (OSError, http.client.HTTPException):
-            return 0
-        finally:
-            connection.close()
-
-    def worker_bytes(self) -> int:
-        children = psutil.Process(self.harness.product_pid).children()
-        return max((child.memory_info().rss for child in children if "postgres" not in child.name()), default=0)
-
-
-class Probe:
-    """A small GET of another organisation, again and again, each on a new connection."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._is_over = threading.Event()
-        self.seconds: list[float] = []
-        self.failures: Counter[str] = Counter()
-        self._thread = threading.Thread(target=self._ask)
-
-    def __enter__(self) -> Probe:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    def _ask(self) -> None:
-        while not self._is_over.is_set():
-            began = time.monotonic()
-            try:
-                connection = http.client.HTTPConnection("127.0.0.1", self._scene.port, timeout=10)
-                connection.request("GET", "/auth/me", headers={"Authorization": f"Bearer {self._scene.probing.token}"})
-                status = connection.getresponse().status
-                connection.close()
-                if status != 200:
-                    self.failures[str(status)] += 1
-            except (OSError, http.client.HTTPException) as fault:
-                self.failures[type(fault).__name__] += 1
-            self.seconds.append(time.monotonic() - began)
-            time.sleep(0.005)
-
-    def judge(self, attack: str, most_ms: float, **figures: Any) -> Seen:
-        ordered = sorted(self.seconds)
-        p50, p99 = (1000 * ordered[int(len(ordered) * share)] for share in (0.5, 0.99))
-        seen = f"p50 {p50:.0f} ms, p99 {p99:.0f} ms, {sum(self.failures.values())} of {len(ordered)} failed"
-        figures |= {"p50Ms": round(p50, 1), "p99Ms": round(p99, 1), "probes": len(ordered)}
-        figures["failures"] = dict(self.failures)
-        is_met = p99 < most_ms and not self.failures
-        return Seen(attack, f"probe p99 < {most_ms:.0f} ms, none fails", seen, is_met, figures)
-
+from bench.attack_bodies import accepted_formats, damaged_bodies, heavy_bodies
+from bench.harness import PASSWORD, USERNAME, Options, running
+from bench.siege import ASSET, Probe, Scene, Seen, print_table, write_table
 
 # --- connections -----------------------------------------------------------------------------------------------------
 
@@ -150,11 +39,11 @@ def hold_connections(scene: Scene, name: str, count: int, first: bytes, *, reads
                 if reads:
                     connection.recv(4096)
                 held.append(connection)
-        time.sleep(10)
+        time.sleep(8)
     open_now = sum(1 for connection in held if _is_open(connection))
     for connection in held:
         connection.close()
-    return probe.judge(f"{count:,} {name} connections", 100, opened=len(held), openAfterTenSeconds=open_now)
+    return probe.judge(f"{count:,} {name} connections", 100, opened=len(held), openInTheEnd=open_now)
 
 
 def _is_open(connection: socket.socket) -> bool:
@@ -174,74 +63,6 @@ def silent_connections(scene: Scene) -> list[Seen]:
         hold_connections(scene, "half-sent", 10_000, b"GET /health/live HTTP/1.1\r\nHost: x\r\n"),
         hold_connections(scene, "idle keep-alive", 4_000, request, reads=True),
     ]
-
-
-# --- bodies -----------------------------------------------------------------------------------------------------
-
-
-def _stream_of(table: pa.Table, compression: str | None = "zstd") -> bytes:
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
-
-
-def _dictionary(text: str, rows: int) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int8)), pa.array([text]))
-
-
-def _parquet_of(asset: str, rows: int) -> bytes:
-    sink = io.BytesIO()
-    columns = {"assetID": [asset] * rows, "time": ["2026-01-05T10:00:00Z"] * rows, "volume": [1.0] * rows}
-    pq.write_table(pa.table(columns), sink, compression="zstd")
-    return sink.getvalue()
-
-
-def _bodies(scene: Scene) -> dict[str, tuple[str, bytes, str, str | None]]:
-    telemetry, netted = f"/monitoring/{scene.asset_id}/datapoints", "/settlements/net-off"
-    operator = scene.harness.operator.token
-    rows = 1_000_000
-    plain = {"signal": _dictionary("active_power", rows), "value": _dictionary("1.0", rows)}
-    long_number = b'[{"signal":"a","time":"2026-01-05T10:00:00Z","value":1.' + b"0" * 9_000_000 + b"}]"
-    names = "".join(f"s{number},2026-01-05T10:00:00Z,1\n" for number in range(rows))
-    start = b"assetID,time,volume\n"
-    return {
-        "Arrow, a long text in `time`": (
-            telemetry, _stream_of(pa.table({**plain, "time": _dictionary("x" * 3000, rows)})), ARROW, None),
-        "Arrow, a long text in `signal`": (
-            telemetry,
-            _stream_of(pa.table({**plain, "signal": _dictionary("x" * 60_000, rows),
-                                 "time": _dictionary("2026-01-05T10:00:00Z", rows)})),
-            ARROW, None),
-        "Parquet, a long text": (netted, _parquet_of("x" * 28_000, 100_000), PARQUET, operator),
-        "CSV line of 60 M commas": (netted, start + b"," * 60_000_000, CSV, operator),
-        "CSV cell of 60 MB": (netted, start + b"x" * 60_000_000, CSV, operator),
-        "6 MB of {} lines": (telemetry, b"{}\n" * 2_000_000, NDJSON, None),
-        "3 MB of {} lines": (telemetry, b"{}\n" * 1_000_000, NDJSON, None),
-        "a number of 9 MB": (telemetry, long_number, "application/json", None),
-        "a million signal names": (telemetry, f"signal,time,value\n{names}".encode(), CSV, None),
-    }  # fmt: skip
-
-
-def heavy_bodies(scene: Scene) -> list[Seen]:
-    found = []
-    for name, (path, body, media_type, token) in _bodies(scene).items():
-        with Probe(scene) as probe, ThreadPoolExecutor(4) as pool:
-            time.sleep(0.3)
-            sent = [pool.submit(scene.send, path, body, media_type, token) for _ in range(4)]
-            peak, began = 0, time.monotonic()
-            while not all(one.done() for one in sent) and time.monotonic() - began < 120:
-                peak = max(peak, scene.worker_bytes())
-                time.sleep(0.05)
-            statuses = Counter(one.result() for one in sent)
-            time.sleep(0.3)
-        seen = probe.judge(
-            f"{name} ({len(body):,} bytes), four at once", 200, statuses=dict(statuses), peakMiB=peak >> 20
-        )
-        seen.met = seen.met and not any(status == 0 or status >= 500 for status in statuses)
-        seen.seen += f", answered {dict(statuses)}, worker at most {peak >> 20} MiB"
-        found.append(seen)
-    return found
 
 
 def memory_after(scene: Scene) -> list[Seen]:
@@ -282,87 +103,61 @@ def parallel_logins(scene: Scene) -> list[Seen]:
 
 
 def wide_reads(scene: Scene) -> list[Seen]:
-    rows = [
-        {"signal": f"s{number}", "time": "2026-01-05T10:00:00Z", "value": 1.0}
-        for number in range(400 if scene.is_quick else 4096)
-    ]
+    """As many signals as an asset may have, and as many as one read of buckets or sums may name."""
+    count = 400 if scene.is_quick else 4096
+    rows = [{"signal": f"s{number}", "time": "2026-01-05T10:00:00Z", "value": 1.0} for number in range(count)]
     path = f"/monitoring/{scene.asset_id}/datapoints"
-    status = scene.send(path, json.dumps(rows).encode(), "application/json")
-    query = f"{path}?start=2026-01-01T00:00:00Z&end=2026-02-01T00:00:00Z&resolution=raw"
-    began = time.monotonic()
-    scene.attacker.get(query)
-    one_s = time.monotonic() - began
-    with Probe(scene) as probe, ThreadPoolExecutor(6) as pool:
-        list(pool.map(scene.attacker.get, [query] * 6))
-    return [
-        Seen(
-            f"a read over {len(rows):,} signals",
-            "< 1 s",
-            f"{one_s:.2f} s (written {status})",
-            one_s < 1,
-            {"seconds": round(one_s, 3)},
-        ),
-        probe.judge("six of them at once", 200),
-    ]
+    scene.send(path, json.dumps(rows).encode(), "application/json")
+    window = "start=2026-01-01T00:00:00Z&end=2026-02-01T00:00:00Z"
+    names = ",".join(f"s{number}" for number in range(256))
+    found = []
+    for name, query in (
+        (f"a read of {count:,} raw signals", f"{path}?{window}&resolution=raw"),
+        ("a read of 256 signals by the day", f"{path}?{window}&resolution=daily&datapoints={names}"),
+        ("a read of 256 signals by the hour", f"{path}?{window}&resolution=hourly&datapoints={names}"),
+        ("the sums of 256 signals", f"{path}/sum/detailed?{window}&datapoints={names}"),
+    ):
+        began = time.monotonic()
+        scene.attacker.get(query)
+        one_s = time.monotonic() - began
+        with Probe(scene) as probe, ThreadPoolExecutor(6) as pool:
+            list(pool.map(scene.attacker.get, [query] * 6))
+        found.append(Seen(name, "< 1 s", f"{one_s:.2f} s", one_s < 1, {"seconds": round(one_s, 3)}))
+        found.append(probe.judge(f"{name}, six at once", 200))
+    return found
 
 
-def damaged_bodies(scene: Scene) -> list[Seen]:
-    """Arrow and Parquet with a few bytes changed: read or refused, never a failure, and no worker dies."""
-    most = 300 if scene.is_quick else 10_000
-    chance, statuses = random.Random(13), Counter[int]()
-    rows = 64
-    arrow = [
-        _stream_of(
-            pa.table({
-                "signal": _dictionary("active_power", rows), "time": _dictionary("2026-01-05T10:00:00Z", rows),
-                "value": pa.array(np.ones(rows)), "quality": pa.array(["GOOD"] * rows, pa.string_view()),
-            }),
-            compression,
-        )
-        for compression in (None, "zstd", "lz4")
-    ]  # fmt: skip
-    parquet = _parquet_of("0197a5c0-0000-7000-8000-000000000001", 50)
-    operator = scene.harness.operator.token
-    workers = {child.pid for child in psutil.Process(scene.harness.product_pid).children()}
+def crowd_of_streams(scene: Scene) -> list[Seen]:
+    """One organisation opens all the streams it can; another opens one."""
+    held: list[http.client.HTTPConnection] = []
 
-    def damage(number: int) -> int:
-        sound = parquet if number % 2 else chance.choice(arrow)
-        mutated = bytearray(sound)
-        for _ in range(chance.randint(1, 6)):
-            mutated[chance.randrange(len(mutated))] = chance.randrange(256)
-        if number % 2:
-            return scene.send("/settlements/net-off", bytes(mutated), PARQUET, operator)
-        return scene.send(f"/monitoring/{scene.asset_id}/datapoints", bytes(mutated), ARROW)
+    def follow(token: str | None, asset_id: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", scene.port, timeout=30)
+        connection.request("GET", f"/monitoring/{asset_id}/stream", headers={"Authorization": f"Bearer {token}"})
+        held.append(connection)
+        return connection.getresponse().status
 
-    with ThreadPoolExecutor(8) as pool:
-        statuses.update(pool.map(damage, range(most)))
-    lost = workers - {child.pid for child in psutil.Process(scene.harness.product_pid).children()}
-    failed = sum(count for status, count in statuses.items() if status == 0 or status >= 500)
-    seen = f"{dict(statuses)}, {len(lost)} processes died"
-    figures = {"statuses": dict(statuses)}
-    return [Seen(f"{most:,} damaged Arrow and Parquet bodies", "no 5xx", seen, not failed and not lost, figures)]
+    statuses = Counter(follow(scene.attacker.token, scene.asset_id) for _ in range(500))
+    other = scene.harness.new_organisation("Follower")
+    asset = other.admin.post("/physical-assets", {**ASSET, "organisationID": other.id})
+    another = follow(other.admin.token, asset["id"])
+    for connection in held:
+        connection.close()
+    seen = f"{dict(statuses)}, another organisation's {another}"
+    is_met = set(statuses) == {200, 429} and another == 200
+    return [Seen("500 telemetry streams of one organisation", "it is refused, others are not", seen, is_met)]
 
 
 ATTACKS: dict[str, Callable[[Scene], list[Seen]]] = {
     "connections": silent_connections,
     "bodies": heavy_bodies,
     "reads": wide_reads,
+    "streams": crowd_of_streams,
+    "formats": accepted_formats,
     "damage": damaged_bodies,
     "logins": parallel_logins,
     "memory": memory_after,
 }
-
-
-def print_table(found: list[Seen]) -> None:
-    width = max(len(one.attack) for one in found)
-    for one in found:
-        print(f"{'ok  ' if one.met else 'MISS'} {one.attack:<{width}}  {one.bound:<32}  {one.seen}", flush=True)
-
-
-def write_table(name: str, found: list[Seen]) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    report = {"machine": describe_machine(), "results": [asdict(one) for one in found]}
-    (RESULTS / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
 
 
 def main() -> int:

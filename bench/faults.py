@@ -1,4 +1,4 @@
-"""What callers see while the database fails: `python -m bench.faults [name …]`.
+"""What callers see while the database fails: `python -m bench.faults [name …] [--quick]`.
 
 Starts a service of its own on 127.0.0.1, breaks its PostgreSQL in one way after the other under load, prints a table
 (fault, bound, seen); the figures go to bench/results/faults.json.
@@ -28,8 +28,8 @@ from uuid import uuid4
 import asyncpg
 import psutil
 
-from bench.attacks import ASSET, Seen, print_table, write_table
 from bench.harness import Client, Harness, Options, running
+from bench.siege import ASSET, Seen, print_table, write_table
 
 CALLERS = 8
 
@@ -202,12 +202,25 @@ def killed_worker(harness: Harness, traffic: Callable[[], Traffic]) -> list[Seen
     return judged
 
 
+def renewed_workers(harness: Harness, traffic: Callable[[], Traffic]) -> list[Seen]:
+    """At SIGHUP worker after worker is replaced; a connection that an old one took last may break, no answer fails."""
+    with traffic() as seen:
+        time.sleep(1)
+        os.kill(harness.product_pid, signal.SIGHUP)
+        time.sleep(6)
+    judged = seen.judge("SIGHUP under load")
+    judged[0].bound = "no 500, nobody refused"
+    judged[0].met = not seen.statuses["500"] and not seen.statuses["ConnectionRefusedError"]
+    return judged
+
+
 FAULTS = {
     "terminate": terminated_backends,
     "postmaster": killed_postmaster,
     "hang": hanging_database,
     "socket": vanished_socket,
     "worker": killed_worker,
+    "renewal": renewed_workers,
 }
 
 
@@ -248,6 +261,7 @@ def full_disk() -> list[Seen]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.faults", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(FAULTS)}, disk; all when left out")
+    parser.add_argument("--quick", action="store_true", help="nothing is written")
     given = parser.parse_args()
     names = given.names or [*FAULTS, "disk"]
     found: list[Seen] = []
@@ -263,7 +277,8 @@ def main() -> int:
         results = full_disk()
         print_table(results)
         found += results
-    write_table("faults", found)
+    if not given.quick:
+        write_table("faults", found)
     return 0 if all(one.met for one in found) else 1
 
 

@@ -1,6 +1,7 @@
 """Bodies made to cost more than they are worth: refused before they are unpacked, and never a failure of ours."""
 
 import io
+import json
 import random
 import tracemalloc
 from contextlib import suppress
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
+from gridloom.monitoring.receiving.columns import MOST_NAMES
 from gridloom.monitoring.receiving.parsing import ARROW, CSV, JSON, NDJSON, parse
 
 LATEST_US = 2_000_000_000_000_000
@@ -108,6 +110,11 @@ class TestABodyOfNothing:
         with pytest.raises(PayloadTooLarge):
             read(f"signal,time,value\n{lines}".encode(), CSV)
         tracemalloc.stop()
+
+    def test_naming_many_signals_column_by_column_is_refused_like_any_other(self):
+        columns = {f"s{number}": {"time": ["2026-01-05T10:00:00Z"], "value": [1]} for number in range(MOST_NAMES + 1)}
+        with pytest.raises(PayloadTooLarge, match="names more than"):
+            read(json.dumps(columns).encode(), JSON)
 
     @pytest.mark.parametrize("number", [b"1." + b"0" * 9_000_000, b"-" + b"9" * 50, b"1e" + b"0" * 40])
     def test_but_one_long_number_is_refused(self, number):

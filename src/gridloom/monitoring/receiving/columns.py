@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -77,6 +77,11 @@ def check_count(count: int) -> None:
         raise TooManyPoints(f"The request holds {count:,} points, {MOST_POINTS:,} are the most.")
 
 
+def check_names(names: Sized) -> None:
+    if len(names) > MOST_NAMES:
+        raise TooManyPoints(f"The request names more than {MOST_NAMES:,} signals or assets.")
+
+
 def settle(columns: Columns, latest_us: int) -> Received:
     """Keep what is good, count what is not; no point may lie after `latest_us`."""
     assets = _asset_ids(columns)
@@ -140,8 +145,7 @@ def _group_codes(codes: Codes) -> list[tuple[int, NDArray[np.intp]]]:
 def codes_of(texts: pa.Array) -> tuple[list[str], Codes]:
     """Distinct texts and the code of each; a null counts as the empty text."""
     encoded = texts if isinstance(texts, pa.DictionaryArray) else texts.cast(pa.string()).dictionary_encode()
-    if len(encoded.dictionary) > MOST_NAMES:
-        raise TooManyPoints(f"The request names more than {MOST_NAMES:,} signals or assets.")
+    check_names(encoded.dictionary)
     names = ["" if name is None else name for name in encoded.dictionary.to_pylist()]
     indices = encoded.indices
     if indices.null_count:

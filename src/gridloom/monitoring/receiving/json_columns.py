@@ -12,7 +12,7 @@ from gridloom.edge.slices import count_in_slices
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.receiving import timestamps
-from gridloom.monitoring.receiving.columns import Columns, Faults, TooManyPoints, check_count
+from gridloom.monitoring.receiving.columns import Columns, Faults, TooManyPoints, check_count, check_names
 from gridloom.monitoring.receiving.json_faults import (
     check_keys,
     escaped,
@@ -109,6 +109,7 @@ def _join_pieces(pieces: list[_Piece], *, many: bool) -> Columns:
         return f"{root}/{escaped(signal)}{inside}" if field != "physicalAssetID" else root
 
     names = list(dict.fromkeys(piece[1] for piece in pieces))
+    check_names(names)
     numbers = {name: number for number, name in enumerate(names)}
     faults = [np.zeros(len(piece[2]), dtype=np.uint8) if piece[5] is None else piece[5] for piece in pieces]
     columns = Columns(
@@ -122,6 +123,7 @@ def _join_pieces(pieces: list[_Piece], *, many: bool) -> Columns:
     )
     if many:
         assets = list(dict.fromkeys(piece[0] for piece in pieces))
+        check_names(assets)
         ranks = {asset: rank for rank, asset in enumerate(assets)}
         columns.assets = assets
         columns.asset_codes = np.repeat(np.array([ranks[piece[0]] for piece in pieces], dtype=np.intp), counts)
