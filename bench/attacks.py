@@ -20,7 +20,7 @@ from contextlib import suppress
 
 from bench.attack_bodies import accepted_formats, damaged_bodies, heavy_bodies
 from bench.harness import PASSWORD, USERNAME, Options, running
-from bench.siege import ASSET, Probe, Scene, Seen, print_table, write_table
+from bench.siege import ASSET, Probe, Scene, Seen, log_of, print_table, write_table
 
 # --- connections -----------------------------------------------------------------------------------------------------
 
@@ -167,7 +167,7 @@ def main() -> int:
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     found: list[Seen] = []
-    with running("attacks", Options(workers=2), has_ceiling=False) as harness:
+    with running("attacks", Options(workers=2), has_ceiling=False, log=log_of("attacks")) as harness:
         attacker, probed = harness.new_organisation("Attacker"), harness.new_organisation("Probed")
         asset = attacker.admin.post("/physical-assets", {**ASSET, "organisationID": attacker.id})
         scene = Scene(harness, attacker.admin, asset["id"], probed.admin, given.quick)

@@ -29,7 +29,7 @@ import asyncpg
 import psutil
 
 from bench.harness import Client, Harness, Options, running
-from bench.siege import ASSET, Seen, print_table, write_table
+from bench.siege import ASSET, Seen, log_of, print_table, write_table
 
 CALLERS = 8
 
@@ -232,7 +232,9 @@ def full_disk() -> list[Seen]:
         shutil.rmtree(place)
         return [Seen("a full disk", "reads go on", "not tried: no disk can be made here", met=True)]
     try:
-        with running("faults", Options(workers=2), has_ceiling=False, home=place / "home") as harness:
+        with running(
+            "faults", Options(workers=2), has_ceiling=False, home=place / "home", log=log_of("full-disk")
+        ) as harness:
             owner = harness.new_organisation("Owner")
             filling = place / "filling"
             with Traffic(harness, owner.admin, owner.id) as seen:
@@ -266,7 +268,7 @@ def main() -> int:
     names = given.names or [*FAULTS, "disk"]
     found: list[Seen] = []
     if set(names) & set(FAULTS):
-        with running("faults", Options(workers=2), has_ceiling=False) as harness:
+        with running("faults", Options(workers=2), has_ceiling=False, log=log_of("faults")) as harness:
             owner = harness.new_organisation("Owner")
             for name in (name for name in names if name in FAULTS):
                 results = FAULTS[name](harness, lambda: Traffic(harness, owner.admin, owner.id))

@@ -14,7 +14,7 @@ import tempfile
 import time
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -243,8 +243,12 @@ def running(
     has_ceiling: bool,
     home: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    log: Path | None = None,
 ) -> Iterator[Harness]:
-    """The product on a new home, and the ceiling on the same database, each in processes of their own."""
+    """The product on a new home, and the ceiling on the same database, each in processes of their own.
+
+    log: where the product writes what it has to say, if not here.
+    """
     with ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="gl-bench-", ignore_cleanup_errors=True))
         home = home or Path(directory) / "home"
@@ -265,6 +269,7 @@ def running(
                     "GRIDLOOM_LOG_LEVEL": "warning",
                     **(environment or {}),
                 },
+                log,
             )
         )
         await_answer(address, "/health/ready", product)
@@ -294,9 +299,13 @@ def running(
 
 
 @contextmanager
-def process(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def process(
+    command: list[str], environment: dict[str, str], log: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     end = partial(end_with_parent, os.getpid(), signal.SIGTERM)  # whoever kills the bench leaves nothing behind
-    process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, preexec_fn=end)
+    environment = {**os.environ, **environment}
+    with log.open("ab") if log is not None else nullcontext() as said:
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=said, preexec_fn=end)
     try:
         yield process
     finally:

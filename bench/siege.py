@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import tempfile
 import threading
 import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -118,6 +120,14 @@ class Probe:
         figures["failures"] = dict(self.failures)
         is_met = p99 < most_ms and not self.failures
         return Seen(attack, f"probe p99 < {most_ms:.0f} ms, none fails", seen, is_met, figures)
+
+
+def log_of(name: str) -> Path:
+    """Where the service under siege says what it has to say: thousands of lines."""
+    path = Path(tempfile.gettempdir()) / f"gridloom-bench-{name}.log"
+    path.write_bytes(b"")
+    print(f"What the service says is in {path}.", flush=True)
+    return path
 
 
 def print_table(found: list[Seen]) -> None:

@@ -69,8 +69,9 @@ def collect_rows(db: Database) -> None:
 
 
 def forget_rows(physical: object) -> None:
-    """To be called by whoever ends the transaction of a connection, however it ends."""
-    _collected.pop(physical, None)
+    """To be called by whoever ends the transaction of a connection, however it ends; None for one that has died."""
+    if physical is not None:
+        _collected.pop(physical, None)
 
 
 def _find_collected(db: Database) -> list[tuple[Target, Row]] | None:
