@@ -1,36 +1,36 @@
 import { useEffect, useState } from 'react'
 import { useMay } from '../../shared/api/session'
 import { useMinute } from '../../shared/clock'
-import { decimal, euro, plural, signed } from '../../shared/format'
-import { addDays, type Day, dayOf, QUARTER_MS, type Span, spanOf } from '../../shared/time/marketDay'
-import { dayInWords, dayMonth, time, weekday } from '../../shared/time/words'
-import { Button, IconButton } from '../../shared/ui/Button'
-import { Card, type Figure, Figures, Legend } from '../../shared/ui/Card'
+import { euro, plural, signed } from '../../shared/format'
+import { addDays, type Day, dayOf, type Span } from '../../shared/time/marketDay'
+import { dayInWords, dayMonth, weekday } from '../../shared/time/words'
+import { IconButton } from '../../shared/ui/Button'
+import { Card, type Figure, Figures } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
 import { Segmented } from '../../shared/ui/Segmented'
 import { Empty, Loaded, ProblemNote, SkeletonCard } from '../../shared/ui/states'
 import { go, useParameter } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screens'
+import { ByProduct } from './ByProduct'
+import { Days } from './Days'
 import {
   type Bucket,
   DAYS,
   dayOfBucket,
-  download,
   type Kind,
+  keptOf,
   PRODUCTS,
-  pointsPath,
   type Range,
+  SETTLED,
   type Subject,
   spanBefore,
-  TOTAL,
   useBuckets,
   useStatement,
   useSubjects,
 } from './data'
 import { HeatMap } from './HeatMap'
+import { Quarters } from './Quarters'
 import './revenue.css'
-import { TableScroll } from '../../shared/ui/TableScroll'
-import { Stacks } from './Stacks'
 import { StatementCard } from './StatementCard'
 
 const RANGES = [
@@ -39,8 +39,6 @@ const RANGES = [
   { value: 'month', label: '30 days' },
   { value: 'year', label: 'Year' },
 ] as const
-
-const MOST_ROWS = 31
 
 /** What did I earn, from what, per MW, after what I paid? */
 export default function Revenue({ values }: ScreenProps) {
@@ -91,12 +89,14 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
   const earlier = useBuckets(subject, before, 'daily')
   const statement = useStatement(subject, span)
   const [chosen, setChosen] = useState<Day | null>(null)
+  const [viewText, setView] = useParameter('view')
+  const view = viewText === 'kept' && statement.data ? 'kept' : 'earned'
   const move = (days: number) => setUntil(addDays(last, days))
   return (
     <Page
       title={subject.label.replace(/,[^,]*$/, '')}
       crumb={{ label: 'Revenue', to: '/revenue' }}
-      facts={[subject.label.replace(/^.*,\s*/, ''), 'what it earned']}
+      facts={[subject.label.replace(/^.*,\s*/, ''), view === 'kept' ? 'what you keep' : 'what it earned']}
       aside={
         <>
           <select
@@ -132,21 +132,37 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
       }
     >
       <Loaded query={daily} skeleton={<SkeletonCard height={600} />}>
-        {(buckets) => {
+        {(earned) => {
+          const buckets = view === 'kept' && statement.data ? keptOf(statement.data, earned) : earned
+          const products = view === 'kept' ? [...PRODUCTS, SETTLED] : PRODUCTS
           const best = [...buckets].sort((a, b) => b.total - a.total)[0]
           const shown =
             chosen && buckets.some((one) => dayOfBucket(one) === chosen) ? chosen : best ? dayOfBucket(best) : last
           return (
             <>
-              <Figures figures={figuresOf(buckets, earlier.data ?? [], statement.data?.total, range)} />
+              <Figures figures={figuresOf(earned, earlier.data ?? [], statement.data?.total, range)} />
               <div className="revenue">
                 <div className="revenue-main">
-                  <ByProduct buckets={buckets} chosen={shown} onChoose={setChosen} />
+                  <ByProduct
+                    buckets={buckets}
+                    products={products}
+                    view={view}
+                    onView={statement.data ? setView : null}
+                    chosen={shown}
+                    onChoose={setChosen}
+                  />
                   <div className="revenue-pair">
                     <Hours subject={subject} span={span} chosen={shown} />
                     <Quarters subject={subject} day={shown} />
                   </div>
-                  <Days buckets={buckets} subject={subject} span={span} chosen={shown} onChoose={setChosen} />
+                  <Days
+                    buckets={buckets}
+                    products={products}
+                    subject={subject}
+                    span={span}
+                    chosen={shown}
+                    onChoose={setChosen}
+                  />
                 </div>
                 <StatementCard statement={statement} />
               </div>
@@ -200,204 +216,11 @@ function figuresOf(buckets: Bucket[], earlier: Bucket[], net: number | undefined
   return figures
 }
 
-function ByProduct({ buckets, chosen, onChoose }: { buckets: Bucket[]; chosen: Day; onChoose: (day: Day) => void }) {
-  const index = buckets.findIndex((one) => dayOfBucket(one) === chosen)
-  const picked = buckets[index]
-  const every = Math.max(1, Math.ceil(buckets.length / 8))
-  return (
-    <Card
-      title="By product"
-      note={picked ? `EUR a day · ${weekday(picked.time, 'Europe/Berlin')} ${euro(picked.total, 0)}` : 'EUR a day'}
-      actions={<Legend items={[...PRODUCTS].reverse().map(({ label, colour }) => ({ label, color: colour }))} />}
-    >
-      <div className="stacks">
-        <Stacks
-          buckets={buckets}
-          height={190}
-          name={`Revenue of ${buckets.length} days by product`}
-          chosen={index}
-          onChoose={(next) => {
-            const bucket = buckets[next]
-            if (bucket) onChoose(dayOfBucket(bucket))
-          }}
-          labelOf={(bucket, place) => {
-            const text = weekday(bucket.time, 'Europe/Berlin')
-            if (place < 0) return text
-            const isNear = place !== index && Math.abs(place - index) < 2
-            return (place % every === 0 && !isNear) || place === index ? text.replace(/^\w+ /, '') : ''
-          }}
-        />
-      </div>
-    </Card>
-  )
-}
-
 function Hours({ subject, span, chosen }: { subject: Subject; span: Span; chosen: Day }) {
   const hours = useBuckets(subject, span, 'hourly')
   return (
     <Loaded query={hours} skeleton={<SkeletonCard height={230} />}>
       {(buckets) => <HeatMap hours={buckets} span={span} chosen={chosen} />}
     </Loaded>
-  )
-}
-
-function Quarters({ subject, day }: { subject: Subject; day: Day }) {
-  const quarters = useBuckets(subject, spanOf(day), '15-minute')
-  const [chosen, setChosen] = useState<number | null>(null)
-  return (
-    <Loaded query={quarters} skeleton={<SkeletonCard height={230} />}>
-      {(buckets) => {
-        const best = buckets.reduce(
-          (found, one, index) => (one.total > (buckets[found]?.total ?? 0) ? index : found),
-          0,
-        )
-        const index = chosen !== null && chosen < buckets.length ? chosen : best
-        const picked = buckets[index]
-        const span = picked
-          ? `${time(picked.time, 'Europe/Berlin')}–${time(picked.time + QUARTER_MS, 'Europe/Berlin')}`
-          : ''
-        return (
-          <Card
-            title={dayInWords(day).replace(/ \d{4}$/, '')}
-            note={`${buckets.length} quarters`}
-            actions={
-              picked && (
-                <span className="note">
-                  {span} <strong className="tone-good">{euro(picked.total)}</strong>
-                </span>
-              )
-            }
-          >
-            <div className="stacks">
-              <Stacks
-                buckets={buckets}
-                height={176}
-                gap={0.15}
-                name={`Revenue of ${day} by the quarter-hour`}
-                chosen={index}
-                onChoose={setChosen}
-                labelOf={(bucket, place) => {
-                  const text = time(bucket.time, 'Europe/Berlin')
-                  return place < 0 || (place % 24 === 12 && buckets.length - place > 6) ? text : ''
-                }}
-              />
-            </div>
-          </Card>
-        )
-      }}
-    </Loaded>
-  )
-}
-
-interface DaysProps {
-  buckets: Bucket[]
-  subject: Subject
-  span: Span
-  chosen: Day
-  onChoose: (day: Day) => void
-}
-
-function Days({ buckets, subject, span, chosen, onChoose }: DaysProps) {
-  const path = pointsPath(subject, span, '15-minute', [TOTAL, ...PRODUCTS.map((product) => product.key)])
-  const [isWhole, setIsWhole] = useState(false)
-  const newest = [...buckets].reverse()
-  const rows = isWhole ? newest : newest.slice(0, MOST_ROWS)
-  const columns = [...PRODUCTS].reverse()
-  const sum = (pick: (bucket: Bucket) => number) => buckets.reduce((total, one) => total + pick(one), 0)
-  return (
-    <Card
-      title="Days"
-      note={`${buckets.length}, newest first`}
-      actions={
-        <>
-          <Button isCompact icon="download" onClick={() => void download(path, 'text/csv', 'revenue.csv')}>
-            CSV
-          </Button>
-          <Button
-            isCompact
-            icon="download"
-            onClick={() => void download(path, 'application/vnd.apache.parquet', 'revenue.parquet')}
-          >
-            Parquet
-          </Button>
-        </>
-      }
-    >
-      <TableScroll>
-        <table className="table days">
-          <thead>
-            <tr>
-              <th scope="col">Day</th>
-              {columns.map((product) => (
-                <th key={product.key} scope="col" className="number">
-                  {product.label}
-                </th>
-              ))}
-              <th scope="col" className="number">
-                Total, EUR
-              </th>
-              <th scope="col" className="number">
-                EUR/MW
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((bucket) => {
-              const day = dayOfBucket(bucket)
-              return (
-                <tr key={bucket.time} className={day === chosen ? 'is-selected' : ''}>
-                  <td>
-                    <button type="button" className="day-link" onClick={() => onChoose(day)}>
-                      {weekday(bucket.time, 'Europe/Berlin')}
-                    </button>
-                  </td>
-                  {columns.map((product) => (
-                    <td key={product.key} className="number">
-                      {decimal(bucket.parts[product.key] ?? 0, 2)}
-                    </td>
-                  ))}
-                  <td className="number">
-                    <strong>{decimal(bucket.total, 2)}</strong>
-                  </td>
-                  <td className="number">{decimal(bucket.perMw, 2)}</td>
-                </tr>
-              )
-            })}
-          </tbody>
-          <tfoot>
-            <tr className="days-sum">
-              <th scope="row">{buckets.length} days</th>
-              {columns.map((product) => (
-                <td key={product.key} className="number">
-                  {decimal(
-                    sum((bucket) => bucket.parts[product.key] ?? 0),
-                    2,
-                  )}
-                </td>
-              ))}
-              <td className="number">
-                {decimal(
-                  sum((bucket) => bucket.total),
-                  2,
-                )}
-              </td>
-              <td className="number">
-                {decimal(
-                  sum((bucket) => bucket.perMw),
-                  2,
-                )}
-              </td>
-            </tr>
-          </tfoot>
-        </table>
-      </TableScroll>
-      {rows.length < buckets.length && (
-        <p className="card-body">
-          <Button isCompact onClick={() => setIsWhole(true)}>
-            Show all {buckets.length} days
-          </Button>
-        </p>
-      )}
-    </Card>
   )
 }

@@ -3,7 +3,7 @@ import type { KeyboardEvent } from 'react'
 import { linear, type Scale, ticks } from '../../shared/charts/scale'
 import { useSize } from '../../shared/charts/size'
 import { decimal, euro } from '../../shared/format'
-import { type Bucket, PRODUCTS } from './data'
+import { type Bucket, PRODUCTS, type Product } from './data'
 
 const LEFT = 52
 const RIGHT = 12
@@ -19,12 +19,14 @@ interface Props {
   chosen?: number
   onChoose?: (index: number) => void
   gap?: number
+  /** Bottom to top. */
+  products?: readonly Product[]
 }
 
-export function Stacks({ buckets, height, labelOf, name, chosen, onChoose, gap = 0.25 }: Props) {
+export function Stacks({ buckets, height, labelOf, name, chosen, onChoose, gap = 0.25, products = PRODUCTS }: Props) {
   const [ref, { width }] = useSize<HTMLDivElement>()
   const sums = buckets.map((bucket) => {
-    const values = PRODUCTS.map(({ key }) => bucket.parts[key] ?? 0)
+    const values = products.map(({ key }) => bucket.parts[key] ?? 0)
     return {
       up: values.filter((value) => value > 0).reduce((sum, value) => sum + value, 0),
       down: values.filter((value) => value < 0).reduce((sum, value) => sum + value, 0),
@@ -62,8 +64,8 @@ export function Stacks({ buckets, height, labelOf, name, chosen, onChoose, gap =
               className="stack-chosen"
             />
           )}
-          {PRODUCTS.map(({ key, colour }, place) => (
-            <path key={key} d={pathOf(buckets, place, { step, gap, y })} style={{ fill: colour }} />
+          {products.map(({ key, colour }, place) => (
+            <path key={key} d={pathOf(buckets, products, place, { step, gap, y })} style={{ fill: colour }} />
           ))}
           {buckets.map((bucket, index) => {
             const text = labelOf(bucket, index)
@@ -123,11 +125,11 @@ interface Drawn {
 }
 
 /** All pieces of one product as one path: what a year has is drawn as quickly as a week. */
-function pathOf(buckets: Bucket[], place: number, { step, gap, y }: Drawn): string {
+function pathOf(buckets: Bucket[], products: readonly Product[], place: number, { step, gap, y }: Drawn): string {
   const width = Math.max(0.5, step * (1 - gap)).toFixed(2)
   let path = ''
   buckets.forEach((bucket, index) => {
-    const values = PRODUCTS.map(({ key }) => bucket.parts[key] ?? 0)
+    const values = products.map(({ key }) => bucket.parts[key] ?? 0)
     const value = values[place] ?? 0
     if (value === 0) return
     const from = values

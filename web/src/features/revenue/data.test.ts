@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { bucketsOf, linesOf, spanBefore } = await import('./data')
+const { bucketsOf, keptOf, linesOf, spanBefore } = await import('./data')
 
 describe('the buckets', () => {
   test('join the categories by time, in order', () => {
@@ -36,5 +36,31 @@ describe('a range', () => {
     expect((week.end - week.start) / 3_600_000).toBe(7 * 24 + 1)
     const day = spanBefore('2026-03-29', 'day')
     expect((day.end - day.start) / 3_600_000).toBe(23)
+  })
+})
+
+describe('what is kept', () => {
+  test('is the statement by days, of the days that earned something or nothing', () => {
+    const earned = ['2026-11-01T23:00:00Z', '2026-11-02T23:00:00Z'].map((time) => ({
+      time: Date.parse(time),
+      total: 100,
+      perMw: 10,
+      parts: {},
+    }))
+    const line = (time: string, name: string, amount: number) => ({ time, line: name, amount, counterparty: 'MARKET' })
+    const kept = keptOf(
+      {
+        lines: [
+          line('2026-11-01T23:00:00Z', 'TRADING', 80),
+          line('2026-11-01T23:00:00Z', 'TOLLING', -50),
+          line('2026-11-01T23:00:00Z', 'IMBALANCE', -5),
+          line('2026-12-24T23:00:00Z', 'TRADING', 9),
+        ],
+        total: 25,
+      },
+      earned,
+    )
+    expect(kept.map((one) => one.total)).toEqual([25, 0])
+    expect(kept[0]).toMatchObject({ perMw: 2.5, parts: { revenue_wholesale: 80, revenue_tolling: -50, settled: -5 } })
   })
 })

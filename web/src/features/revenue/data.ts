@@ -14,6 +14,14 @@ export const PRODUCTS = [
   { key: 'revenue_afrr_capacity', label: 'aFRR capacity', colour: 'var(--afrr-capacity)' },
   { key: 'revenue_afrr_energy', label: 'aFRR energy', colour: 'var(--afrr-energy)' },
 ] as const
+export interface Product {
+  key: string
+  label: string
+  colour: string
+}
+
+/** What the statement has beside the products: what is settled with others, and no market's. */
+export const SETTLED: Product = { key: 'settled', label: 'Imbalance and rest', colour: 'var(--ink-3)' }
 export const TOTAL = 'revenue_total_revenue'
 const PER_MW = 'revenue_normalised_total'
 
@@ -164,6 +172,35 @@ export function linesOf(statement: Statement): { income: Line[]; cost: Line[] } 
     if (minus < 0) cost.push({ line, amount: minus })
   }
   return { income: income.sort((a, b) => b.amount - a.amount), cost: cost.sort((a, b) => a.amount - b.amount) }
+}
+
+const PRODUCT_OF_LINE: Record<string, string> = {
+  TOLLING: 'revenue_tolling',
+  AUCTION: 'revenue_vba',
+  TRADING: 'revenue_wholesale',
+  FCR: 'revenue_fcr',
+  AFRR_CAPACITY: 'revenue_afrr_capacity',
+  AFRR_ENERGY: 'revenue_afrr_energy',
+}
+
+/** The statement by days: what comes in up, what is paid down; of the same days as what was earned. */
+export function keptOf(statement: Statement, earned: Bucket[]): Bucket[] {
+  const kept = new Map(
+    earned.map((one) => [dayOf(one.time), { time: one.time, total: 0, perMw: 0, parts: {} } as Bucket]),
+  )
+  for (const { time, line, amount } of statement.lines) {
+    const bucket = kept.get(dayOf(Date.parse(time)))
+    if (!bucket) continue
+    const key = PRODUCT_OF_LINE[line] ?? SETTLED.key
+    bucket.total += amount
+    bucket.parts[key] = (bucket.parts[key] ?? 0) + amount
+  }
+  // As many MW as what was earned was divided by.
+  for (const one of earned) {
+    const bucket = kept.get(dayOf(one.time))
+    if (bucket && one.total !== 0) bucket.perMw = (bucket.total * one.perMw) / one.total
+  }
+  return [...kept.values()]
 }
 
 export type Range = 'day' | 'week' | 'month' | 'year'
