@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from uuid import UUID
@@ -23,6 +23,7 @@ from gridloom_client.commands.finding import find_id
 from gridloom_client.commands.options import Options
 from gridloom_client.commands.rendering import choose_columns, moment_text, print_data, print_table
 from gridloom_client.commands.schedule_points import read_points
+from gridloom_client.commands.windows import choose_day, market_day
 
 ID = UUID("01890a5d-ac96-774b-bcce-b302099a8057")
 NOON = datetime(2026, 10, 25, 11, tzinfo=UTC)
@@ -89,6 +90,28 @@ class TestAShortId:
             find_id(text, self.THINGS, "asset")
 
 
+class TestADay:
+    @pytest.mark.parametrize(
+        ("text", "day"),
+        [("today", 25), ("Tomorrow", 26), ("yesterday", 24), ("2026-10-03", 3), ("07.10.2026", 7), (None, 25)],
+    )
+    def test_may_be_said_in_words_on_the_services_clock(self, text: str | None, day: int):
+        assert choose_day(text, NOON) == date(2026, 10, day)
+
+    def test_is_the_nearest_of_a_life_when_none_is_named(self):
+        life = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 2, 23, tzinfo=UTC)
+        assert choose_day(None, NOON, life) == date(2026, 11, 1)
+        assert choose_day(None, NOON, life, days_ahead=30) == date(2026, 11, 2)
+
+    def test_has_as_many_hours_as_the_clock_change_leaves_it(self):
+        start, end = market_day(date(2026, 10, 25))
+        assert (end - start).total_seconds() / 3600 == 25
+
+    def test_that_is_none_is_refused_with_a_sentence(self):
+        with pytest.raises(Misunderstood, match="is no day"):
+            choose_day("soon", NOON)
+
+
 class TestASpan:
     @pytest.mark.parametrize(
         ("text", "iso"), [("1h", "P0DT1H0M0S"), ("90m", "P0DT0H90M0S"), ("1d12h", "P1DT12H0M0S"), ("PT1H", "PT1H")]
@@ -135,6 +158,12 @@ class TestAPastedTable:
         assert [point.power for point in twice] == [1, 2]
 
 
+def find_command(app: App, words: str) -> App:
+    for name in words.split():
+        app = app[name]
+    return app
+
+
 def leaves(app: App, words: str = "") -> Iterator[str]:
     """Every command below an app that does something by itself."""
     for name in app:
@@ -167,6 +196,18 @@ class TestTheCommand:
                 assert f"gridloom {words}" in text.partition("For example:")[2], f"gridloom {words}"
                 walked += 1
         assert walked > 50
+
+    def test_explains_every_parameter_of_every_command(self):
+        from gridloom_client.commands import make_app
+
+        app = make_app()
+        unexplained = [
+            f"{words} {argument.name}"
+            for words in leaves(app)
+            for argument in find_command(app, words).assemble_argument_collection(parse_docstring=True)
+            if argument.show and argument.name != "*" and not argument.parameter.help
+        ]
+        assert not unexplained, "\n".join(unexplained)
 
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_teaches_a_shell_to_complete_it(self, shell: str, tmp_path: Path):

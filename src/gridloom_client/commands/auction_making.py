@@ -18,7 +18,7 @@ from gridloom_client.commands.finding import find_organisation, find_thing
 from gridloom_client.commands.options import USUAL, Options, connect
 from gridloom_client.commands.rendering import moment_text, print_facts, print_one, short_id, show_lines
 from gridloom_client.commands.service_clock import service_time
-from gridloom_client.commands.windows import market_day, read_moment, today
+from gridloom_client.commands.windows import choose_day, market_day, read_moment
 from gridloom_client.errors import ConflictError, GridloomError
 from gridloom_client.inputs import Backing, Item
 
@@ -30,7 +30,7 @@ def create(
     invite: Annotated[list[str], Parameter(negative="")],
     power: float,
     energy: float,
-    day: datetime | None = None,
+    day: str | None = None,
     start: datetime | None = None,
     end: datetime | None = None,
     opens: datetime | None = None,
@@ -64,10 +64,14 @@ def create(
         Its energy, kWh.
     day
         The market day of delivery; two days ahead by the service's clock when left out.
-    start, end
-        Another delivery window than a day; without an offset it is market time.
-    opens, closes
-        When bids are taken; from a minute ahead until six hours later when left out.
+    start
+        Another delivery window than a day: from when; without an offset it is market time.
+    end
+        And until when.
+    opens
+        From when bids are taken; a minute ahead when left out.
+    closes
+        Until when; six hours later when left out.
     charge_power
         Its charge power, kW.
     efficiency
@@ -87,7 +91,7 @@ def create(
         parts = [_read_part(text, batteries, len(backing)) for text in backing]
         if abs(sum(share for _, share in parts) - 1) > 1e-9:
             raise Misunderstood("The shares of the batteries do not sum to 1.")
-        first, last = market_day(day.date() if day else today(now) + timedelta(days=2))
+        first, last = market_day(choose_day(day, now, days_ahead=2))
         opening = read_moment(opens) if opens else now + timedelta(minutes=1)
         item = Item(
             start=read_moment(start) if start else first,

@@ -34,6 +34,14 @@ def call(
 
     Parameters
     ----------
+    method
+        GET, POST, PUT, PATCH or DELETE.
+    path
+        Such as /auctions, with its query.
+    content_type
+        What the body is.
+    if_match
+        The ETag that the change is made under.
     data
         The body: JSON, @FILE for a file's content, or - for standard input.
     accept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import datetime
 
 from gridloom_client.commands.durations import iso_duration
@@ -32,7 +33,8 @@ def clock(*, advance: str | None = None, to: datetime | None = None, options: Op
     if advance is not None and to is not None:
         raise Misunderstood("Give --advance or --to, not both.")
     moment = to.replace(tzinfo=MARKET_ZONE) if to is not None and to.tzinfo is None else to
-    with connect(options) as client, waiting("moving on"):
+    moves = moment is not None or advance is not None
+    with connect(options) as client, waiting("moving on") if moves else nullcontext():
         if moment is not None:
             seen = client.sandbox.set_clock(now=moment)
         elif advance is not None:

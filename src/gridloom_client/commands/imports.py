@@ -31,7 +31,7 @@ from gridloom_client.published import (
 
 app = App(name="import", help="Load files that markets publish, and settlements.", group="Using the platform")
 
-Files = Annotated[tuple[Path, ...], Parameter(help="The files, in any order.")]
+FilePath = Annotated[Path, Parameter(help="The files, in any order.")]
 Kind = Literal["wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-off", "tolling-contracts"]
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ _MEDIA_TYPES = {
 
 @app.command
 @ending
-def fcr(*files: Path, options: Options = USUAL) -> None:
+def fcr(*files: FilePath, options: Options = USUAL) -> None:
     """Load FCR result files of regelleistung.net (XLSX or CSV) as reference prices.
 
     For example:
@@ -64,7 +64,7 @@ def fcr(*files: Path, options: Options = USUAL) -> None:
 
 @app.command
 @ending
-def afrr_capacity(*files: Path, options: Options = USUAL) -> None:
+def afrr_capacity(*files: FilePath, options: Options = USUAL) -> None:
     """Load aFRR capacity result overviews of regelleistung.net (XLSX or CSV) as reference prices.
 
     For example:
@@ -76,7 +76,7 @@ def afrr_capacity(*files: Path, options: Options = USUAL) -> None:
 
 @app.command
 @ending
-def afrr_energy(*files: Path, options: Options = USUAL) -> None:
+def afrr_energy(*files: FilePath, options: Options = USUAL) -> None:
     """Load lists of anonymous aFRR energy bids of regelleistung.net (XLSX or CSV) as reference prices.
 
     For example:
@@ -90,7 +90,7 @@ def afrr_energy(*files: Path, options: Options = USUAL) -> None:
 
 @app.command
 @ending
-def day_ahead(*files: Path, options: Options = USUAL) -> None:
+def day_ahead(*files: FilePath, options: Options = USUAL) -> None:
     """Load day-ahead prices of DE-LU as reference prices: JSON of Energy-Charts or SMARD, or CSV of `start,price`.
 
     For example:
@@ -102,7 +102,7 @@ def day_ahead(*files: Path, options: Options = USUAL) -> None:
 
 @app.command
 @ending
-def rebap(*files: Path, options: Options = USUAL) -> None:
+def rebap(*files: FilePath, options: Options = USUAL) -> None:
     """Load imbalance prices (reBAP) from CSV files of netztransparenz.de as reference prices.
 
     For example:
@@ -116,7 +116,9 @@ def rebap(*files: Path, options: Options = USUAL) -> None:
 
 @app.command
 @ending
-def settlements(kind: Kind, *files: Path, options: Options = USUAL) -> None:
+def settlements(
+    kind: Annotated[Kind, Parameter(help="What the rows are.")], *files: FilePath, options: Options = USUAL
+) -> None:
     """Record settlements from CSV, NDJSON, JSON or Parquet files with the fields of the interface.
 
     A CSV file may be separated by commas or, as spreadsheets of half of Europe write it, by semicolons with decimal

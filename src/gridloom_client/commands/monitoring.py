@@ -121,7 +121,7 @@ def tail(
 @app.command(name="import")
 @ending
 def import_(
-    file: Path,
+    file: Annotated[Path, Parameter(help="Its ending says what it is: .csv or .parquet.")],
     *,
     asset: Annotated[
         str | None, Parameter(help="Whose points these are (id, its end, or name), where the file does not say.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -37,7 +37,7 @@ _ENDED = ("OPTIMAL", "TIME_LIMIT", "FAILED")
 def optimise(
     asset: str,
     *,
-    day: datetime | None = None,
+    day: str | None = None,
     start: datetime | None = None,
     end: datetime | None = None,
     prices: Prices = "auto",
@@ -61,9 +61,11 @@ def optimise(
     asset
         Its id, the end of it, or its name.
     day
-        Which market day; tomorrow by the service's clock when left out, or the asset's day nearest to it.
-    start, end
-        Another window than a day.
+        Which market day: a date, today or tomorrow; tomorrow when left out, or the asset's day nearest to it.
+    start
+        Another window than a day: from when; without an offset it is market time.
+    end
+        And until when.
     prices
         published (day-ahead), forecast, or auto: published ones, and the forecast where there are none yet.
     price_file
@@ -82,8 +84,8 @@ def optimise(
         found = find_virtual(client, asset, organisation)
         seen = client.virtual_assets.get(found.organisation_id, found.id)
         if start is None and end is None:
-            tomorrow = service_time(client) + timedelta(days=1)
-            first, last = market_day(choose_day(day, tomorrow, (seen.start, seen.end)))
+            life = seen.start, seen.end
+            first, last = market_day(choose_day(day, service_time(client), life, days_ahead=1))
         else:
             first, last = (read_moment(start) if start else seen.start), (read_moment(end) if end else seen.end)
         window = max(first, seen.start), min(last, seen.end)

@@ -24,7 +24,7 @@ QUARTER = timedelta(minutes=15)
 @ending
 def prices(
     *,
-    day: datetime | None = None,
+    day: str | None = None,
     series: PriceSeries = "DAY_AHEAD_DE_LU",
     plot: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
@@ -33,14 +33,14 @@ def prices(
 
     For example:
 
-        gridloom prices --plot
+        gridloom prices --day tomorrow --plot
         gridloom prices --day 2026-11-17 -o csv > prices.csv
         gridloom prices --series REBAP_DE --day 2026-11-14
 
     Parameters
     ----------
     day
-        Which market day; today by the service's clock when left out.
+        Which market day: a date, yesterday, today or tomorrow; today by the service's clock when left out.
     series
         Which published prices.
     plot

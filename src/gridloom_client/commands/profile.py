@@ -67,6 +67,11 @@ def use(name: str) -> None:
     For example:
 
         gridloom profile use production
+
+    Parameters
+    ----------
+    name
+        Which one; the list shows those there are.
     """
     profiles = Profiles()
     profiles.use(name)
@@ -109,6 +114,11 @@ def remove(name: str) -> None:
     For example:
 
         gridloom profile remove robot
+
+    Parameters
+    ----------
+    name
+        Which one.
     """
     Profiles().remove(name)
     print(f"{name} is forgotten.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +31,7 @@ app = App(
 def show(
     asset: str,
     *,
-    day: datetime | None = None,
+    day: str | None = None,
     plot: Annotated[bool, Parameter(negative="")] = False,
     organisation: str | None = None,
     options: Options = USUAL,
@@ -49,7 +48,7 @@ def show(
     asset
         Its id, the end of it, or its name.
     day
-        Which market day; today by the service's clock when left out, or the asset's day nearest to it.
+        Which market day: a date, yesterday, today or tomorrow; today when left out, or the asset's day nearest to it.
     plot
         Draw power and state of charge instead of listing them.
     organisation

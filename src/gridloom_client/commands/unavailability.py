@@ -37,8 +37,10 @@ def list_(asset: str, *, start: datetime | None = None, end: datetime | None = N
     ----------
     asset
         The battery's id, the end of it, or its name.
-    start, end
-        Only those that touch this window; without an offset it is market time.
+    start
+        Only those that end after it; without an offset it is market time.
+    end
+        Only those that start before it.
     """
     with connect(options) as client:
         battery = find_battery(client, asset)
@@ -91,14 +93,18 @@ def add(
     ----------
     asset
         The battery's id, the end of it, or its name.
-    start, end
-        From when until when; without an offset it is market time.
+    start
+        From when; without an offset it is market time.
+    end
+        Until when.
     type
         What kind it is.
     description
         What happens, for others to read.
-    charge, discharge
-        The power that is missing, kW.
+    charge
+        The charge power that is missing, kW.
+    discharge
+        The discharge power that is missing, kW.
     energy
         The energy that is missing, kWh.
     yes
@@ -169,7 +175,7 @@ def withdraw(
 def availability(
     asset: str,
     *,
-    day: datetime | None = None,
+    day: str | None = None,
     plot: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
 ) -> None:
@@ -185,7 +191,7 @@ def availability(
     asset
         The battery's id, the end of it, or its name.
     day
-        Which market day; today by the service's clock when left out.
+        Which market day: a date, yesterday, today or tomorrow; today by the service's clock when left out.
     plot
         Draw the available power instead of listing it.
     """

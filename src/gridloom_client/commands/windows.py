@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from gridloom_client.commands.ending import Misunderstood
 from gridloom_client.commands.rendering import MARKET_ZONE
 
+_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+
 
 def read_moment(moment: datetime) -> datetime:
     """What was typed without an offset is market time."""
@@ -23,11 +25,25 @@ def today(now: datetime) -> date:
     return now.astimezone(MARKET_ZONE).date()
 
 
-def choose_day(day: datetime | None, now: datetime, life: tuple[datetime, datetime] | None = None) -> date:
-    """The day that was asked for, else today, or where that is outside of a life its nearest day."""
+def read_day(text: str, now: datetime) -> date:
+    """A date, or yesterday, today or tomorrow on the service's clock."""
+    if text.lower() in _DAYS:
+        return today(now) + timedelta(days=_DAYS[text.lower()])
+    for form in ("%Y-%m-%d", "%d.%m.%Y"):
+        try:
+            return datetime.strptime(text, form).date()  # noqa: DTZ007
+        except ValueError:
+            continue
+    raise Misunderstood(f"{text} is no day; expected one such as 2026-11-16, today or tomorrow.")
+
+
+def choose_day(
+    day: str | None, now: datetime, life: tuple[datetime, datetime] | None = None, *, days_ahead: int = 0
+) -> date:
+    """The day that was asked for, else today or some days ahead, or where that is outside of a life its nearest day."""
     if day is not None:
-        return day.date()
-    wanted = today(now)
+        return read_day(day, now)
+    wanted = today(now) + timedelta(days=days_ahead)
     if life is None:
         return wanted
     return min(max(wanted, today(life[0])), today(life[1] - timedelta(seconds=1)))
