@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test check format bench survey mutants openapi lock clean console
+.PHONY: help run test check format bench cluster survey mutants openapi lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -37,6 +37,9 @@ format: $(VENV)/dev.stamp console ## put the code into its usual shape
 
 bench: $(VENV)/dev.stamp ## measure the product against its ceilings (BENCH=name for one)
 	$(BIN)/python -m bench $(BENCH)
+
+cluster: $(VENV)/dev.stamp ## a primary, a synchronous standby and two services on this machine
+	@exec $(BIN)/python -m bench.local_cluster
 
 survey: $(VENV)/dev.stamp ## drive every operation once (DATABASE_URL=… on that database)
 	$(BIN)/python -m bench.survey $(DATABASE_URL)
