@@ -15,7 +15,7 @@ import asyncpg
 import orjson
 
 from bench.ceiling import Bare
-from bench.harness import Harness, Organisation, Request
+from bench.harness import NUMBER, Harness, Organisation, Request
 from bench.load import Plan, Run
 from gridloom.auctions.clearing import CLEARING, clear
 from gridloom.database.pool import prepare_connection
@@ -49,6 +49,7 @@ class Scene:
     def __init__(self, harness: Harness, bidders: int) -> None:
         self.harness = harness
         self.bidders = [harness.new_organisation(f"Bidder-{number}") for number in range(bidders)]
+        self.owner = harness.new_organisation("Owner")  # who owns the battery cannot bid for it
         self.operator = harness.operator
         self.battery = self.new_battery(1e6)
 
@@ -57,7 +58,7 @@ class Scene:
             "/physical-assets",
             {
                 "name": "Bench",
-                "organisationID": self.bidders[0].id,
+                "organisationID": self.owner.id,
                 "deliveryZone": "TenneT",
                 "parameters": {
                     "ratedChargePower": power_kw,
@@ -98,10 +99,16 @@ class Scene:
         }
         return [self.operator.post("/auctions", terms)["id"] for _ in range(count)]
 
-    def bids(self, auctions: list[str]) -> list[Request]:
+    def bids(self, auctions: list[str], **headers: str) -> list[Request]:
         """Every bidder in every auction, the auctions in turn."""
         return [
-            Request("POST", f"/auctions/{auction}/bids", token=bidder.admin.token, json={"price": price_of(place)})
+            Request(
+                "POST",
+                f"/auctions/{auction}/bids",
+                token=bidder.admin.token,
+                json={"price": price_of(place)},
+                headers=headers,
+            )
             for place, bidder in enumerate(self.bidders)
             for auction in auctions
         ]
@@ -128,6 +135,14 @@ def run(harness: Harness) -> None:
             scene.bids(auctions),
             scene.bare_bids(scene.auctions(count)),
         )
+    auctions = scene.auctions(1)
+    harness.compare(
+        "bids with Idempotency-Key against bids without",
+        scene.bids(auctions, **{"Idempotency-Key": NUMBER}),
+        scene.bids(scene.auctions(1)),
+        at_least=0.9,
+        with_itself=True,
+    )
     bid_in_the_last_second(harness, scene)
     asyncio.run(clear_many_bids(harness, scene))
 

@@ -151,13 +151,18 @@ class Harness:
         ceiling: Request | Sequence[Request],
         *,
         at_least: float | None = 0.5,
+        with_itself: bool = False,
         **plan: Any,
     ) -> Result:
-        """Alternate rounds of product and ceiling under the same load, and report both and their ratio."""
-        assert self.ceiling_address is not None, f"bench.{self.bench} declares no CEILING"
+        """Alternate rounds of product and ceiling under the same load, and report both and their ratio.
+
+        `with_itself`: the ceiling is what the product does with other requests.
+        """
+        address, pid = (self.address, self.product_pid) if with_itself else (self.ceiling_address, self.ceiling_pid)
+        assert address is not None, f"bench.{self.bench} declares no CEILING"
         products, ceilings, ratios = [], [], []
         for _ in range(self.options.rounds):
-            ceilings.append(self._round(ceiling, self.ceiling_address, self.ceiling_pid, plan))
+            ceilings.append(self._round(ceiling, address, pid, plan))
             products.append(self._round(product, self.address, self.product_pid, plan))
             ratios.append(products[-1]["rate_s"] / max(ceilings[-1]["rate_s"], 1e-9))
         ratio = median(ratios)

@@ -34,5 +34,5 @@ def run(harness: Harness) -> None:
         "POST /organisations with Idempotency-Key",
         Request("POST", "/organisations", token=operator.token, json=body, headers={"Idempotency-Key": NUMBER}),
         ceiling,
-        at_least=None,
+        at_least=0.45,
     )
