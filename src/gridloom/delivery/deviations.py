@@ -1,4 +1,4 @@
-"""Telling when a battery does not do what it must, two quarter-hours running."""
+"""What batteries did against what they must: telling where they do not, and planning from what they really hold."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gridloom.database.pool import Database
-from gridloom.delivery import situation_store, store
-from gridloom.delivery.performance import load_performance
+from gridloom.delivery import anchor_store, situation_store, store
+from gridloom.delivery.performance import Performance, load_performance
 from gridloom.events.outbox import record_event
-from gridloom.jobs import JobRun, job
+from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.virtual_assets.backing.allocation import DISPATCH
 
 CHECK: Final = "delivery.check"
 """The job, keyed by a delivery zone: look at what its batteries did in the quarter-hours that have passed."""
 ARRIVAL: Final = timedelta(minutes=5)
 """How long telemetry may be on its way."""
+OFF_SHARE: Final = 0.02
+"""Of what a battery holds: where the measured state of charge is further off, the plan is made anew from it."""
 READ: Final = Permission.READ_MONITORING
 
 
@@ -25,6 +28,15 @@ async def read_measured_zones(db: Database, now: datetime) -> list[str]:
     """Where there is anything to look at: telemetry that comes much later is no news."""
     since = period_start(period_number(now - ARRIVAL) - 1)
     return sorted(await situation_store.read_measured_keys(db, since))
+
+
+def find_offset_kwh(performance: Performance) -> float | None:
+    """By how much the battery holds more than planned at the start of the last quarter-hour, where that is too much."""
+    planned, capacity_kwh = performance.dispatch.is_planned[-1], float(performance.dispatch.capacity_kwh[-1])
+    measured_kwh = float(performance.measured_soc[-1]) / 100 * capacity_kwh
+    offset_kwh = measured_kwh - float(performance.dispatch.energy_kwh[-1])
+    # NaN where nothing was measured
+    return round(offset_kwh, 3) if planned and abs(offset_kwh) > OFF_SHARE * capacity_kwh else None
 
 
 @job(CHECK, clock="platform")
@@ -35,8 +47,14 @@ async def check_zone(run: JobRun) -> None:
     end = period_number(run.due - ARRIVAL)
     measured = await situation_store.read_measured_keys(run.db, period_start(end - 1), run.key)
     keys = [key for key in plan.battery_keys.tolist() if key in measured.get(run.key, ())]
+    applied_from = await anchor_store.read_applied(run.db, keys)
+    is_anchored = False
     for battery in await situation_store.read_batteries(run.db, keys):
         performance = await load_performance(run.db, battery.key, end - 3, end)
+        # What was measured before the plan was moved says nothing about the plan as it is.
+        if applied_from.get(battery.key, 0) < end and (offset_kwh := find_offset_kwh(performance)) is not None:
+            await anchor_store.put_anchor(run.db, battery.key, end - 1, offset_kwh)
+            is_anchored = True
         earlier, first, second = performance.deviates.tolist()
         # Once for each stretch: the one that has begun before was told when its second quarter-hour had passed.
         if not (first and second) or earlier:
@@ -55,3 +73,5 @@ async def check_zone(run: JobRun) -> None:
                 "delivered": round(QUARTER_HOUR_H * float(performance.measured_kw[1:].sum()), 6),
             },
         )
+    if is_anchored:
+        await enqueue(run.db, DISPATCH, key=run.key, due=run.due, clock="platform", at_latest=True)

@@ -7,6 +7,7 @@ of the next market day, keeps what has not changed, and makes final what has clo
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,7 +15,8 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.delivery import quarter_store, situation_store, store
+from gridloom.delivery import anchor_store, quarter_store, situation_store, store
+from gridloom.delivery.anchor_store import Anchor
 from gridloom.delivery.gates import LOOK, next_look, planned_span
 from gridloom.delivery.loading import Zone, load_zone
 from gridloom.delivery.look_store import Look, Stamps, look_at_zones
@@ -98,7 +100,8 @@ async def _read_stamps(db: Database, zone: str, now: datetime) -> Stamps:
 
 async def _plan_anew(db: Database, horizon: Horizon, state: ZoneState, stamps: Stamps) -> tuple[Run, StandingPlan]:
     zone = await load_zone(db, horizon.zone, horizon.first, horizon.end)
-    energy_kwh, due_kwh = await _start_energies(db, zone, state.plan, horizon.now)
+    anchors = await anchor_store.read_waiting(db, [battery.key for battery in zone.batteries])
+    energy_kwh, due_kwh = await _start_energies(db, zone, state.plan, anchors, horizon.now)
     keeps_batteries = {n: s for n, s in state.stamps.items() if n[0] not in "V"} == {
         n: s for n, s in stamps.items() if n[0] not in "V"
     }
@@ -110,22 +113,27 @@ async def _plan_anew(db: Database, horizon: Horizon, state: ZoneState, stamps: S
     await _keep_netting(db, horizon, state.plan, made)
     await _keep_quarters(db, horizon, state.plan, made.plan)
     await store.keep_plan(db, horizon.zone, run.id, stamps, made.plan)
+    if anchors:
+        await anchor_store.keep_applied(db, anchors, zone.first)
     await tell_dispatched(db, zone.batteries, versions, numbers, _find_moved(zone, state.plan, made.plan))
     return run, made.plan
 
 
 async def _start_energies(
-    db: Database, zone: Zone, before: StandingPlan | None, now: datetime
+    db: Database, zone: Zone, before: StandingPlan | None, anchors: Mapping[int, Anchor], now: datetime
 ) -> tuple[Floats, Floats]:
-    """What each battery holds at the zone's first period and what it would hold by shares alone: as planned, else as
-    measured lately, else half of what it may hold."""
+    """What each battery holds at the zone's first period and what it would hold by shares alone: as planned and, where
+    it was measured to be off, moved by that; else as measured lately, else half of what it may hold."""
     known = {} if before is None else {key: row for row, key in enumerate(before.battery_keys.tolist())}
     energy_kwh, due_kwh = np.empty(len(zone.batteries)), np.empty(len(zone.batteries))
     for place, battery in enumerate(zone.batteries):
         row = known.get(battery.key)
         if row is not None and before is not None:
             column = min(max(zone.first - before.first, 0), before.energy_kwh.shape[1] - 1)
-            energy_kwh[place], due_kwh[place] = before.energy_kwh[row, column], before.due_kwh[row, column]
+            offset_kwh = anchors[battery.key].offset_kwh if battery.key in anchors else 0.0
+            held_kwh = before.energy_kwh[row, column] + offset_kwh
+            energy_kwh[place] = min(max(held_kwh, 0.0), float(zone.capacity_kwh[place, 0]))
+            due_kwh[place] = before.due_kwh[row, column]
             continue
         measured = await latest_of_asset(db, battery.key)
         low_kwh, high_kwh = float(zone.limits.low_kwh[place, 0]), float(zone.limits.high_kwh[place, 0])

@@ -53,6 +53,8 @@ with zone as materialized (
   from battery join unavailability using (asset_key) where ends_at > $2 and starts_at < $3
   group by delivery_zone, asset_key
   union all
+  select delivery_zone, 'E' || asset_key, version::text from battery join delivery_anchor using (asset_key)
+  union all
   select delivery_zone, 'S' || asset_key, version::text from battery join physical_schedule_version using (asset_key)
   union all
   select delivery_zone, 'A' || asset_key, count(*) || ':' || coalesce(sum(revision), 0)

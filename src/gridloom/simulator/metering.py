@@ -42,6 +42,8 @@ class Orders:
     power_kw: np.ndarray
     fcr_kw: np.ndarray
     afrr_kw: dict[Direction, np.ndarray]
+    planned_kwh: np.ndarray
+    """[battery]: what each is planned to hold in the end; NaN where that is not known"""
 
     @property
     def periods(self) -> int:
@@ -77,20 +79,24 @@ async def meter(scene: Scene, until: datetime) -> None:
 
 async def read_orders(scene: Scene, start: datetime, end: datetime) -> Orders:
     """The dispatch of all batteries over a window."""
-    answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start, end) for battery in BATTERIES))
+    answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start, end + PERIOD) for battery in BATTERIES))
     periods = (end - start) // PERIOD
     power, fcr = np.zeros((len(BATTERIES), periods)), np.zeros((len(BATTERIES), periods))
     afrr = {direction: np.zeros((len(BATTERIES), periods)) for direction in Direction}
+    planned_kwh = np.full(len(BATTERIES), np.nan)
     for row, points in enumerate(answers):
         for point in points:
             place = (datetime.fromisoformat(point["time"]) - start) // PERIOD
+            if place == periods:
+                planned_kwh[row] = point["stateOfChargePercentage"] / 100 * CELLS.capacity_kwh[row]
+                break
             power[row, place] = point["power"]
             for part in point["parts"]:
                 if part["kind"] == "FCR":
                     fcr[row, place] += part["power"]
                 elif part["kind"] in ("AFRR_POS", "AFRR_NEG"):
                     afrr[Direction(part["kind"].removeprefix("AFRR_"))][row, place] += abs(part["power"])
-    return Orders(start, power, fcr, afrr)
+    return Orders(start, power, fcr, afrr, planned_kwh)
 
 
 async def _read_dispatch(scene: Scene, slug: str, start: datetime, end: datetime) -> list[Any]:
@@ -113,8 +119,11 @@ def run_orders(scene: Scene, orders: Orders) -> Metered:
     for direction, sign in ((Direction.POS, 1.0), (Direction.NEG, -1.0)):
         called = _find_activation(scene, orders.start, orders.periods, direction)
         reserve_kw += sign * np.repeat(orders.afrr_kw[direction] * called, MINUTES_A_PERIOD, axis=1)
-    upkeep_kw = np.repeat(_plan_upkeep(memory, orders), MINUTES_A_PERIOD, axis=1)
     asked_kw = np.repeat(orders.power_kw, MINUTES_A_PERIOD, axis=1)
+    # What will be missing in the end if all goes as it was asked for; the platform plans from what was measured, too.
+    short_kwh = orders.planned_kwh - np.array(memory.energy_kwh) - _stored_kwh(asked_kw)
+    owed_kwh = np.where(np.isnan(short_kwh), memory.owed_kwh, short_kwh)
+    upkeep_kw = np.repeat(_plan_upkeep(owed_kwh, orders), MINUTES_A_PERIOD, axis=1)
     available = _find_available(memory, orders.start, minutes)
     state, course = physics.run(CELLS, memory.state, asked_kw + reserve_kw + upkeep_kw, available)
     draws = chance.stream(scene.board.seed_of(market_day_of(orders.start)), "meters", int(orders.start.timestamp()))
@@ -123,7 +132,7 @@ def run_orders(scene: Scene, orders: Orders) -> Metered:
     signals["reserve_power"] = np.round(reserve_kw, 1) + 0.0
     signals["upkeep_power"] = np.round(upkeep_kw, 1) + 0.0
     taken = _stored_kwh(course.power_kw) - _stored_kwh(asked_kw)
-    return Metered(orders.start, signals, state, np.array(memory.owed_kwh) + course.lost_kwh - taken, course)
+    return Metered(orders.start, signals, state, owed_kwh + course.lost_kwh - taken, course)
 
 
 def _stored_kwh(power_kw: np.ndarray) -> np.ndarray:
@@ -132,10 +141,10 @@ def _stored_kwh(power_kw: np.ndarray) -> np.ndarray:
     return np.asarray((charge * CELLS.charge_efficiency - discharge / CELLS.discharge_efficiency) / 60)
 
 
-def _plan_upkeep(memory: Memory, orders: Orders) -> np.ndarray:
+def _plan_upkeep(owed_kwh: np.ndarray, orders: Orders) -> np.ndarray:
     """Small powers in idle quarter-hours that bring back what rest and frequency response took: [battery][period]."""
     upkeep = np.zeros_like(orders.power_kw)
-    owed, limit = np.array(memory.owed_kwh), UPKEEP_SHARE * CELLS.charge_kw
+    owed, limit = owed_kwh, UPKEEP_SHARE * CELLS.charge_kw
     due = np.abs(owed) > UPKEEP_FROM * CELLS.capacity_kwh
     for period in range(orders.periods):
         idle = due & (orders.power_kw[:, period] == 0)

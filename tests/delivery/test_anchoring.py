@@ -1,0 +1,78 @@
+"""Plans follow what batteries really hold."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.delivery.conftest import Yard
+from tests.virtual_assets.conftest import QUARTER, wire
+
+CAPACITY_KWH = 8000.0
+LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": CAPACITY_KWH}
+
+
+async def measure(yard: Yard, battery: dict[str, Any], charges: list[float], first: int = 0) -> None:
+    """States of charge at the starts of quarter-hours in which the battery stood still."""
+    times = [wire(yard.start + (first + place) * QUARTER) for place in range(len(charges))]
+    body = {
+        "active_power": {"time": times, "value": [0.0] * len(times)},
+        "state_of_charge": {"time": times, "value": charges},
+    }
+    answer = await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)
+    assert answer.status_code == 200, answer.text
+
+
+async def planned(yard: Yard, battery: dict[str, Any]) -> Any:
+    """Until the end of what is planned: two market days."""
+    return await yard.dispatch(battery, end=wire(yard.start + timedelta(days=2)))
+
+
+def own_kwh(answer: Any) -> float:
+    return sum(
+        float(part["power"]) / 4 for point in answer["dispatch"] for part in point["parts"] if part["kind"] == "OWN"
+    )
+
+
+class TestABatteryThatHoldsLessThanPlanned:
+    async def test_is_planned_from_what_was_measured_and_brought_back_by_its_owner(self, yard: Yard) -> None:
+        battery = await yard.battery(**LARGE)
+        await yard.virtual(battery)
+        await yard.advance(yard.start + QUARTER)
+        assert {point["stateOfChargePercentage"] for point in (await planned(yard, battery))["dispatch"]} == {50.0}
+        await measure(yard, battery, [45.0, 45.0])
+        await yard.gate_of(3)
+        answer = await planned(yard, battery)
+        # The quarter-hours whose gates had closed stay as they were; then 400 kWh are missing, and are charged.
+        levels = [point["stateOfChargePercentage"] for point in answer["dispatch"]]
+        assert levels[:2] == [50.0, 50.0]
+        assert 45.0 <= levels[4] < 45.5
+        assert levels[-1] == pytest.approx(50.0, abs=0.1)
+        assert -own_kwh(answer) * 0.9 == pytest.approx(0.05 * CAPACITY_KWH, rel=0.01)
+
+    async def test_is_not_moved_again_by_what_was_measured_before(self, yard: Yard) -> None:
+        battery = await yard.battery(**LARGE)
+        await yard.virtual(battery)
+        await yard.advance(yard.start + QUARTER)
+        await measure(yard, battery, [45.0, 45.0])
+        await yard.gate_of(3)
+        version = (await planned(yard, battery))["version"]
+        await measure(yard, battery, [45.0], first=2)
+        await yard.gate_of(4)
+        answer = await planned(yard, battery)
+        levels = [point["stateOfChargePercentage"] for point in answer["dispatch"]]
+        await measure(yard, battery, levels[3:5], first=3)  # just as planned
+        await yard.gate_of(6)
+        answer = await planned(yard, battery)
+        assert answer["version"] == version
+        assert -own_kwh(answer) * 0.9 == pytest.approx(0.05 * CAPACITY_KWH, rel=0.01)
+
+    async def test_is_left_alone_where_a_meter_explains_it(self, yard: Yard) -> None:
+        battery = await yard.battery(**LARGE)
+        await yard.virtual(battery)
+        await yard.advance(yard.start + QUARTER)
+        version = (await planned(yard, battery))["version"]
+        await measure(yard, battery, [49.0, 49.0])
+        await yard.gate_of(3)
+        assert (await planned(yard, battery))["version"] == version
