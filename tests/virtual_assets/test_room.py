@@ -15,6 +15,16 @@ from gridloom.virtual_assets.schedule.judgement import first_energy_cut, first_e
 
 POWERS = hnp.arrays(np.float64, (1, PERIODS), elements=st.integers(-12, 12).map(lambda tens: 10.0 * tens))
 LIMITS = hnp.arrays(np.float64, (1, PERIODS), elements=st.sampled_from([0.0, 40.0, 100.0, 100.0, 100.0]))
+RESERVES = st.lists(
+    st.tuples(
+        st.integers(0, PERIODS - 1),
+        st.integers(1, PERIODS),
+        st.sampled_from([0.0, 20.0, 40.0]),
+        st.sampled_from([0.0, 20.0, 40.0]),
+    ),
+    max_size=2,
+)
+"""Where each starts, how long it stands, what must be stored and what must be free meanwhile."""
 TARGET_KWH = 100.0
 
 
@@ -66,7 +76,20 @@ class TestTheFeedback:
     )
     def test_balances_when_it_is_followed(self, power_kw, charge_kw, discharge_kw, available_kwh, open_from, limit_kwh):
         cycles = () if limit_kwh is None else (CycleRule(limit_kwh, GROUPS, 10.0),)
-        case = standing(power_kw, charge_kw, discharge_kw, available_kwh, TARGET_KWH, cycles)
+        self.check_followed(standing(power_kw, charge_kw, discharge_kw, available_kwh, TARGET_KWH, cycles), open_from)
+
+    @settings(max_examples=200)
+    @given(POWERS, LIMITS, LIMITS, RESERVES, st.integers(0, PERIODS), st.sampled_from([None, 60.0]))
+    def test_balances_beside_reserves(self, power_kw, charge_kw, discharge_kw, reserves, open_from, limit_kwh):
+        cycles = () if limit_kwh is None else (CycleRule(limit_kwh, GROUPS, 10.0),)
+        lowest_kwh, highest_kwh = np.zeros(PERIODS), np.full(PERIODS, 200.0)
+        for first, count, stored_kwh, free_kwh in reserves:
+            lowest_kwh[first : first + count] += stored_kwh
+            highest_kwh[first : first + count] -= free_kwh
+        case = standing(power_kw, charge_kw, discharge_kw, 200.0, TARGET_KWH, cycles)
+        self.check_followed(replace(case, lowest_kwh=lowest_kwh, highest_kwh=highest_kwh), open_from)
+
+    def check_followed(self, case, open_from):
         before = project(case)
         beyond_kwh = before.end_kwh - TARGET_KWH
         remaining_kwh = unmendable_kwh(case, before, open_from, beyond_kwh)
