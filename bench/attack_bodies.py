@@ -81,8 +81,8 @@ def make_bodies(scene: Scene) -> Iterator[Body]:
     yield Body("90,000 series of one point", telemetry, series, JSON)
     row = json.dumps({"signal": "p", "time": TIME, "value": 1.5}).encode()
     last = json.dumps({"signal": "p", "time": TIME, "value": 1.5, "x": 1}).encode()
-    misshapen = b"[" + b",".join([row] * 500_000 + [last]) + b"]"
-    yield Body("500,000 rows, the last misshapen", telemetry, misshapen, JSON)
+    misshapen = b"[" + b",".join([row] * 300_000 + [last]) + b"]"
+    yield Body("300,000 rows, the last misshapen", telemetry, misshapen, JSON)
     yield Body("45 MB of empty lists", netted, b"[" + b"[]," * 15_000_000 + b"1]", JSON, operator)
     yield Body("9 MB of empty lists", "/physical-assets", b"[" + b"[]," * 3_000_000 + b"1]", JSON)
     yield from _schedules(scene)
@@ -142,7 +142,7 @@ def damaged_bodies(scene: Scene) -> list[Seen]:
     workers = scene.worker_pids()
 
     def damage(number: int) -> int:
-        is_parquet = number % 4 == 0
+        is_parquet = number % 8 == 0  # each costs a process
         sound = parquet if is_parquet else chance.choice(arrow)
         mutated = bytearray(sound)
         for _ in range(chance.randint(1, 6)):

@@ -39,7 +39,7 @@ def hold_connections(scene: Scene, name: str, count: int, first: bytes, *, reads
                 if reads:
                     connection.recv(4096)
                 held.append(connection)
-        time.sleep(8)
+        time.sleep(7)
     open_now = sum(1 for connection in held if _is_open(connection))
     for connection in held:
         connection.close()
@@ -172,8 +172,10 @@ def main() -> int:
         asset = attacker.admin.post("/physical-assets", {**ASSET, "organisationID": attacker.id})
         scene = Scene(harness, attacker.admin, asset["id"], probed.admin, given.quick)
         for name in given.names or ATTACKS:
+            began = time.monotonic()
             results = ATTACKS[name](scene)
             print_table(results)
+            print(f"     {name}: {time.monotonic() - began:.0f} s", flush=True)
             found += results
     if not given.quick:
         write_table("attacks", found)

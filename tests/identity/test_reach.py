@@ -4,6 +4,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
+from tests.assets import register_asset
 
 from gridloom.identity.permissions import Role
 from gridloom.identity.reach import asset_reach, organisation_reach
@@ -103,3 +104,20 @@ class TestGrant:
         assert changed.etag != first.etag
         assert await grants.read_grant(app.pool, asset[1], other.id) == changed
         assert await grants.list_grants(app.pool, asset[1], after=None, limit=10) == [changed]
+
+
+class TestARepeatedRequest:
+    async def test_is_refused_once_the_grant_that_allowed_it_is_gone(self, owner, other):
+        asset = await register_asset(owner)
+        grant = asset.path(f"/grants/{other.id}")
+        assert (await owner.admin.put(grant, json={"permissions": ["Create:logbook"]})).status_code == 200
+        entry = {"title": "Filters", "type": "OTHER", "start": "2026-01-01T00:00:00Z"}
+        key = {"Idempotency-Key": uuid4().hex}
+        first = await other.engineer.post(asset.path("/logbook"), json=entry, headers=key)
+        again = await other.engineer.post(asset.path("/logbook"), json=entry, headers=key)
+        assert (first.status_code, again.status_code) == (201, 201), first.text
+        assert again.json() == first.json()
+        assert (await owner.admin.delete(grant)).status_code == 204
+        late = await other.engineer.post(asset.path("/logbook"), json=entry, headers=key)
+        assert late.status_code == 403
+        assert first.json()["id"] not in late.text

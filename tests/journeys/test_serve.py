@@ -145,6 +145,8 @@ class TestCrash:
             wait_until(lambda v=victim: not is_alive(v) and len(service.workers()) == len(before))  # type: ignore[misc]
         wait_until(service.is_ready)
         assert {worker.pid for worker in service.workers()} != before
+        assert f"pid={victim.pid}" in service.log.read_text()
+        assert "signal SIGKILL" in service.log.read_text()
 
     def test_of_the_database_is_repaired(self, service: Service) -> None:
         before = service.postgres().pid
