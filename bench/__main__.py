@@ -10,6 +10,7 @@ from types import ModuleType
 
 import bench
 from bench.harness import Options, Result, running, write_results
+from bench.scaling import main as write_scaling_page
 
 QUICK = Options(seconds=0.7, rounds=1, connections=16, quick=True)
 
@@ -57,6 +58,7 @@ def main() -> int:
     if not options.quick:
         for path in write_results(results, options):
             print(f"written: {path}")
+        write_scaling_page()  # it is computed from these
     missed = [result for result in results if result.met is False]
     print(f"{len(results)} results, {len(missed)} below target")
     return 0

@@ -65,7 +65,9 @@ def collect_rows(db: Database) -> None:
 
     For whoever owns the whole transaction: rows are not kept apart by savepoints.
     """
-    _collected[physical_of(db)] = []
+    physical = physical_of(db)
+    if physical is not None:  # else it has died since, and the next statement says so
+        _collected[physical] = []
 
 
 def forget_rows(physical: object) -> None:
