@@ -21,7 +21,7 @@ from gridloom_client.commands.durations import iso_duration
 from gridloom_client.commands.ending import Misunderstood
 from gridloom_client.commands.finding import find_id
 from gridloom_client.commands.options import Options
-from gridloom_client.commands.rendering import choose_columns, moment_text, print_data, print_table
+from gridloom_client.commands.rendering import choose_columns, moment_text, print_data, print_followed, print_table
 from gridloom_client.commands.schedule_points import read_points
 from gridloom_client.commands.windows import choose_day, market_day
 
@@ -72,6 +72,14 @@ class TestData:
     def test_is_a_json_object_a_line(self, capsys: pytest.CaptureFixture[str]):
         assert print_data(self.ROWS, Options(output="ndjson"))
         assert capsys.readouterr().out.count("\n") == 2
+
+    def test_of_a_stream_comes_line_by_line(self, capsys: pytest.CaptureFixture[str]):
+        for number, row in enumerate(self.ROWS):
+            assert print_followed(row, Options(output="csv"), is_first=number == 0)
+        assert capsys.readouterr().out == "time,power\n2026-10-25T11:00:00Z,1.5\n2026-10-25T11:00:00Z,\n"
+        assert not print_followed(self.ROWS[0], Options(), is_first=True)
+        with pytest.raises(Misunderstood, match="no end"):
+            print_followed(self.ROWS[0], Options(output="parquet"), is_first=True)
 
     def test_is_left_to_the_table_otherwise(self):
         assert not print_data(self.ROWS, Options())

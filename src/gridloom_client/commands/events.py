@@ -12,7 +12,7 @@ from rich.text import Text
 from gridloom_client.answers.events import Event
 from gridloom_client.commands.ending import ending
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import moment_text
+from gridloom_client.commands.rendering import moment_text, print_followed
 
 app = App(name="events", help="What happens, as it happens.", group="Using the platform")
 
@@ -42,18 +42,16 @@ def tail(
     wanted = [name.strip() for name in types.split(",")] if types else None
     with connect(options) as client:
         for number, event in enumerate(client.events.follow(types=wanted, last_event_id=after), 1):
-            _print_event(event, options)
+            if not print_followed(event, options, is_first=number == 1):
+                _print_event(event, options)
             if number == count:
                 return
 
 
 def _print_event(event: Event, options: Options) -> None:
-    if options.form != "table":
-        sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
-    else:
-        line = Text(f"{event.place} {moment_text(event.time, utc=options.utc)} ", style="dim")
-        line.append(event.type, style="bold not dim")
-        line.append(f" {event.subject or ''} ", style="not dim")
-        line.append(msgspec.json.encode(event.data).decode())
-        Console().print(line, soft_wrap=True)
+    line = Text(f"{event.place} {moment_text(event.time, utc=options.utc)} ", style="dim")
+    line.append(event.type, style="bold not dim")
+    line.append(f" {event.subject or ''} ", style="not dim")
+    line.append(msgspec.json.encode(event.data).decode())
+    Console().print(line, soft_wrap=True)
     sys.stdout.flush()

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 from cyclopts import App, Parameter
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -17,7 +16,14 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from gridloom_client.commands.ending import REFUSED, Misunderstood, ending
 from gridloom_client.commands.finding import find_battery
 from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import moment_text, print_data, print_json, print_table, show_lines
+from gridloom_client.commands.rendering import (
+    moment_text,
+    print_data,
+    print_followed,
+    print_json,
+    print_table,
+    show_lines,
+)
 from gridloom_client.commands.table_files import Piece, TableFile, open_table
 from gridloom_client.commands.telemetry_export import export
 
@@ -112,7 +118,9 @@ def tail(
             if followed.kind == "gap":
                 show_lines("Some points between are no longer told; export reads them.", to_stderr=True)
             for name, moment, value in followed.points():
-                _print_point(name, moment, value, followed.place, options)
+                row = {"signal": name, "time": moment, "value": value, "place": followed.place}
+                if not print_followed(row, options, is_first=printed == 0):
+                    _print_point(name, moment, value, options)
                 printed += 1
                 if printed == count:
                     return
@@ -189,14 +197,9 @@ def _note_refusals(reasons: dict[str, tuple[int, list[str]]], refusals: Any, pie
         reasons[refusal.reason] = count + refusal.count, places
 
 
-def _print_point(name: str, moment: datetime, value: float | None, place: str, options: Options) -> None:
-    if options.form == "table":
-        shown = "–" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
-        print(f"{moment_text(moment, utc=options.utc)}  {name:26} {shown}", flush=True)
-        return
-    row = {"signal": name, "time": moment, "value": value, "place": place}
-    sys.stdout.write(msgspec.json.encode(row).decode() + "\n")
-    sys.stdout.flush()
+def _print_point(name: str, moment: datetime, value: float | None, options: Options) -> None:
+    shown = "–" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
+    print(f"{moment_text(moment, utc=options.utc)}  {name:26} {shown}", flush=True)
 
 
 def _point_progress(*, quiet: bool) -> Progress:

@@ -94,6 +94,24 @@ def print_data(items: Sequence[Any], options: Options) -> bool:
     return True
 
 
+def print_followed(item: Any, options: Options, *, is_first: bool) -> bool:
+    """One thing of a stream for a script, as soon as it is there; False where a person wants to see it."""
+    if options.form == "table":
+        return False
+    if options.form == "parquet":
+        raise Misunderstood("A stream has no end, and Parquet is written at the end: use -o ndjson or -o csv.")
+    if options.form == "csv":
+        row = flatten_row(plain_row(item))
+        writer = csv.DictWriter(sys.stdout, list(row), lineterminator="\n")
+        if is_first:
+            writer.writeheader()
+        writer.writerow({name: _write_value(value) for name, value in row.items()})
+    else:
+        sys.stdout.write(msgspec.json.encode(item).decode() + "\n")
+    sys.stdout.flush()
+    return True
+
+
 def flatten_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """For CSV: a thing within a thing becomes columns (`volume_energy_capacity`), a list its JSON."""
     flat: dict[str, Any] = {}
