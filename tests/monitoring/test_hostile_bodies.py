@@ -13,6 +13,7 @@ import pytest
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.monitoring.receiving.columns import MOST_NAMES
 from gridloom.monitoring.receiving.parsing import ARROW, CSV, JSON, NDJSON, parse
+from gridloom.monitoring.receiving.tables import MOST_TYPED_COLUMNS, is_typed
 
 LATEST_US = 2_000_000_000_000_000
 
@@ -146,3 +147,23 @@ class TestAMutatedStream:
                     del mutated[chance.randrange(len(mutated)) :]
                 with suppress(BadRequest, PayloadTooLarge):
                     read(bytes(mutated))
+
+
+class TestAStreamOfMomentsAndNumbers:
+    def test_is_known_by_its_columns(self):
+        rows = 10
+        typed = {"signal": dictionary(["p"], rows), "time": moments(rows), "value": np.ones(rows)}
+        assert is_typed(stream_of(pa.table(typed)))
+        assert is_typed(stream_of(pa.table({"time": moments(rows), "p": np.arange(rows)})))
+
+    def test_is_none_that_brings_texts_for_them_or_more_columns_than_are_read_at_once(self):
+        rows = 10
+        times, texts = moments(rows), ["2026-01-05T10:00:00Z"] * rows
+        for columns in (
+            {"time": texts, "p": np.ones(rows)},
+            {"time": times, "p": ["1.0"] * rows},
+            {"time": times, "p": dictionary(["1.0"], rows)},
+            {"time": times, **{f"s{number}": np.ones(rows) for number in range(MOST_TYPED_COLUMNS)}},
+        ):
+            assert not is_typed(stream_of(pa.table(columns)))
+        assert not is_typed(b"no stream at all")

@@ -26,6 +26,7 @@ from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.receiving import arrow_limits
 from gridloom.monitoring.receiving.ingest import REFUSED_HERE, Stored, ingest
 from gridloom.monitoring.receiving.parsing import ARROW, parse
+from gridloom.monitoring.receiving.tables import is_typed
 from gridloom.monitoring.views import Refusal
 
 _ASK_AGAIN_S = 5.0
@@ -53,7 +54,7 @@ class Reception:
 
 
 async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) -> Received:
-    """The points of a body, in a thread where it is not short and in a process where it is long."""
+    """The points of a body: in a thread where it is not short, in a process where it is long and laborious."""
     metrics.BODY_BYTES.labels(call.content_type).inc(len(body))
     media_type = call.content_type
 
@@ -61,7 +62,7 @@ async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) 
         latest_us = min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
         if len(body) <= LIGHT_BYTES and media_type != ARROW:
             return parse(body, media_type, many=many, latest_us=latest_us)
-        if len(body) <= LONG_BYTES:
+        if len(body) <= LONG_BYTES or media_type == ARROW:
             found = await off_loop(True, _parse_unless_long, body, media_type, many=many, latest_us=latest_us)
             if found is not None:
                 return found
@@ -77,10 +78,10 @@ async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) 
 
 
 def _parse_unless_long(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received | None:
-    """None for a few bytes of Arrow that unfold to as much as a long body."""
-    if media_type == ARROW:
-        extent = arrow_limits.check(body)
-        if extent.rows > HEAVY_POINTS or extent.unpacked_bytes > LONG_BYTES:
+    """None for Arrow that is long, or unfolds to as much, and has more to it than columns of moments and numbers."""
+    if media_type == ARROW and not is_typed(body):
+        extent = arrow_limits.check(body) if len(body) <= LONG_BYTES else None
+        if extent is None or extent.rows > HEAVY_POINTS or extent.unpacked_bytes > LONG_BYTES:
             return None
     return parse(body, media_type, many=many, latest_us=latest_us)
 
