@@ -306,6 +306,7 @@ def settle(world: Survey) -> None:
     world.call("listAncillaryResults", by="owner", physicalAssetID=world.ids["second"])
     runs = world.wait_for("listDeliveryRuns", bool)
     world.call("readDeliveryRun", runID=runs[0]["id"])
+    world.call("listDeliveryZones", query=window(2, 3))
     world.call("readDispatch", by="owner", query=window(2, 3))
     world.call("readPerformance", by="owner", query=window(2, 3))
     prices = [
