@@ -302,3 +302,24 @@ class TestAGateAtWhichNothingChanged:
 
 async def _zone_of(yard: Yard) -> Any:
     return await yard.edge.pool.fetchrow("select * from delivery_zone where delivery_zone = 'TenneT'")
+
+
+class TestAnAllocationThatWasUndone:
+    async def test_leaves_nothing_for_its_batteries_to_do(self, yard: Yard) -> None:
+        one, two = await yard.battery(), await yard.battery()
+        first, second = await yard.virtual(one), await yard.virtual(two)
+        await yard.schedule(first, [400.0])
+        await yard.schedule(second, [300.0])
+        await yard.gate_of(-8)
+        assert [await yard.powers(one, 1), await yard.powers(two, 1)] == [[400.0], [300.0]]
+        before = await yard.now()
+        for place, (virtual, left) in enumerate(((first, [[0.0], [300.0]]), (second, [[0.0], [0.0]]))):
+            assert (await yard.operator.delete(yard.url(virtual))).status_code == 204
+            await yard.gate_of(place - 7)
+            assert [await yard.powers(one, 1), await yard.powers(two, 1)] == left
+        [was, *_] = (await yard.dispatch(one, **{"as-of": wire(before)}))["dispatch"]
+        assert was["parts"] == [{"kind": "VIRTUAL", "power": 400.0}], "for an asset that is no more"
+        third = await yard.virtual(one)
+        await yard.schedule(third, [200.0])
+        await yard.gate_of(-4)
+        assert await yard.powers(one, 1) == [200.0]

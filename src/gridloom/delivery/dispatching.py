@@ -18,6 +18,7 @@ from gridloom.database.pool import Database
 from gridloom.delivery import anchor_store, quarter_store, situation_store, store
 from gridloom.delivery.anchor_store import Anchor
 from gridloom.delivery.gates import LOOK, next_look, planned_span
+from gridloom.delivery.leaving import clear_zone, release_batteries
 from gridloom.delivery.loading import Zone, load_zone
 from gridloom.delivery.look_store import Look, Stamps, look_at_zones
 from gridloom.delivery.model import Floats
@@ -62,6 +63,7 @@ async def dispatch_zone(run: JobRun) -> None:
     span = planned_span(now)
     looks = await look_at_zones(run.db, now, span.start, span.end, period_number(span.end), run.key)
     if not looks:
+        await clear_zone(run.db, run.key, now)
         return
     [look] = looks
     if look.next_start < span.end:
@@ -113,6 +115,9 @@ async def _plan_anew(db: Database, horizon: Horizon, state: ZoneState, stamps: S
     await _keep_netting(db, horizon, state.plan, made)
     await _keep_quarters(db, horizon, state.plan, made.plan)
     await store.keep_plan(db, horizon.zone, run.id, stamps, made.plan)
+    if state.plan is not None:
+        gone = set(state.plan.battery_keys.tolist()) - {battery.key for battery in zone.batteries}
+        await release_batteries(db, state.plan, sorted(gone), zone.first, horizon.now)
     if anchors:
         await anchor_store.keep_applied(db, anchors, zone.first)
     await tell_dispatched(db, zone.batteries, versions, numbers, _find_moved(zone, state.plan, made.plan))

@@ -89,7 +89,7 @@ def _dispatch_json(asset_id: UUID, dispatch: StandingDispatch, ids: Mapping[int,
         dispatch.parts_kw.items(), key=lambda part: (list(PartKind).index(part[0][0]), part[0][1])
     ):
         for place in np.flatnonzero(np.abs(part_kw) > NOISE_KW).tolist():
-            if key:
+            if key in ids:  # not one whose allocation was undone since
                 part = DispatchPart(kind=kind, power=_round_value(part_kw[place]), virtual_asset_id=ids[key])
             else:
                 part = DispatchPart(kind=kind, power=_round_value(part_kw[place]))

@@ -53,6 +53,15 @@ async def keep_plan(db: Database, zone: str, run_id: UUID, stamps: Stamps, plan:
     )
 
 
+async def forget_plan(db: Database, zone: str) -> None:
+    await db.execute(
+        """update delivery_zone set run_id = null, first_period = null, end_period = null, first_settling = null,
+             stamps = '{}', plan = null
+           where delivery_zone = $1""",
+        zone,
+    )
+
+
 async def keep_settled(db: Database, zone: str, settled_until: int, first_settling: int | None) -> None:
     """`first_settling`: the first period after those that leaves facts when it becomes final."""
     await db.execute(

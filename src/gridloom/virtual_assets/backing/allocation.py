@@ -88,3 +88,5 @@ async def undo_allocation(db: Database, seen: VirtualAsset, check: Callable[[Vir
         raise AllocationStands(f"The gate of its first period, {wire_time(asset.first)}, has closed.")
     if not await store.delete_asset(db, asset):
         raise AllocationStands("Something is traded or settled on the asset.")
+    now = await platform_now(db)
+    await enqueue(db, DISPATCH, key=asset.terms.delivery_zone, due=now, clock="platform", at_latest=True)
