@@ -145,8 +145,15 @@ class TestAMutatedStream:
                     mutated[chance.randrange(len(mutated))] = chance.randrange(256)
                 if chance.random() < 0.1:
                     del mutated[chance.randrange(len(mutated)) :]
+                is_typed(bytes(mutated))
                 with suppress(BadRequest, PayloadTooLarge):
                     read(bytes(mutated))
+
+    def test_whose_names_are_no_texts_is_refused(self):
+        body = stream_of(pa.table({"time": moments(4), "active": np.ones(4)})).replace(b"active", b"\xff\xa8tive")
+        assert not is_typed(body)
+        with pytest.raises(BadRequest):
+            read(body)
 
 
 class TestAStreamOfMomentsAndNumbers:

@@ -83,9 +83,9 @@ def is_typed(body: bytes) -> bool:
     try:
         with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
             schema: pa.Schema = reader.schema
-    except _UNREADABLE:
+            return len(schema) <= MOST_TYPED_COLUMNS and all(_is_typed_column(column) for column in schema)
+    except _UNREADABLE:  # a name may be no text at all
         return False
-    return len(schema) <= MOST_TYPED_COLUMNS and all(_is_typed_column(column) for column in schema)
 
 
 def _is_typed_column(column: pa.Field) -> bool:
