@@ -13,6 +13,7 @@ from gridloom.identity.permissions import Role
 from gridloom.monitoring import store
 from gridloom.monitoring.reading import stream
 from gridloom.monitoring.reading.stream import TelemetryHub
+from gridloom.monitoring.reading.summaries import SIGNALS_AT_ONCE
 from gridloom.monitoring.reading.turns import AT_ONCE, turn_of
 
 START, END = "2026-01-05T00:00:00Z", "2026-01-06T00:00:00Z"
@@ -49,6 +50,25 @@ class TestAReadOverThousandsOfSignals:
         assert len(data) == 2000
         assert data["s1234"] == [{"time": "2026-01-05T10:00:00Z", "value": 1234.0}]
         assert len(reads) == 1
+
+    @pytest.mark.parametrize("path", ["datapoints?resolution=daily&", "datapoints/sum/detailed?"])
+    async def test_unpacks_what_all_signals_share_for_many_of_them_at_a_time(self, new_organisation, monkeypatch, path):
+        owner = await new_organisation()
+        asset = await with_signals(owner, 256)
+        reads = []
+        original = store.summaries_between
+
+        async def counted(*arguments):
+            reads.append(arguments)
+            return await original(*arguments)
+
+        monkeypatch.setattr(store, "summaries_between", counted)
+        answer = await owner.viewer.get(f"/monitoring/{asset.id}/{path}start={START}&end={END}")
+        assert answer.status_code == 200
+        data = answer.json()["data"]
+        assert len(data) == 256
+        assert "200.0" in str(data["s200"])
+        assert len(reads) == 256 // SIGNALS_AT_ONCE
 
     async def test_in_buckets_or_sums_is_for_so_many_at_a_time(self, new_organisation):
         owner = await new_organisation()

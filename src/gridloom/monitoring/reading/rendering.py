@@ -20,7 +20,7 @@ from gridloom.monitoring.model import Series, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.reading.aggregation import HOLD, Aggregation, aggregate
 from gridloom.monitoring.reading.series import in_groups, read, read_in_steps
-from gridloom.monitoring.reading.summaries import daily
+from gridloom.monitoring.reading.summaries import SIGNALS_AT_ONCE, Span, daily, read_group
 from gridloom.monitoring.reading.turns import take_turns
 from gridloom.monitoring.views import DataPointMeta
 
@@ -85,11 +85,18 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
     start_us, end_us, before = selection.start_us, selection.end_us, selection.before
     known = {name: signal_id for name, signal_id in selection.signals.items() if signal_id is not None}
     if selection.resolution is Resolution.DAY and selection.aggregation is not Aggregation.TIME_WEIGHTED_AVG:
+        ids, spans = list(known.values()), dict[int, Span]()
         for name, signal_id in selection.signals.items():
             if signal_id is None:
                 yield name, _make_empty_series()
                 continue
-            days = daily(db, selection.asset_key, signal_id, start_us, end_us, selection.aggregation)
+            if signal_id not in spans:
+                place = ids.index(signal_id)
+                async with selection.turn:
+                    some = ids[place : place + SIGNALS_AT_ONCE]
+                    spans = await read_group(db, selection.asset_key, some, start_us, end_us)
+            span = spans.get(signal_id)
+            days = daily(db, selection.asset_key, signal_id, start_us, end_us, selection.aggregation, span)
             async for series in take_turns(selection.turn, days):
                 yield name, series
         return

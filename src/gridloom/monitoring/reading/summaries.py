@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import assert_never
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import NamedTuple, assert_never
 
 import numpy as np
 
@@ -19,11 +19,41 @@ from gridloom.monitoring.reading.series import after_silence, assemble
 _DAYS_AT_ONCE = 400
 
 
+SIGNALS_AT_ONCE = 32
+"""What segments hold of all signals is unpacked once for so many of them."""
+
+
+class Span(NamedTuple):
+    """A signal in a window: the days that were folded, and the points of the others."""
+
+    summaries: Sequence[store.DaySummary]
+    series: Series
+
+
+async def read_group(
+    db: Database, asset_key: int, wanted_ids: Sequence[int], start_us: int, end_us: int
+) -> dict[int, Span]:
+    """Some signals in one statement; nothing where the window is too long for that."""
+    if start_us >= end_us or day_number(end_us - 1) - day_number(start_us) >= _DAYS_AT_ONCE:
+        return {}
+    summaries, series = await _read_days(db, asset_key, wanted_ids, start_us, end_us)
+    by_id: dict[int, list[store.DaySummary]] = {}
+    for summary in summaries:
+        by_id.setdefault(summary.signal_id, []).append(summary)
+    return {wanted: Span(by_id.get(wanted, ()), series.get(wanted, EMPTY)) for wanted in wanted_ids}
+
+
 async def daily(
-    db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int, aggregation: Aggregation
+    db: Database,
+    asset_key: int,
+    wanted_id: int,
+    start_us: int,
+    end_us: int,
+    aggregation: Aggregation,
+    known: Span | None = None,
 ) -> AsyncIterator[Series]:
     """A signal in market days, piece by piece; every aggregation but the one weighted by time."""
-    async for summaries, series, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us):
+    async for summaries, series, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us, known):
         cut = aggregate(series, Resolution.DAY, aggregation, first_us, stop_us)
         if summaries:
             starts = day_starts(np.array([number_of(summary.day) for summary in summaries], dtype=np.int64))
@@ -33,10 +63,12 @@ async def daily(
         yield cut
 
 
-async def total(db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int) -> Summary | None:
+async def total(
+    db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int, known: Span | None = None
+) -> Summary | None:
     """A signal over a span; None where it has no points."""
     whole: Summary | None = None
-    async for summaries, series, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us):
+    async for summaries, series, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us, known):
         parts = [Summary(one.points, one.total, one.lowest, one.highest) for one in summaries]
         rest = summarise(series.between(first_us, stop_us))
         for part in (*parts, *(() if rest is None else (rest,))):
@@ -45,22 +77,31 @@ async def total(db: Database, asset_key: int, wanted_id: int, start_us: int, end
 
 
 async def _read_spans(
-    db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int
+    db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int, known: Span | None
 ) -> AsyncIterator[tuple[Sequence[store.DaySummary], Series, int, int]]:
+    if known is not None:
+        yield known.summaries, known.series, start_us, end_us
+        return
     while start_us < end_us:
-        first, stop_us = day_number(start_us), min(end_us, day_start(day_number(start_us) + _DAYS_AT_ONCE))
-        last = day_number(stop_us - 1)
-        partial = {date_of(first)} if day_start(first) < start_us else set()
-        if day_start(last + 1) > stop_us:
-            partial.add(date_of(last))
-        hot, cold, summaries = await store.summaries_between(
-            db, asset_key, (wanted_id,), date_of(first), date_of(last), sorted(partial)
-        )
-        packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
-        series = await off_loop(packed_bytes > HEAVY_BYTES // 4, assemble, hot, cold, {wanted_id})
+        stop_us = min(end_us, day_start(day_number(start_us) + _DAYS_AT_ONCE))
+        summaries, series = await _read_days(db, asset_key, (wanted_id,), start_us, stop_us)
         yield summaries, series.get(wanted_id, EMPTY), start_us, stop_us
         is_silent = not summaries and wanted_id not in series
         start_us = await after_silence(db, asset_key, wanted_id, stop_us, end_us) if is_silent else stop_us
+
+
+async def _read_days(
+    db: Database, asset_key: int, wanted_ids: Sequence[int], start_us: int, stop_us: int
+) -> tuple[Sequence[store.DaySummary], Mapping[int, Series]]:
+    first, last = day_number(start_us), day_number(stop_us - 1)
+    partial = {date_of(first)} if day_start(first) < start_us else set()
+    if day_start(last + 1) > stop_us:
+        partial.add(date_of(last))
+    hot, cold, summaries = await store.summaries_between(
+        db, asset_key, wanted_ids, date_of(first), date_of(last), sorted(partial)
+    )
+    packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
+    return summaries, await off_loop(packed_bytes > HEAVY_BYTES // 4, assemble, hot, cold, set(wanted_ids))
 
 
 def _pick_value(summary: store.DaySummary, aggregation: Aggregation) -> float:

@@ -14,7 +14,7 @@ from gridloom.monitoring.model import instant_of, is_power, microseconds, signal
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.reading.aggregation import HOLD, NO_ENERGY, Energy, Summary, energy, summarise
 from gridloom.monitoring.reading.series import read_in_steps
-from gridloom.monitoring.reading.summaries import total
+from gridloom.monitoring.reading.summaries import SIGNALS_AT_ONCE, Span, read_group, total
 from gridloom.monitoring.views import SignalSum
 from gridloom.physical_assets.store import read_parameters_at
 
@@ -35,20 +35,27 @@ async def sum_signals(
         parameters = await read_parameters_at(db, asset_key, instant_of(start_us))
         capacity_kwh = parameters.energy_capacity if parameters is not None else 0.0
     sums: dict[str, SignalSum] = {}
+    ids = [signal_id for name, signal_id in signals.items() if signal_id is not None and not is_power(name)]
+    group: dict[int, Span] = {}
     for name, signal_id in signals.items():
         summary, moved = None, NO_ENERGY
         if signal_id is not None:
             async with turn:
-                summary, moved = await _sum_over(db, asset_key, name, signal_id, start_us, end_us, now_us)
+                if not is_power(name) and signal_id not in group:
+                    place = ids.index(signal_id)
+                    some = ids[place : place + SIGNALS_AT_ONCE]
+                    group = await read_group(db, asset_key, some, start_us, end_us)
+                if is_power(name):
+                    summary, moved = await _sum_power(db, asset_key, signal_id, start_us, end_us, now_us)
+                else:
+                    summary = await total(db, asset_key, signal_id, start_us, end_us, group.get(signal_id))
         sums[name] = _view_sum(name, summary, moved, capacity_kwh)
     return sums
 
 
-async def _sum_over(
-    db: Database, asset_key: int, name: str, signal_id: int, start_us: int, end_us: int, now_us: int
+async def _sum_power(
+    db: Database, asset_key: int, signal_id: int, start_us: int, end_us: int, now_us: int
 ) -> tuple[Summary | None, Energy]:
-    if not is_power(name):
-        return await total(db, asset_key, signal_id, start_us, end_us), NO_ENERGY
     whole: Summary | None = None
     moved = NO_ENERGY
     async for first_us, stop_us, series in read_in_steps(db, asset_key, signal_id, start_us, end_us, before=HOLD):
