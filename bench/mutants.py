@@ -34,21 +34,24 @@ FAULTS = (
     Fault("auctions/routes.py", "seen.now not in seen.auction.open or ", "", "auctions/test_races.py"),
     Fault(
         "auctions/store.py",
-        "when b.id is not null then 'LOST'",
-        "when b.id is null then 'LOST'",
+        "when exists (select 1 from auction_bid own",
+        "when not exists (select 1 from auction_bid own",
         "auctions/test_auctions.py",
     ),
     Fault("ancillary/rules.py", "if now < closure:", "if now <= closure:", "ancillary/test_gates.py"),
     Fault("settlements/recording.py", "min(change.start for", "max(change.start for", "settlements/test_routes.py"),
     Fault(
         "monitoring/reading/summaries.py",
-        "assemble, hot, cold, {wanted_id})",
-        "assemble, (), cold, {wanted_id})",
+        "assemble, hot, cold, set(wanted_ids))",
+        "assemble, (), cold, set(wanted_ids))",
         "monitoring/test_storage.py",
     ),
     Fault("edge/rate_limit.py", "lease.left += current.left", "pass", "edge/test_rate_limit.py"),
     Fault(
-        "virtual_assets/blocks/routes.py", "periods=len(points.periods))", "periods=0)", "virtual_assets/test_audit.py"
+        "virtual_assets/asset_lookup.py",
+        "version=version, periods=periods)",
+        "version=version, periods=0)",
+        "virtual_assets/test_audit.py",
     ),
     # The calendar and the smallest rules.
     Fault("kernel/market_time.py", "    while period < window.end:", "    while period <= window.end:", "kernel"),
