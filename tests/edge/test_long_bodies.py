@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +18,7 @@ import numpy as np
 import pytest
 
 from gridloom.edge import long_bodies
-from gridloom.edge.long_bodies import fork_from_here, read_apart
+from gridloom.edge.long_bodies import Forker, read_apart
 from gridloom.edge.slices import SLICE_BYTES
 from gridloom.edge.wire import Decoder
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
@@ -21,17 +26,35 @@ from gridloom.monitoring.receiving.parsing import JSON, parse
 from gridloom.settlements.model import NET_OFFS
 from gridloom.settlements.rules import read_columns
 
+ROOT = Path(__file__).parents[2]
 ASSET = "0197a5c0-0000-7000-8000-000000000001"
 
 
-@pytest.fixture
-def forker(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(long_bodies, "_forker", None)
-    pid = fork_from_here()
-    yield pid
-    if long_bodies._forker is not None:
-        long_bodies._forker._control.close()
-        assert os.waitpid(pid, 0) == (pid, 0), "it leaves with the worker"
+# A worker forks before it has threads or open files; the process of all these tests has both.
+A_YOUNG_PROCESS = """
+import os, socket, sys
+from gridloom.edge.long_bodies import _fork_for_ever
+_fork_for_ever(socket.socket(fileno=int(sys.argv[1])), os.getppid())
+"""
+
+
+@contextmanager
+def forking() -> Iterator[int]:
+    here, there = socket.socketpair()
+    with there:
+        command = [sys.executable, "-c", A_YOUNG_PROCESS, str(there.fileno())]
+        young = subprocess.Popen(command, pass_fds=[there.fileno()], cwd=ROOT)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(long_bodies, "_forker", Forker(here))
+        yield young.pid
+    here.close()
+    assert young.wait(30) in (0, -signal.SIGKILL), "it leaves with the worker"
+
+
+@pytest.fixture(scope="module")
+def forker() -> Iterator[int]:
+    with forking() as pid:
+        yield pid
 
 
 def tell_process(body: bytes) -> tuple[int, int, int]:
@@ -88,10 +111,11 @@ class TestALongBody:
             await read_apart(end, b"x" * 1_000_000)
         assert len(await read_apart(count_bytes, b"abc", times=1)) == 3
 
-    async def test_is_read_here_once_nobody_forks_any_more(self, forker: int) -> None:
-        os.kill(forker, signal.SIGKILL)
-        os.waitpid(forker, 0)
-        assert (await read_apart(tell_process, b""))[0] == os.getpid()
+    async def test_is_read_here_once_nobody_forks_any_more(self) -> None:
+        with forking() as pid:
+            os.kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            assert (await read_apart(tell_process, b""))[0] == os.getpid()
 
     async def test_of_points_and_settlements_says_the_same_as_here(self, forker: int) -> None:
         points = json.dumps([{"signal": "p", "time": "2026-01-05T10:00:00Z", "value": n} for n in range(9)]).encode()
