@@ -53,6 +53,7 @@ class TestSomebodyWhoComes:
             await newcomer.page.get_by_label("User name").fill("nele")
             await newcomer.page.get_by_label("Password").fill(PASSWORD)
             await newcomer.page.get_by_role("button", name="Join").click()
+            await expect(newcomer.page.get_by_role("heading", name="Welcome, nele")).to_be_visible()
             await newcomer.page.get_by_role("link", name="Sign in").click()
             await newcomer.sign_in("nele")
             await expect(newcomer.page.get_by_text("Nele Neu")).to_be_visible()
