@@ -60,9 +60,9 @@ class TestPosition:
     async def test_is_never_changed_by_netting(self, yard: Yard) -> None:
         seller, buyer = await yard.virtual(await yard.battery()), await yard.virtual(await yard.battery())
         await yard.schedule(seller, [600.0])
-        await yard.schedule(buyer, [-400.0])
         await trade(yard, seller, 0, "SELL", 0.15)
         before = (await position(yard, seller, 1))[0]
+        await yard.schedule(buyer, [-400.0])
         await yard.gate_of(0)
         after = (await position(yard, seller, 1))[0]
         assert (before["netted"], after["netted"]) == (0.0, 0.1)
