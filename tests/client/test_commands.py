@@ -187,6 +187,15 @@ async def auction(operator: httpx2.AsyncClient, people: People) -> tuple[str, st
     return made.json()["id"], key.json()["secret"]
 
 
+class TestTheClock:
+    async def test_is_shown_in_market_time_or_utc(self, terminal: Terminal, auction: tuple[str, str]):
+        _, secret = auction
+        local = await terminal("clock", GRIDLOOM_API_KEY=secret)
+        utc = await terminal("clock", "--utc", GRIDLOOM_API_KEY=secret)
+        assert local.out.split()[-1] in ("CET", "CEST")
+        assert utc.out.split()[-1] == "UTC"
+
+
 class TestAuctionCommands:
     async def test_show_what_is_offered_and_take_a_bid(self, terminal: Terminal, auction: tuple[str, str]):
         auction_id, secret = auction

@@ -16,7 +16,7 @@ import pytest
 from cyclopts import App
 from rich.console import Console
 
-from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS
+from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, write_help
 from gridloom_client.commands.durations import iso_duration
 from gridloom_client.commands.ending import Misunderstood
 from gridloom_client.commands.finding import find_id
@@ -189,6 +189,11 @@ class TestTheCommand:
 
         known = {name for name in (*app, *make_app()) if not name.startswith("-")}
         assert known == {*USER_COMMANDS, *OPERATOR_COMMANDS}
+
+    def test_tells_of_all_commands_in_eighty_columns(self):
+        written = io.StringIO()
+        write_help(written)
+        assert [line for line in written.getvalue().splitlines() if len(line) > 80] == []
 
     def test_shows_examples_in_the_help_of_every_command(self):
         from gridloom.cli import app

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from datetime import datetime
+from datetime import UTC, datetime
 
 from gridloom_client.commands.durations import iso_duration
 from gridloom_client.commands.ending import Misunderstood, ending
@@ -42,4 +42,4 @@ def clock(*, advance: str | None = None, to: datetime | None = None, options: Op
         else:
             seen = client.sandbox.clock()
     if not print_one(seen, options):
-        print(f"{seen.now:%Y-%m-%d %H:%M:%SZ}")
+        print(f"{seen.now.astimezone(UTC if options.utc else MARKET_ZONE):%Y-%m-%d %H:%M:%S %Z}")

@@ -63,6 +63,6 @@ def write_help(stream: TextIO) -> None:
     lines += [
         "",
         "gridloom COMMAND --help says more. gridloom --version tells the version.",
-        "gridloom --install-completion [bash|zsh|fish] completes commands with the Tab key.",
+        "gridloom --install-completion [bash|zsh|fish] completes commands with Tab.",
     ]
     stream.write("\n".join(lines) + "\n")
