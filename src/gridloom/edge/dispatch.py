@@ -156,14 +156,14 @@ class Edge:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 self.stopping.set()
-                await self._drain()
+                await self._drain_requests()
         except Exception as fault:
             log.exception("lifespan failed")
             await send({"type": "lifespan.startup.failed", "message": str(fault)})
             return
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _drain(self) -> None:
+    async def _drain_requests(self) -> None:
         """Have everybody answered who has asked: a pool that closes breaks off whoever still waits for a connection."""
         if self._under_way == 0:
             return

@@ -122,17 +122,17 @@ class Calibration:
 
     @property
     def coverage(self) -> float | None:
-        return self._share(lambda one: one.p10_eur <= one.value_eur <= one.p90_eur)
+        return self._share_where(lambda one: one.p10_eur <= one.value_eur <= one.p90_eur)
 
     @property
     def below(self) -> float | None:
-        return self._share(lambda one: one.value_eur < one.p10_eur)
+        return self._share_where(lambda one: one.value_eur < one.p10_eur)
 
     @property
     def above(self) -> float | None:
-        return self._share(lambda one: one.value_eur > one.p90_eur)
+        return self._share_where(lambda one: one.value_eur > one.p90_eur)
 
-    def _share(self, holds: Callable[[PastWindow], bool]) -> float | None:
+    def _share_where(self, holds: Callable[[PastWindow], bool]) -> float | None:
         return sum(map(holds, self.past)) / len(self.past) if self.past else None
 
 
