@@ -140,10 +140,10 @@ class TestCrowd:
 class TestATableOfFarTooMuch:
     @pytest.mark.parametrize("body", [b"a," * 20_000_000, b"a," * 4_000 + b"a\n", b"a\r" * 2_000_000])
     def test_is_refused_before_its_names_are_compared(self, body: bytes) -> None:
-        began = time.process_time()
+        began = time.thread_time()
         with pytest.raises((BadRequest, PayloadTooLarge)):
             decode_rows(WHOLESALE_TRADES, body, CSV)
-        assert time.process_time() - began < 10, "comparing every name with every other takes minutes"
+        assert time.thread_time() - began < 2
 
     def test_is_a_parquet_file_of_thousands_of_columns(self) -> None:
         sink = io.BytesIO()

@@ -47,7 +47,7 @@ def refuse_long_lines(body: bytes, longest_bytes: int) -> None:
     mark = b"\n" if b"\n" in body[: longest_bytes + 1] or b"\r" not in body[: longest_bytes + 1] else b"\r"
     start = 0
     while len(body) - start > longest_bytes:
-        end = body.find(mark, start, start + longest_bytes + 1)
+        end = body.rfind(mark, start, start + longest_bytes + 1)  # the lines that end before it are shorter still
         if end < 0:
             raise BadRequest(
                 f"A line of the table is longer than {longest_bytes:,} bytes.",
