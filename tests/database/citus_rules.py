@@ -7,18 +7,24 @@ be made of what can be. One without a distributed table runs on one node.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import asyncpg
 import pglast
 from pglast import ast as nodes
-from pglast.enums import BoolExprType, CTEMaterialize, SetOperation
+from pglast.enums import BoolExprType, CTEMaterialize, JoinType, SetOperation
 
 from gridloom.database.distribution import FUNCTIONS_ON_WORKERS, PLACEMENT_OF, Kind
 
 ast: Any = nodes  # its types know less than the tree does
 
+COORDINATORS = re.compile(
+    r"pg_(try_)?advisory_\w+|pg_notify|nextval|currval|set_config|pg_current_(wal|xact|snapshot)\w*"
+)
+"""What is the coordinator's alone: its locks, its listeners, its sequences, its settings, its log."""
 ORDERED_AGGREGATES = {"array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"}
 
 
@@ -29,6 +35,28 @@ class Catalogue:
     volatility: Mapping[str, str]  # of functions, the least stable of those with the name: i, s or v
     own_functions: frozenset[str]
     views: Mapping[str, frozenset[str]]
+
+
+async def read_catalogue(db: asyncpg.Connection[asyncpg.Record]) -> Catalogue:
+    volatility = await db.fetch(
+        "select proname, max(position(provolatile::text in 'isv')) as worst from pg_proc group by proname"
+    )
+    own = await db.fetch(
+        """
+        select proname from pg_proc p where pronamespace = 'public'::regnamespace
+          and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+        """
+    )
+    views: dict[str, set[str]] = {}
+    for view, table in await db.fetch(
+        "select view_name, table_name from information_schema.view_table_usage where view_schema = 'public'"
+    ):
+        views.setdefault(view, set()).add(table)
+    return Catalogue(
+        {row["proname"]: "isv"[row["worst"] - 1] for row in volatility},
+        frozenset(row["proname"] for row in own),
+        {view: frozenset(tables) for view, tables in views.items()},
+    )
 
 
 @dataclass(slots=True)
@@ -54,8 +82,6 @@ class Judge:
 
     def _judge(self, statement: Any) -> None:
         self.ctes = {cte.ctename for cte in find_all(statement, ast.CommonTableExpr)}
-        self._parents: dict[int, list[Any]] = {}
-        self._note_parents(statement, [])
         relations = [self._relation(node) for node in find_all(statement, ast.RangeVar)]
         self.tables = {relation.table for relation in relations if relation is not None}
         self.distributed = [r for r in relations if r is not None and r.column is not None]
@@ -64,6 +90,7 @@ class Judge:
         self.spans = bool(self.distributed) and (self._has_local(statement) or not self._is_bound(statement))
         if find_all(statement, ast.MergeStmt):
             self.faults.append("MERGE")
+        self.faults += judge_parts(statement)
         self._judge_functions(statement)
         changes = find_all(statement, (ast.UpdateStmt, ast.DeleteStmt, ast.InsertStmt))
         for change in changes:
@@ -72,6 +99,7 @@ class Judge:
             self.faults.append(f"a change of {statement.relation.relname}, which is local, along with others")
         for select in find_all(statement, ast.SelectStmt):
             self._judge_lock(select)
+            self._judge_where_it_runs(select)
         if self.spans:
             self._judge_span(statement)
 
@@ -118,11 +146,14 @@ class Judge:
                     yield owner, relation
 
     def _value_of(self, owner: Any, relation: Relation) -> str | None:
-        """The parameter, constant or outer column's value to which the relation's distribution column is equal."""
+        """The parameter or constant to which the relation's distribution column is equal, by a condition beside it.
+
+        What holds for a column of the query around it is not known when the workers are chosen.
+        """
         if isinstance(owner, ast.InsertStmt):
             return self._inserted_value(owner, relation)
         equal = {(relation.alias, relation.column), ("", relation.column)}
-        pairs = list(self._equalities(owner)) + [pair for o in self._outer_of(owner) for pair in self._equalities(o)]
+        pairs = list(self._equalities(owner))
         grown = True
         while grown:
             grown = False
@@ -145,25 +176,6 @@ class Judge:
             return self._given_value(select.valuesLists[0][place])
         targets = select.targetList or ()
         return self._given_value(targets[place].val) if place < len(targets) else None
-
-    def _outer_of(self, owner: Any) -> list[Any]:
-        """The SELECTs and changes around it whose columns it may name."""
-        return self._parents.get(id(owner), [])
-
-    def _note_parents(self, node: Any, around: list[Any]) -> None:
-        if isinstance(node, tuple):
-            for part in node:
-                self._note_parents(part, around)
-            return
-        if not isinstance(node, ast.Node):
-            return
-        if isinstance(node, ast.CommonTableExpr):
-            around = []
-        if isinstance(node, ast.SelectStmt | ast.UpdateStmt | ast.DeleteStmt | ast.InsertStmt):
-            self._parents[id(node)] = around
-            around = [*around, node]
-        for name in node:
-            self._note_parents(getattr(node, name), around)
 
     def _equalities(self, owner: Any) -> Iterator[tuple[Any, Any]]:
         for condition in self._conditions(owner):
@@ -258,6 +270,9 @@ class Judge:
             return
         for name in self._unstable_functions(change, "v"):
             self.faults.append(f"the volatile function {name}() in an UPDATE or DELETE")
+        self._judge_assignments(change, target)
+        if self._has_local(change):
+            self.faults.append(f"a local table in a change of {target.table}")
         if target.column is None and any(
             (relation := self._relation(node)) is not None and relation.column is not None
             for node in _own(change, ast.RangeVar)
@@ -278,8 +293,15 @@ class Judge:
             return
         if find_all(clause, ast.SubLink):
             self.faults.append("a sub-query in ON CONFLICT … SET")
+        target = self._relation(insert.relation)
+        assert target is not None
+        self._judge_assignments(clause, target)
         for name in self._unstable_functions(clause, "vs"):
             self.faults.append(f"{name}(), which is not immutable, in DO UPDATE")
+
+    def _judge_assignments(self, clause: Any, target: Relation) -> None:
+        if target.column in {one.name for one in getattr(clause, "targetList", None) or ()}:
+            self.faults.append(f"a change of {target.column}, by which {target.table} is spread")
 
     def _unstable_functions(self, node: Any, kinds: str) -> list[str]:
         calls = [call.funcname[-1].sval for call in find_all(node, ast.FuncCall)]
@@ -303,6 +325,14 @@ class Judge:
         if relation.column is not None and self._value_of(select, relation) is None:
             self.faults.append("row locks over several keys")
 
+    def _judge_where_it_runs(self, select: Any) -> None:
+        """What is meant for the coordinator would happen on a worker, if it is asked along with a table's rows."""
+        if not any(self._relation(node) for node in _own(select, ast.RangeVar)):
+            return
+        for call in _own(select, ast.FuncCall):
+            if COORDINATORS.fullmatch(call.funcname[-1].sval):
+                self.faults.append(f"{call.funcname[-1].sval}() on a worker")
+
     def _judge_span(self, statement: Any) -> None:
         """What spans workers."""
         for clause in find_all(statement, ast.WithClause):
@@ -314,6 +344,7 @@ class Judge:
             self._judge_correlation(select)
             self._judge_joins(select)
             self._judge_aggregates(select)
+            self._judge_outline(select)
 
     def _holds_citus(self, node: Any) -> bool:
         return any(self._relation(found) is not None for found in find_all(node, ast.RangeVar))
@@ -407,6 +438,14 @@ class Judge:
             if (other.alias, other.column) not in reached or other.group != first.group:
                 self.faults.append(f"a join of {first.table} and {other.table} by other than where they lie")
 
+    def _judge_outline(self, select: Any) -> None:
+        if not self._holds_distributed(select.fromClause):
+            return
+        if find_all((select.limitCount, select.limitOffset), ast.SubLink):
+            self.faults.append("a sub-query in the LIMIT of what spans workers")
+        if any(join.jointype == JoinType.JOIN_FULL and join.usingClause for join in _own(select, ast.JoinExpr)):
+            self.faults.append("a FULL JOIN by USING over several workers")
+
     def _judge_aggregates(self, select: Any) -> None:
         relations = [r for node in _own(select, ast.RangeVar) if (r := self._relation(node)) is not None and r.column]
         if not relations:
@@ -426,6 +465,44 @@ class Judge:
                 self.faults.append(f"an ordered {call.funcname[-1].sval} over several workers")
             if call.agg_within_group:
                 self.faults.append("an ordered-set aggregate over several workers")
+
+
+# --- one part after another ----------------------------------------------------------------------------------------
+
+CHANGES = (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
+
+
+def judge_parts(statement: Any) -> Iterator[str]:
+    """CTEs that change something are carried out one after the other, each by itself, and the statement at last.
+
+    On one PostgreSQL none of them sees what another one does; here each sees what those before it did.
+    """
+    clause = getattr(statement, "withClause", None)
+    parts = [*(cte.ctequery for cte in (clause.ctes if clause else ())), statement]
+    if any(isinstance(part, CHANGES) for part in parts[:-1]) and not isinstance(statement, ast.SelectStmt):
+        yield "a change along with CTEs that change something: let it be a CTE too"
+    changed: set[str] = set()
+    for part in parts:
+        target = part.relation if isinstance(part, CHANGES) else None
+        seen = [node.relname for node in _own_parts(part) if node is not target or not isinstance(part, ast.InsertStmt)]
+        yield from (f"a part that sees {name} as an earlier part has left it" for name in changed.intersection(seen))
+        if target is not None:
+            changed.add(target.relname)
+    yield from _judge_system_columns(statement)
+
+
+def _own_parts(part: Any) -> Iterator[Any]:
+    """The tables of a part, those of its sub-queries included, but not those of its CTEs."""
+    for name in part:
+        if name != "withClause":
+            yield from find_all(getattr(part, name), ast.RangeVar)
+
+
+def _judge_system_columns(statement: Any) -> Iterator[str]:
+    for ref in find_all(statement, ast.ColumnRef):
+        name = ref.fields[-1]
+        if isinstance(name, ast.String) and name.sval in {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}:
+            yield f"{name.sval}, which is one worker's own"
 
 
 # --- walking a parse tree ------------------------------------------------------------------------------------------

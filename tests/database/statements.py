@@ -14,7 +14,11 @@ from gridloom.database.statement import Statement as NamedStatement
 
 SOURCES = Path(gridloom.__file__).parent
 SQL = re.compile(r"\s*(--[^\n]*\n\s*)*(select|insert|update|delete|with|merge)\s(?![\d ]+$)", re.IGNORECASE)
-PIECES = {"auctions/bid_store.py:_PLACE"}
+PIECES = {
+    "auctions/bid_store.py:_PLACE",
+    "physical_assets/store.py:_ASSET",
+    "virtual_assets/store.py:_ASSET",
+}
 """Texts from which a module makes its statements, and which are none themselves."""
 ELSEWHERE = {"database/migrate.py", "database/environment.py", "continuous_backup.py", "database/embedded.py"}
 """What makes a database, not what works with one."""

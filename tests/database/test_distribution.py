@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import permutations
 from typing import Any
 
 import asyncpg
 import pglast
 import pytest
-from tests.database.citus_rules import Catalogue, Judge
-from tests.database.statements import Statement, gather
+from tests.database.citus_rules import Catalogue, Judge, read_catalogue
+from tests.database.composed_statements import COMPOSED, gather_all
+from tests.database.statements import gather
 
-from gridloom.audit import store as audit
-from gridloom.database import last_rows
-from gridloom.database.distribution import PLACEMENT_OF, PLACEMENTS, Kind
-from gridloom.edge import idempotency
-from gridloom.events import store as events
-from gridloom.settlements import statements as settlements
-from gridloom.settlements.measures import KEPT_SOURCES
-from gridloom.settlements.model import KIND_OF, FactKind
-from gridloom.virtual_assets.schedule import store as schedule_store
-
-LAST_ROWS = (audit._ENTRIES, events._OUTBOX_ROWS, idempotency._ANSWERS)
-FACT_KINDS: tuple[FactKind, ...] = tuple(dict.fromkeys(KIND_OF.values()))
+from gridloom.database.distribution import FUNCTIONS_ON_WORKERS, PLACEMENT_OF, PLACEMENTS, Kind
 
 
 @pytest.fixture
@@ -36,69 +25,7 @@ async def db(database_url: str) -> Any:
 
 @pytest.fixture
 async def catalogue(db: asyncpg.Connection[asyncpg.Record]) -> Catalogue:
-    volatility = await db.fetch(
-        "select proname, max(position(provolatile::text in 'isv')) as worst from pg_proc group by proname"
-    )
-    own = await db.fetch(
-        """
-        select proname from pg_proc p where pronamespace = 'public'::regnamespace
-          and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
-        """
-    )
-    views: dict[str, set[str]] = {}
-    for view, table in await db.fetch(
-        "select view_name, table_name from information_schema.view_table_usage where view_schema = 'public'"
-    ):
-        views.setdefault(view, set()).add(table)
-    return Catalogue(
-        {row["proname"]: "isv"[row["worst"] - 1] for row in volatility},
-        frozenset(row["proname"] for row in own),
-        {view: frozenset(tables) for view, tables in views.items()},
-    )
-
-
-COMPOSED = {
-    "settlements/statements.py:merge_statement": lambda: [settlements.merge_statement(kind) for kind in FACT_KINDS],
-    "settlements/statements.py:summary_statement": lambda: [
-        settlements.summary_statement(source, as_of=as_of) for source in KEPT_SOURCES for as_of in (False, True)
-    ],
-    "settlements/statements.py:starts_statement": lambda: [
-        settlements.starts_statement(source, as_of=as_of) for source in KEPT_SOURCES for as_of in (False, True)
-    ],
-    "settlements/statements.py:keep_sheets_statement": lambda: [
-        settlements.keep_sheets_statement(source) for source in KEPT_SOURCES
-    ],
-    "settlements/statements.py:keep_sums_statement": lambda: [
-        settlements.keep_sums_statement(source) for source in KEPT_SOURCES
-    ],
-    "settlements/statements.py:list_statement": lambda: [
-        settlements.list_statement(kind, of_assets=of, all_versions=every, as_of=as_of, goes_on=goes_on)
-        for kind in FACT_KINDS
-        for of in (False, True)
-        for every in (False, True)
-        for as_of in (False, True)
-        for goes_on in (False, True)
-    ],
-    "revenue/store.py:read_days": lambda: [
-        "select asset_key, day - $2::date, fcr from settled_periods"
-        " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day"
-    ],
-    "database/last_rows.py:insert": lambda: [target.insert(1, 0) for target in LAST_ROWS],
-    "database/last_rows.py:_compose_statement": lambda: [
-        last_rows._compose_statement(tuple((target, 2) for target in targets))
-        for count in (2, 3)
-        for targets in permutations(LAST_ROWS, count)
-    ],
-    "database/last_rows.py:_add_parts": lambda: [
-        last_rows._add_parts(schedule_store._WRITE_VERSION, tuple((target, 1) for target in targets))
-        for count in (1, 2)
-        for targets in permutations(LAST_ROWS, count)
-    ],
-    "webhooks/store.py:read": lambda: [
-        f"select * from webhook where organisation_id = $1 and id = $2 {lock}" for lock in ("", "for update")
-    ],
-}
-"""What functions put together, each with all that it can become."""
+    return await read_catalogue(db)
 
 
 class TestAStatement:
@@ -107,8 +34,7 @@ class TestAStatement:
         assert {one.place for one in composed} == set(COMPOSED)
 
     def test_is_one_that_a_distributed_database_takes(self, catalogue: Catalogue) -> None:
-        found, _ = gather()
-        texts = [*found, *(Statement(place, sql) for place, make in COMPOSED.items() for sql in make())]
+        texts = gather_all()
         assert len(texts) > 400
         faults = {text.place: judge.faults for text in texts if (judge := Judge(text.sql, catalogue)).faults}
         assert faults == {}
@@ -209,17 +135,54 @@ REFUSED = (
         """with part as (insert into audit_log (organisation_id, id) values ($1, $2))
            insert into idempotency (caller_key) values ($3)""",
     ),
+    (
+        "cannot be pushed down",  # what is known of the outer key does not choose the inner one's worker
+        """select a.id, (select max(position) from auction_bid b where b.auction_id = a.id)
+           from auction a where a.id = $1""",
+    ),
+    (
+        "lateral",
+        """select b.* from auction_participant p cross join lateral (select * from auction_bid o
+             where o.auction_id = p.auction_id order by o.position limit 1) b where p.auction_id = $1""",
+    ),
+    ("a local table in a change", "update webhook set position = (select max(last_sequence) from event_head)"),
+    ("by which", "update virtual_asset set asset_key = $2 where asset_key = $1"),
+    (
+        "by which",
+        """insert into telemetry_head (asset_key) values ($1)
+           on conflict (asset_key) do update set asset_key = excluded.asset_key""",
+    ),
+    (
+        "let it be a CTE too",
+        """with a as (insert into fleet (id, organisation_id, name) values ($1, $2, $3))
+           update organisation set name = $4 where id = $2""",
+    ),
+    (
+        "as an earlier part has left it",
+        """with gone as (delete from virtual_block where asset_key = $1)
+           select count(*) from virtual_block where asset_key = $1""",
+    ),
+    ("on a worker", "select pg_advisory_xact_lock(key) from asset where id = $1"),
+    ("on a worker", "select pg_notify('x', id::text) from virtual_block where asset_key = $1"),
+    ("one worker's own", "delete from event where ctid = any(array(select ctid from event limit 10))"),
+    (
+        "FULL JOIN by USING",
+        "select day from settled_day full join settled_periods using (asset_key, day) where day > $1",
+    ),
+    ("in the LIMIT", "select asset_key from virtual_asset order by 1 limit (select $1::int)"),
     ("MERGE", "merge into net_off t using pg_temp.s on t.asset_key = s.asset_key when matched then delete"),
 )
 TAKEN = (
     "select * from event where organisation_id = $1 order by sequence limit 10",
-    "select a.id, (select max(position) from auction_bid b where b.auction_id = a.id) from auction a where a.id = $1",
+    "select a.id, (select max(position) from auction_bid b where b.auction_id = $1) from auction a where a.id = $1",
     "select o.id from organisation o where exists (select 1 from member m where m.organisation_id = o.id)",
     "update job set due = clock_timestamp() where kind = $1",
     "insert into virtual_asset (asset_key, created_at) values ($1, platform_now())",
     "update organisation set updated_at = statement_timestamp() where id = $1",
     "select distinct on (asset_key) * from settled_day where asset_key = any($1) order by asset_key, day desc",
     "select asset_key from virtual_asset where asset_key = $1 for update",
+    "with gone as (delete from virtual_block where asset_key = $1 returning id) select count(*) from gone",
+    "select pg_advisory_xact_lock($1)",
 )
 
 
@@ -276,6 +239,50 @@ class TestTheSchema:
         )
         assert len(rows) > 30
         assert [row["conname"] for row in rows if not may_point(row)] == []
+
+    async def test_forgets_by_a_reference_nothing_by_which_a_table_is_spread(
+        self, db: asyncpg.Connection[asyncpg.Record]
+    ) -> None:
+        """ON DELETE SET NULL or DEFAULT of that column, or ON UPDATE of it, would move a row to another worker."""
+        rows = await db.fetch(
+            """
+            select k.conname, k.confupdtype::text as on_update, s.relname as source,
+              array(select a.attname::text from pg_attribute a
+                    where a.attrelid = k.conrelid and k.confdeltype in ('n', 'd')
+                      and a.attnum = any(coalesce(nullif(k.confdelsetcols, '{}'), k.conkey))) as forgotten,
+              array(select a.attname::text from pg_attribute a
+                    where a.attrelid = k.conrelid and a.attnum = any(k.conkey)) as columns
+            from pg_constraint k join pg_class s on s.oid = k.conrelid
+            where k.contype = 'f' and k.connamespace = 'public'::regnamespace
+            """
+        )
+        columns = {row["conname"]: PLACEMENT_OF[row["source"]].column for row in rows}
+        assert [row["conname"] for row in rows if columns[row["conname"]] in row["forgotten"]] == []
+        moving = [row for row in rows if row["on_update"] not in ("a", "r")]
+        assert [row["conname"] for row in moving if columns[row["conname"]] in row["columns"]] == []
+
+    async def test_computes_no_value_or_check_by_a_function_that_workers_lack(
+        self, db: asyncpg.Connection[asyncpg.Record]
+    ) -> None:
+        """Defaults, checks, generated columns and indexes go to the workers along with their table."""
+        rows = await db.fetch(
+            """
+            select distinct t.relname as table, p.proname as function from pg_depend d
+              join pg_proc p on p.oid = d.refobjid and d.refclassid = 'pg_proc'::regclass
+              left join pg_attrdef a on d.classid = 'pg_attrdef'::regclass and a.oid = d.objid
+              left join pg_constraint c on d.classid = 'pg_constraint'::regclass and c.oid = d.objid
+              left join pg_index i on d.classid = 'pg_class'::regclass and i.indexrelid = d.objid
+              join pg_class t on t.oid = coalesce(a.adrelid, c.conrelid, i.indrelid)
+            where p.pronamespace = 'public'::regnamespace
+              and not exists (select from pg_depend e where e.objid = p.oid and e.deptype = 'e')
+            """
+        )
+        wrong = {
+            (row["table"], row["function"])
+            for row in rows
+            if PLACEMENT_OF[row["table"]].kind is not Kind.LOCAL and row["function"] not in FUNCTIONS_ON_WORKERS
+        }
+        assert wrong == set()
 
     async def test_has_no_trigger_on_what_is_not_local(self, db: asyncpg.Connection[asyncpg.Record]) -> None:
         rows = await db.fetch("select tgrelid::regclass::text as table from pg_trigger where not tgisinternal")

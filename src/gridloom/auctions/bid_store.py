@@ -197,7 +197,7 @@ async def withdraw(db: Database, auction_id: UUID, position: int) -> None:
 _STANDING = """
   auction_participant p cross join lateral (
     select * from auction_bid own
-    where own.auction_id = p.auction_id and own.organisation_id = p.organisation_id and own.withdrawn_at is null
+    where own.auction_id = $1 and own.organisation_id = p.organisation_id and own.withdrawn_at is null
     order by own.position desc limit 1
   ) b
 """

@@ -232,7 +232,7 @@ _OWN_BID = """
 _JOIN_OWN_BID = """
   left join lateral (
     select * from auction_bid own
-    where own.auction_id = a.id and own.organisation_id = $2 and own.withdrawn_at is null
+    where own.auction_id = $1 and own.organisation_id = $2 and own.withdrawn_at is null
     order by own.position desc limit 1
   ) b on true
 """

@@ -31,11 +31,14 @@ async def continue_session(db: Database, cookie_hash: bytes, lifetime: timedelta
     """The login behind a cookie, whose days start again; None for one that is unknown, over or ended."""
     row = await db.fetchrow(
         """
-        update session s set expires_at = statement_timestamp() + $2::interval
-        from console_session c, member m
-        where c.cookie_hash = $1 and s.id = c.session_id and m.id = s.member_id
-          and s.ended_at is null and s.expires_at > statement_timestamp()
-        returning s.id, s.member_id, m.organisation_id, statement_timestamp() as now
+        with continued as (
+          update session s set expires_at = statement_timestamp() + $2::interval
+          from console_session c, member m
+          where c.cookie_hash = $1 and s.id = c.session_id and m.id = s.member_id
+            and s.ended_at is null and s.expires_at > statement_timestamp()
+          returning s.id, s.member_id, m.organisation_id
+        )
+        select id, member_id, organisation_id, statement_timestamp() as now from continued
         """,
         cookie_hash,
         lifetime,

@@ -219,29 +219,34 @@ async def set_unavailabilities(
     db: Database, asset_key: int, notification_id: UUID, unavailability_ids: Sequence[UUID]
 ) -> None:
     """Exactly these are what the message is about; those that gain or lose it get a new version."""
+    of_message = (asset_key, notification_id, list(unavailability_ids))
+    gone = await db.fetch(
+        """
+        delete from unavailability_notification
+        where asset_key = $1 and notification_id = $2 and unavailability_id <> all($3::uuid[])
+        returning unavailability_id
+        """,
+        *of_message,
+    )
+    added = await db.fetch(
+        """
+        insert into unavailability_notification (asset_key, unavailability_id, notification_id, position)
+        select $1, wanted.id, $2, 1 + coalesce(max(n.position), 0)
+        from unnest($3::uuid[]) as wanted (id)
+        left join unavailability_notification n on n.asset_key = $1 and n.unavailability_id = wanted.id
+        group by wanted.id
+        on conflict do nothing
+        returning unavailability_id
+        """,
+        *of_message,
+    )
     await db.execute(
         """
-        with wanted as (select distinct unnest($3::uuid[]) as id),
-        gone as (
-          delete from unavailability_notification
-          where asset_key = $1 and notification_id = $2 and unavailability_id not in (select id from wanted)
-          returning unavailability_id
-        ), added as (
-          insert into unavailability_notification (asset_key, unavailability_id, notification_id, position)
-          select $1, w.id, $2, 1 + coalesce(max(n.position), 0)
-          from wanted w
-          left join unavailability_notification n on n.asset_key = $1 and n.unavailability_id = w.id
-          group by w.id
-          on conflict do nothing
-          returning unavailability_id
-        )
         update unavailability set version = version + 1, updated_at = statement_timestamp()
-        where asset_key = $1
-          and id in (select unavailability_id from gone union all select unavailability_id from added)
+        where asset_key = $1 and id = any($2::uuid[])
         """,
         asset_key,
-        notification_id,
-        list(unavailability_ids),
+        [row["unavailability_id"] for row in (*gone, *added)],
     )
 
 

@@ -70,7 +70,7 @@ def merge_statement(kind: FactKind) -> str:
             ({names}, recorded_at, recorded_by, origin, superseded_at, superseded_by)
           select {kept}, t.recorded_at, t.recorded_by, t.origin, {now}, {by}
           from changing s join {kind.table} t on {same} where s.is_known
-          returning f.asset_key, {kind.day} as day, {kind.start} as start_at, {kind.end} as end_at),
+          returning {names}),
         replaced as (
           update {kind.table} t set {sets}, recorded_at = {now}, recorded_by = {by}, origin = {origin}
           from changing s where s.is_known and {same}),
@@ -82,7 +82,7 @@ def merge_statement(kind: FactKind) -> str:
             1 as written, 0 as replaced
           from changing f
           union all
-          select asset_key, day, start_at, end_at, 0, 1 from archived)
+          select f.asset_key, {kind.day}, {kind.start}, {kind.end}, 0, 1 from archived f)
         select asset_key, day, min(start_at) as start, max(end_at) as "end",
           sum(written)::int as written, sum(replaced)::int as replaced
         from change group by asset_key, day order by asset_key, day

@@ -67,7 +67,7 @@ async def make_deliveries(db: Database, most_webhooks: int, most_events: int, tr
         if webhook is None:
             continue
         readable = await readable_by_maker(db, webhook["organisation_id"], webhook["id"])
-        await _make_deliveries_of(db, webhook, readable, most_events, tried_for)
+        await _make_deliveries_of(db, webhook, candidate["last_sequence"], readable, most_events, tried_for)
         moved += 1
         if moved == most_webhooks:
             break
@@ -129,8 +129,9 @@ async def disable_orphans(db: Database, reason: str) -> int:
 
 
 async def _make_deliveries_of(
-    db: Database, webhook: asyncpg.Record, readable: list[str], most: int, tried_for: timedelta
+    db: Database, webhook: asyncpg.Record, head: int, readable: list[str], most: int, tried_for: timedelta
 ) -> None:
+    """`head` is how far the events had come; where none is kept any more up to there, the webhook goes on from it."""
     rows = await db.fetch(
         f"""
         select e.sequence, e.id, e.type, e.time, e.origin_id, e.subject, e.permission, e.data::text as data,
@@ -160,11 +161,8 @@ async def _make_deliveries_of(
             ],
         )  # fmt: skip
     await db.execute(
-        """
-        update webhook set position = coalesce($3, (select last_sequence from event_head where organisation_id = $1))
-        where organisation_id = $1 and id = $2
-        """,
-        webhook["organisation_id"], webhook["id"], rows[-1]["sequence"] if rows else None,
+        "update webhook set position = $3 where organisation_id = $1 and id = $2",
+        webhook["organisation_id"], webhook["id"], rows[-1]["sequence"] if rows else head,
     )  # fmt: skip
 
 
@@ -218,15 +216,19 @@ async def _claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: 
     for organisation_id in sorted(ids):
         rows += await db.fetch(
             """
-            update webhook_delivery d
-            set due = statement_timestamp() + $3::interval, attempts = d.attempts + 1
-            from webhook w
-            where d.organisation_id = $1 and d.id = any($2::uuid[]) and d.state = 'PENDING'
-              and d.due <= statement_timestamp() and w.organisation_id = $1 and w.id = d.webhook_id
-            returning d.organisation_id, d.id, d.webhook_id, d.event_id, d.body, d.attempts, d.give_up_at, w.url,
-                      d.permission, statement_timestamp() as now, w.secret,
-                      case when w.previous_secret_until > statement_timestamp() then w.previous_secret end
-                        as previous_secret
+            with claimed as (
+              update webhook_delivery d
+              set due = statement_timestamp() + $3::interval, attempts = d.attempts + 1
+              from webhook w
+              where d.organisation_id = $1 and d.id = any($2::uuid[]) and d.state = 'PENDING'
+                and d.due <= statement_timestamp() and w.organisation_id = $1 and w.id = d.webhook_id
+              returning d.organisation_id, d.id, d.webhook_id, d.event_id, d.body, d.attempts, d.give_up_at, w.url,
+                        d.permission, w.secret, w.previous_secret, w.previous_secret_until
+            )
+            select organisation_id, id, webhook_id, event_id, body, attempts, give_up_at, url, permission, secret,
+                   statement_timestamp() as now,
+                   case when previous_secret_until > statement_timestamp() then previous_secret end as previous_secret
+            from claimed
             """,
             organisation_id, ids[organisation_id], lease,
         )  # fmt: skip

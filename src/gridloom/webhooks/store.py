@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from gridloom.database.clock import real_now
 from gridloom.events.store import IS_OPEN, heads_of
 from gridloom.webhooks.model import Attempt, Delivery, DeliveryState, Webhook
 
@@ -114,13 +115,13 @@ async def update(
         """
         update webhook
         set url = $3, types = $4, description = $5,
-            disabled_at = case when $6 then null when enabled then statement_timestamp() else disabled_at end,
+            disabled_at = case when $6 then null when enabled then $7::timestamptz else disabled_at end,
             disabled_because = case when $6 then null else disabled_because end,
             enabled = $6, version = version + 1, updated_at = statement_timestamp()
         where organisation_id = $1 and id = $2
         returning *
         """,
-        organisation_id, webhook_id, url, list(types), description, enabled,
+        organisation_id, webhook_id, url, list(types), description, enabled, await real_now(db),
     )  # fmt: skip
     assert row is not None
     return _read_webhook_row(row)
@@ -168,13 +169,12 @@ async def rotate_secret(
     row = await db.fetchrow(
         """
         update webhook
-        set previous_secret = case when $4::interval > '0' then secret end,
-            previous_secret_until = case when $4::interval > '0' then statement_timestamp() + $4::interval end,
+        set previous_secret = case when $4::timestamptz is not null then secret end, previous_secret_until = $4,
             secret = $3, version = version + 1, updated_at = statement_timestamp()
         where organisation_id = $1 and id = $2
         returning *
         """,
-        organisation_id, webhook_id, secret, overlap,
+        organisation_id, webhook_id, secret, await real_now(db) + overlap if overlap else None,
     )  # fmt: skip
     return None if row is None else _read_webhook_row(row)
 

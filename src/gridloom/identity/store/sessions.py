@@ -97,8 +97,10 @@ async def continue_session(db: Database, session_id: SessionID, refresh_hash: by
     """Give the session its next refresh token; its thirty days start again."""
     now = await db.fetchval(
         """
-        update session set expires_at = statement_timestamp() + $2::interval where id = $1
-        returning statement_timestamp()
+        with continued as (
+          update session set expires_at = statement_timestamp() + $2::interval where id = $1 returning id
+        )
+        select statement_timestamp() from continued
         """,
         session_id,
         REFRESH_LIFETIME,

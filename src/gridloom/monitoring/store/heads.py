@@ -42,10 +42,14 @@ async def lock_heads(db: Database, asset_keys: Sequence[int]) -> dict[int, Head]
     """
     rows = await db.fetch(
         """
-        insert into telemetry_head as head (asset_key, sequence) select unnest($1::int[]), 1
-        on conflict (asset_key) do update set sequence = head.sequence + 1
-        returning asset_key, born, sequence, signal_count, latest,
-                  coalesce(watched_until > clock_timestamp(), false) as is_watched
+        with held as (
+          insert into telemetry_head as head (asset_key, sequence) select unnest($1::int[]), 1
+          on conflict (asset_key) do update set sequence = head.sequence + 1
+          returning asset_key, born, sequence, signal_count, latest, watched_until
+        )
+        select asset_key, born, sequence, signal_count, latest,
+               coalesce(watched_until > clock_timestamp(), false) as is_watched
+        from held
         """,
         sorted(asset_keys),
     )
@@ -68,9 +72,10 @@ async def add_signals(db: Database, asset_key: int, names: Mapping[str, int]) ->
         with added as (
           insert into telemetry_signal (asset_key, signal_id, name)
           select $1, * from unnest($2::smallint[], $3::text[])
-          returning 1
+        ), counted as (
+          update telemetry_head set signal_count = signal_count + cardinality($2::smallint[]) where asset_key = $1
         )
-        update telemetry_head set signal_count = signal_count + (select count(*) from added) where asset_key = $1
+        select 1
         """,
         asset_key, list(names.values()), list(names),
     )  # fmt: skip
@@ -84,9 +89,11 @@ async def append(db: Database, segments: Sequence[NewSegment], latest: Mapping[i
           update telemetry_head head set latest = new.latest
           from unnest($6::int[], $7::bytea[]) as new (asset_key, latest)
           where head.asset_key = new.asset_key
+        ), added as (
+          insert into telemetry_segment (asset_key, sequence, day, points, body)
+          select * from unnest($1::int[], $2::bigint[], $3::date[], $4::int[], $5::bytea[])
         )
-        insert into telemetry_segment (asset_key, sequence, day, points, body)
-        select * from unnest($1::int[], $2::bigint[], $3::date[], $4::int[], $5::bytea[])
+        select 1
         """,
         [segment.asset_key for segment in segments],
         [segment.sequence for segment in segments],

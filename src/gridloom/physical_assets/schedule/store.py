@@ -78,12 +78,14 @@ async def replace_periods(db: Database, asset_key: int, points: Sequence[NewSche
           select $1, period, power_kw from unnest($2::timestamptz[], $3::float8[]) as given (period, power_kw)
           on conflict (asset_key, period) do update set power_kw = excluded.power_kw
             where s.power_kw <> excluded.power_kw
+        ), next as (
+          insert into physical_schedule_version as v (asset_key, version, updated_by, updated_at)
+          values ($1, 1, $4, clock_timestamp())
+          on conflict (asset_key) do update
+            set version = v.version + 1, updated_at = excluded.updated_at, updated_by = excluded.updated_by
+          returning version
         )
-        insert into physical_schedule_version as v (asset_key, version, updated_by, updated_at)
-        values ($1, 1, $4, clock_timestamp())
-        on conflict (asset_key) do update
-          set version = v.version + 1, updated_at = excluded.updated_at, updated_by = excluded.updated_by
-        returning version
+        select version from next
         """,
         asset_key,
         [point.time for point in points],

@@ -1,0 +1,66 @@
+"""What functions of the stores put together, each with all that it can become; and all statements, these included."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from tests.database.statements import Statement, gather
+
+from gridloom.audit import store as audit
+from gridloom.database import last_rows
+from gridloom.edge import idempotency
+from gridloom.events import store as events
+from gridloom.settlements import statements as settlements
+from gridloom.settlements.measures import KEPT_SOURCES
+from gridloom.settlements.model import KIND_OF, FactKind
+from gridloom.virtual_assets.schedule import store as schedule_store
+
+LAST_ROWS = (audit._ENTRIES, events._OUTBOX_ROWS, idempotency._ANSWERS)
+FACT_KINDS: tuple[FactKind, ...] = tuple(dict.fromkeys(KIND_OF.values()))
+
+COMPOSED = {
+    "settlements/statements.py:merge_statement": lambda: [settlements.merge_statement(kind) for kind in FACT_KINDS],
+    "settlements/statements.py:summary_statement": lambda: [
+        settlements.summary_statement(source, as_of=as_of) for source in KEPT_SOURCES for as_of in (False, True)
+    ],
+    "settlements/statements.py:starts_statement": lambda: [
+        settlements.starts_statement(source, as_of=as_of) for source in KEPT_SOURCES for as_of in (False, True)
+    ],
+    "settlements/statements.py:keep_sheets_statement": lambda: [
+        settlements.keep_sheets_statement(source) for source in KEPT_SOURCES
+    ],
+    "settlements/statements.py:keep_sums_statement": lambda: [
+        settlements.keep_sums_statement(source) for source in KEPT_SOURCES
+    ],
+    "settlements/statements.py:list_statement": lambda: [
+        settlements.list_statement(kind, of_assets=of, all_versions=every, as_of=as_of, goes_on=goes_on)
+        for kind in FACT_KINDS
+        for of in (False, True)
+        for every in (False, True)
+        for as_of in (False, True)
+        for goes_on in (False, True)
+    ],
+    "revenue/store.py:read_days": lambda: [
+        "select asset_key, day - $2::date, fcr from settled_periods"
+        " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day"
+    ],
+    "database/last_rows.py:insert": lambda: [target.insert(1, 0) for target in LAST_ROWS],
+    "database/last_rows.py:_compose_statement": lambda: [
+        last_rows._compose_statement(tuple((target, 2) for target in targets))
+        for count in (2, 3)
+        for targets in permutations(LAST_ROWS, count)
+    ],
+    "database/last_rows.py:_add_parts": lambda: [
+        last_rows._add_parts(schedule_store._WRITE_VERSION, tuple((target, 1) for target in targets))
+        for count in (1, 2)
+        for targets in permutations(LAST_ROWS, count)
+    ],
+    "webhooks/store.py:read": lambda: [
+        f"select * from webhook where organisation_id = $1 and id = $2 {lock}" for lock in ("", "for update")
+    ],
+}
+
+
+def gather_all() -> list[Statement]:
+    found, _ = gather()
+    return [*found, *(Statement(place, sql) for place, make in COMPOSED.items() for sql in make())]

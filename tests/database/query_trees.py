@@ -1,0 +1,89 @@
+"""A statement as PostgreSQL understands it: parsed, names and types resolved, each operator known by its function.
+
+Read off a function that has the statement as its body (BEGIN ATOMIC), for the catalogue keeps that as a tree of nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import asyncpg
+
+_TOKEN = re.compile(r'[{}()]|"(?:\\.|[^"\\])*"|(?:\\.|[^\s{}()\\])+', re.DOTALL)
+
+
+@dataclass(slots=True)
+class Node:
+    """One node of the tree: its kind, such as OPEXPR, and its fields."""
+
+    kind: str
+    fields: dict[str, list[Any]] = field(default_factory=dict)
+
+    def read(self, name: str) -> Any:
+        """The one value of a field: a node, a list or a word."""
+        values = self.fields.get(name) or [None]
+        return None if values[0] == "<>" else values[0]
+
+    def number(self, name: str) -> int:
+        return int(self.read(name) or 0)
+
+
+def parse_tree(text: str) -> Any:
+    tokens = iter(_TOKEN.findall(text))
+    return _read_value(next(tokens), tokens)
+
+
+def _read_value(token: str, tokens: Iterator[str]) -> Any:
+    if token == "(":
+        values = []
+        while (following := next(tokens)) != ")":
+            values.append(_read_value(following, tokens))
+        return values
+    if token != "{":
+        return token
+    node = Node(next(tokens))
+    name = ""
+    while (following := next(tokens)) != "}":
+        if following.startswith(":"):
+            name = following[1:]
+            node.fields[name] = []
+        else:
+            node.fields[name].append(_read_value(following, tokens))
+    return node
+
+
+def walk(value: Any) -> Iterator[Node]:
+    """Every node, from the top."""
+    if isinstance(value, list):
+        for part in value:
+            yield from walk(part)
+    elif isinstance(value, Node):
+        yield value
+        for values in value.fields.values():
+            yield from walk(values)
+
+
+async def analyse(connection: asyncpg.Connection[asyncpg.Record], sql: str) -> Any:
+    """The tree of a statement; its parameters have the types that PostgreSQL infers for them."""
+    prepared = await connection.prepare(sql)
+    types = await connection.fetch(
+        "select format_type(t, null) as name from unnest($1::oid[]) with ordinality u(t, place) order by place",
+        [one.oid for one in prepared.get_parameters()],
+    )
+    arguments = ", ".join(row["name"] for row in types)
+    body = sql.strip().rstrip(";")
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        await connection.execute(
+            f"create function pg_temp.judged({arguments}) returns void language sql begin atomic {body}; end"
+        )
+        text = await connection.fetchval(
+            "select prosqlbody::text from pg_proc where proname = 'judged' and pronamespace = pg_my_temp_schema()"
+        )
+    finally:
+        await transaction.rollback()
+    return parse_tree(text)

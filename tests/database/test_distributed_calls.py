@@ -1,0 +1,90 @@
+"""What statements call, operators and casts included, is what a distributed database lets them call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import asyncpg
+import pytest
+from tests.database.citus_functions import Functions, judge_functions, read_functions
+from tests.database.citus_rules import Catalogue, Judge, read_catalogue
+from tests.database.composed_statements import FACT_KINDS, gather_all
+from tests.database.query_trees import analyse
+
+from gridloom.settlements.statements import stage_statement
+
+
+@pytest.fixture
+async def db(database_url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    connection = await asyncpg.connect(database_url)
+    for kind in FACT_KINDS:
+        await connection.execute(stage_statement(kind).replace("on commit drop", ""))
+    yield connection
+    await connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Court:
+    db: asyncpg.Connection[asyncpg.Record]
+    catalogue: Catalogue
+    functions: Functions
+
+    async def judge(self, sql: str) -> list[str]:
+        judge = Judge(sql, self.catalogue)
+        if not judge.tables:
+            return []
+        return judge_functions(await analyse(self.db, sql), self.functions, spans=judge.spans)
+
+
+@pytest.fixture
+async def court(db: asyncpg.Connection[asyncpg.Record]) -> Court:
+    return Court(db, await read_catalogue(db), await read_functions(db))
+
+
+REFUSED = (
+    ("statement_timestamp(), which is not immutable, in RETURNING",
+     "update session set expires_at = $2 where id = $1 returning statement_timestamp()"),
+    ("timestamptz_pl_interval(), which is not immutable, in RETURNING",
+     "delete from net_off where asset_key = $1 returning period + interval '15 minutes'"),
+    ("jsonb_build_object(), which is not immutable, in RETURNING",
+     "insert into fleet (id, organisation_id, name) values ($1, $2, $3) returning jsonb_build_object('id', id)"),
+    ("statement_timestamp(), which is not immutable, within CASE or COALESCE",
+     "update webhook set disabled_at = case when enabled then statement_timestamp() end where organisation_id = $1"),
+    ("statement_timestamp(), which is not immutable, within CASE or COALESCE",
+     "update session set ended_at = coalesce(ended_at, statement_timestamp()) where id = $1"),
+    ("timestamptz_pl_interval(), which is not immutable, of a column",
+     "update session set expires_at = expires_at + interval '1 day' where id = $1"),
+    ("timestamptz_out(), which is not immutable, of a column",
+     "delete from session where expires_at::text like $1"),
+    ("timestamptz_pl_interval(), which is not immutable, in ON CONFLICT",
+     """insert into telemetry_head as h (asset_key, watched_until) values ($1, $2)
+        on conflict (asset_key) do update set watched_until = h.watched_until + interval '1 minute'"""),
+    ("jsonb_to_recordset(), which is not immutable, joined",
+     """select v.asset_key from virtual_asset v,
+          rows from (jsonb_to_recordset($1) as (asset_key int)) with ordinality g
+        where v.asset_key = g.asset_key"""),
+)  # fmt: skip
+TAKEN = (
+    "update session set expires_at = statement_timestamp() + $2::interval where id = $1 returning expires_at",
+    "delete from session where expires_at < statement_timestamp() - interval '1 day'",
+    "insert into session (id, member_id, expires_at) values ($1, $2, clock_timestamp() + $3::interval)",
+    "select period + interval '15 minutes' from net_off where asset_key = any($1::int[])",
+    """select v.asset_key from virtual_asset v
+       join unnest($1::int[]) with ordinality g(asset_key, place) on v.asset_key = g.asset_key""",
+)
+
+
+class TestACall:
+    async def test_of_any_statement_is_one_that_a_distributed_database_takes(self, court: Court) -> None:
+        found = {text.place: await court.judge(text.sql) for text in gather_all()}
+        assert len(found) > 200
+        assert {place: faults for place, faults in found.items() if faults} == {}
+
+    @pytest.mark.parametrize(("fault", "sql"), REFUSED)
+    async def test_is_refused_where_a_distributed_database_refuses_it(self, court: Court, fault: str, sql: str) -> None:
+        assert fault in "; ".join(await court.judge(sql))
+
+    @pytest.mark.parametrize("sql", TAKEN)
+    async def test_is_taken_where_it_takes_it(self, court: Court, sql: str) -> None:
+        assert await court.judge(sql) == []
