@@ -1,11 +1,11 @@
-"""Long arrays of numbers on their way to PostgreSQL."""
+"""Long arrays of numbers on their way to PostgreSQL and back."""
 
 import asyncpg
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridloom.database.arrays import array_text
+from gridloom.database.arrays import array_text, number_rows
 
 NUMBERS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=50)
 
@@ -27,3 +27,22 @@ class TestAnArrayAsText:
         finally:
             await connection.close()
         assert read == [*numbers.tolist(), *numbers.tolist()]
+
+
+class TestRowsOfNumbers:
+    async def test_come_as_the_database_has_them(self, database_url):
+        dice = np.random.default_rng(7)
+        rows = [[0.1, -0.0, 5e-324, 1.7976931348623157e308, 1 / 3], *dice.normal(0, 1e3, (30, 5)).tolist()]
+        connection = await asyncpg.connect(database_url)
+        try:
+            packed = await connection.fetchval(
+                """select string_agg(array_send(numbers), ''::bytea order by place)
+                   from unnest($1::text[]) with ordinality row(said, place), cast(said as float8[]) numbers""",
+                [array_text([np.array(row)]) for row in rows],
+            )
+        finally:
+            await connection.close()
+        assert number_rows(packed, 5).tolist() == rows
+
+    def test_of_nothing_are_none(self):
+        assert number_rows(None, 5).shape == (0, 5)

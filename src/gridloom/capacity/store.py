@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -32,7 +32,7 @@ from unavailability
 where asset_key = any($1::int[]) and ends_at > $2 and starts_at < $3
 """
 
-Row = asyncpg.Record | Mapping[str, Any]
+Row = asyncpg.Record | Sequence[Any]
 _HOLDING = """
   asset_key, kind, holder_id, first_period, end_period, charge_kw, discharge_kw, energy_kwh, is_firm, charge_efficiency,
   discharge_efficiency, organisation_id, product
@@ -65,18 +65,19 @@ async def lock_batteries(db: Database, keys: Collection[int]) -> LockedBatteries
 async def load_circumstances(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, Circumstances]:
     """By asset key, for every key asked for."""
     found = {key: Circumstances() for key in asset_keys}
-    for row in await db.fetch(RATINGS_AND_OUTAGES, list(found), window.start, window.end):
-        _add_circumstance(found[row["asset_key"]], row)
+    for key, starts_at, ends_at, *numbers in await db.fetch(RATINGS_AND_OUTAGES, list(found), window.start, window.end):
+        _add_circumstance(found[key], starts_at, ends_at, numbers)
     return found
 
 
-def _add_circumstance(circumstances: Circumstances, row: Row) -> None:
-    amounts = row["charge_kw"], row["discharge_kw"], row["energy_kwh"]
-    if row["ends_at"] is None:
-        means = row["fcr_limit_ratio"], row["charge_efficiency"], row["discharge_efficiency"], row["usable_share"]
-        circumstances.ratings.append(Rating(row["starts_at"], *amounts, *means))
+def _add_circumstance(
+    circumstances: Circumstances, starts_at: datetime, ends_at: datetime | None, numbers: Sequence[float]
+) -> None:
+    """A rating, of all these numbers, or an outage of the first three, in the order of `battery_standing`."""
+    if ends_at is None:
+        circumstances.ratings.append(Rating(starts_at, *numbers))
     else:
-        circumstances.outages.append(Outage(row["starts_at"], row["ends_at"], *amounts))
+        circumstances.outages.append(Outage(starts_at, ends_at, *numbers[:3]))
 
 
 async def load_availability(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, AvailabilitySeries]:
@@ -118,40 +119,53 @@ async def _load_holdings(
 
 
 def standing_of_rows(keys: Collection[int], rows: Iterable[Row]) -> dict[int, Standing]:
-    """From rows of `battery_standing`, by battery; own schedules are no part of them."""
+    """From rows of `battery_standing` with all its columns in its order, by battery; own schedules are no part."""
     circumstances = {key: Circumstances() for key in keys}
     holdings: dict[int, list[Holding]] = {key: [] for key in keys}
-    for row in rows:
-        if row["kind"] is None:
-            _add_circumstance(circumstances[row["asset_key"]], row)
-        else:
-            holdings[row["asset_key"]].append(_read_holding(row))
+    for key, starts_at, ends_at, *numbers, kind, holder_id, first, end, is_firm, organisation_id, product in rows:
+        if kind is None:
+            _add_circumstance(circumstances[key], starts_at, ends_at, numbers)
+            continue
+        charge_kw, discharge_kw, energy_kwh, _, eta_charge, eta_discharge, _ = numbers
+        losses = None if eta_charge is None else Losses(eta_charge, eta_discharge)
+        holdings[key].append(
+            Holding(
+                HoldingKind(kind),
+                holder_id,
+                first,
+                end,
+                charge_kw,
+                discharge_kw,
+                energy_kwh,
+                is_firm,
+                losses,
+                organisation_id,
+                product,
+            )
+        )
     return {key: Standing(circumstances[key], holdings[key], OwnSchedule.nothing()) for key in circumstances}
 
 
-STANDING_COLUMNS: Final = (
-    *("asset_key", "starts_at", "ends_at", "charge_kw", "discharge_kw", "energy_kwh", "fcr_limit_ratio"),
-    *("charge_efficiency", "discharge_efficiency", "usable_share", "kind", "holder_id", "first_period", "end_period"),
-    *("is_firm", "organisation_id", "product"),
-)
-"""Those of `battery_standing`, in its order."""
-_FROM_JSON: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
-    *((name, datetime.fromisoformat) for name in ("starts_at", "ends_at")),
-    *((name, UUID) for name in ("holder_id", "organisation_id")),
-    *((name, float) for name in ("charge_kw", "discharge_kw", "energy_kwh")),
-)
+def standing_of_lists(keys: Collection[int], lists: Iterable[Row]) -> dict[int, Standing]:
+    """The same from rows that came as lists of JSON."""
+    return standing_of_rows(keys, map(_read_json_row, lists))
 
 
-def standing_of_lists(keys: Collection[int], lists: Iterable[Sequence[Any]]) -> dict[int, Standing]:
-    """The same from rows that came as lists of JSON, in the order of `STANDING_COLUMNS`."""
-    rows = []
-    for values in lists:
-        row = dict(zip(STANDING_COLUMNS, values, strict=True))
-        for name, read in _FROM_JSON:
-            if row[name] is not None:
-                row[name] = read(row[name])
-        rows.append(row)
-    return standing_of_rows(keys, rows)
+def _read_json_row(row: Row) -> Row:
+    key, starts_at, ends_at, *numbers, kind, holder_id, first, end, is_firm, organisation_id, product = row
+    return (
+        key,
+        starts_at and datetime.fromisoformat(starts_at),
+        ends_at and datetime.fromisoformat(ends_at),
+        *(None if number is None else float(number) for number in numbers),
+        kind,
+        holder_id and UUID(holder_id),
+        first,
+        end,
+        is_firm,
+        organisation_id and UUID(organisation_id),
+        product,
+    )
 
 
 async def load_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
@@ -222,21 +236,4 @@ def _write_row(key: int, holding: Holding) -> tuple[object, ...]:
         losses and losses.discharge,
         holding.organisation_id,
         holding.product,
-    )
-
-
-def _read_holding(row: Row) -> Holding:
-    eta_charge, eta_discharge = row["charge_efficiency"], row["discharge_efficiency"]
-    return Holding(
-        HoldingKind(row["kind"]),
-        row["holder_id"],
-        row["first_period"],
-        row["end_period"],
-        row["charge_kw"],
-        row["discharge_kw"],
-        row["energy_kwh"],
-        row["is_firm"],
-        None if eta_charge is None else Losses(eta_charge, eta_discharge),
-        row["organisation_id"],
-        row["product"],
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.model import Promise, VirtualAsset
 
+_ALL_THERE: Final = np.broadcast_to(np.ones(()), 1 << 40)
+"""Of a life however long, in the memory of one number."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Availability:
@@ -32,10 +36,17 @@ class Availability:
     charge: Floats
     discharge: Floats
     energy: Floats
+    is_whole: bool = False
+    """Whether nothing is known to be lost, of a life however long; where it is not said, the parts may still be 1."""
+
+    @staticmethod
+    def whole(first: int, end: int) -> Availability:
+        part = _ALL_THERE[: max(0, end - first)]
+        return Availability(first, part, part, part, is_whole=True)
 
     def between(self, first: int, end: int) -> Availability:
         cut = slice(first - self.first, end - self.first)
-        return Availability(first, self.charge[cut], self.discharge[cut], self.energy[cut])
+        return Availability(first, self.charge[cut], self.discharge[cut], self.energy[cut], self.is_whole)
 
     @property
     def end(self) -> int:
@@ -45,7 +56,7 @@ class Availability:
 async def load_available(db: Database, asset: VirtualAsset, first: int, end: int) -> Availability:
     """What is available of the asset in the periods `first` up to but not `end`."""
     if first >= end:
-        return Availability(first, np.ones(0), np.ones(0), np.ones(0))
+        return Availability.whole(first, end)
     keys = [promise.physical_asset_key for promise in asset.promises]
     return available_of(asset.promises, await load_firm_standing(db, keys, first, end), first, end)
 
@@ -64,22 +75,25 @@ async def load_available_of_each(
 
 def available_of(promises: Sequence[Promise], standing: Mapping[int, Standing], first: int, end: int) -> Availability:
     """`standing` has for each battery, over the periods at least, what the firm lines of its book are made of."""
+    kept = [_find_kept(standing[promise.physical_asset_key], first, end) for promise in promises]
+    if all(part is None for part in kept):
+        return Availability.whole(first, end)
     parts = np.zeros((3, end - first))
-    for promise in promises:
-        parts += promise.share * _find_kept(standing[promise.physical_asset_key], first, end)
+    for promise, part in zip(promises, kept, strict=True):
+        parts += promise.share if part is None else promise.share * part
     # Shares sum to 1 up to rounding; what is not lost is there in full.
     parts /= math.fsum(promise.share for promise in promises)
     parts[parts > 1 - 1e-12] = 1.0
     return Availability(first, parts[0], parts[1], parts[2])
 
 
-def _find_kept(standing: Standing, first: int, end: int) -> Floats:
-    """Which part of its firm holdings one battery keeps: rows for charging, discharging and energy."""
+def _find_kept(standing: Standing, first: int, end: int) -> Floats | None:
+    """Which part of its firm holdings one battery keeps: rows for charging, discharging and energy; None for all."""
     touching = [one for one in standing.holdings if one.is_firm and one.first < end and one.end > first]
     if has_plenty(standing.circumstances, touching, first):
-        return np.ones((3, 1))
+        return None
     book = Standing(standing.circumstances, touching, OwnSchedule.nothing()).book(first, end)
     kept = kept_of_firm(book)
     if (kept == 1.0).all():
-        return np.ones((3, 1))
+        return None
     return book.by_period(kept).T

@@ -51,7 +51,7 @@ def limits_kwh(terms: AssetTerms) -> tuple[float | None, float | None]:
 
 def is_all_there(available: Availability, first: int, end: int) -> bool:
     """Whether nothing of the asset is lost in these periods."""
-    if first >= end:
+    if available.is_whole or first >= end:
         return True
     part = available.between(first, end)
     return bool(min(part.charge.min(), part.discharge.min(), part.energy.min()) >= 1.0)

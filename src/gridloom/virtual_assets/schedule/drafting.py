@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,12 +30,14 @@ DAYS_LOOKED_AT_TOGETHER = 16
 class Draft:
     """A change that is not written yet: the days it touches, with all lanes as they would be."""
 
-    days: Ints
+    days: list[int]
     lanes_kw: Mapping[int, Floats]
     before_kw: Floats
     after_kw: Floats
     before: DaySummaries
     after: DaySummaries
+    end_kwh: float
+    """The stored energy at the end of life as it would be."""
 
     def lane_kw(self, lane: int, first: int, end: int) -> Floats | None:
         """A changed lane over these periods; None where they reach into days that the change does not touch."""
@@ -53,23 +56,24 @@ class Draft:
         return self.after_kw[rows].ravel()[offset : offset + end - first]
 
     def _rows_of(self, days: range) -> slice | None:
-        row = int(np.searchsorted(self.days, days.start))
+        row = bisect_left(self.days, days.start)
         rows = slice(row, row + len(days))
-        return rows if np.array_equal(self.days[rows], np.arange(days.start, days.stop)) else None
-
-    def end_kwh(self, asset: VirtualAsset) -> float:
-        return float(self.after.day_starts_kwh(asset.initial_kwh)[-1])
+        return rows if self.days[rows] == list(days) else None
 
 
 async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, LaneChange]) -> Draft:
     """Lay the changes over what stands."""
-    powers, before = await schedule_store.read_days_and_summaries(db, asset, find_days(changes).tolist())
+    powers, before = await schedule_store.read_days_and_summaries(db, asset, find_days(changes))
     return draft_over(asset, changes, powers, before)
 
 
-def find_days(changes: Mapping[int, LaneChange]) -> Ints:
-    touched = [change.periods // PERIODS_PER_DAY for change in changes.values()]
-    return np.unique(np.concatenate(touched)) if touched else np.zeros(0, dtype=np.int64)
+def find_days(changes: Mapping[int, LaneChange]) -> list[int]:
+    """The days that are touched, in order."""
+    touched: set[int] = set()
+    for change in changes.values():
+        days = change.periods // PERIODS_PER_DAY
+        touched.update((np.flatnonzero(np.bincount(days - days[0])) + days[0]).tolist())
+    return sorted(touched)
 
 
 def draft_over(
@@ -79,13 +83,16 @@ def draft_over(
     days = find_days(changes)
     lanes = {lane for known in powers.values() for lane in known} | set(changes)
     rows_kw = {lane: schedule_store.whole_days(powers, lane, days) for lane in lanes}
-    before_kw = np.sum(list(rows_kw.values()), axis=0) if rows_kw else np.zeros((0, PERIODS_PER_DAY))
+    nothing_kw = np.zeros((len(days), PERIODS_PER_DAY))
+    before_kw = sum(rows_kw.values(), start=nothing_kw)
+    day_numbers = np.array(days, dtype=np.int64)
     for lane, change in changes.items():
-        rows = np.searchsorted(days, change.periods // PERIODS_PER_DAY)
+        rows = day_numbers.searchsorted(change.periods // PERIODS_PER_DAY)
         rows_kw[lane][rows, change.periods % PERIODS_PER_DAY] = change.power_kw
-    after_kw = np.sum(list(rows_kw.values()), axis=0) if rows_kw else before_kw
-    after = before.with_days(days - asset.first_day, DaySummaries.of(after_kw, asset.terms.efficiency))
-    return Draft(days, {lane: rows_kw[lane] for lane in changes}, before_kw, after_kw, before, after)
+    after_kw = sum(rows_kw.values(), start=nothing_kw)
+    after = before.with_days(day_numbers - asset.first_day, DaySummaries.of(after_kw, asset.terms.efficiency))
+    end_kwh = float(after.day_starts_kwh(asset.initial_kwh)[-1])
+    return Draft(days, {lane: rows_kw[lane] for lane in changes}, before_kw, after_kw, before, after, end_kwh)
 
 
 async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, available: Availability) -> bool:
@@ -95,7 +102,8 @@ async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, availabl
     scheduled there instead may have to be cut as well.
     """
     slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
-    first_day, first_place = int(draft.days[0]), int(draft.days[0]) - asset.first_day
+    first_day, first_place = draft.days[0], draft.days[0] - asset.first_day
+    touched = {day - asset.first_day: row for row, day in enumerate(draft.days)}
     capacity_kwh = np.full((len(asset.days) - first_place, PERIODS_PER_DAY), np.inf)
     available = available.between(max(available.first, first_period(first_day)), available.end)
     offset = available.first - first_period(first_day)
@@ -105,11 +113,10 @@ async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, availabl
         draft.before, draft.after, asset.initial_kwh, _take_from(capacity_kwh.min(axis=1), first_place), slack_kwh
     )
     suspects[:first_place] = False
-    suspects[draft.days - asset.first_day] = True
+    suspects[list(touched)] = True
     places = np.flatnonzero(suspects)
     before_kwh = draft.before.day_starts_kwh(asset.initial_kwh)
     after_kwh = draft.after.day_starts_kwh(asset.initial_kwh)
-    touched = {int(day) - asset.first_day: row for row, day in enumerate(draft.days.tolist())}
     remains_outside = False
     # Touched days are at hand, and a change of a whole year is judged at once; others are fetched a few at a time.
     for group in _group_days(places, touched):

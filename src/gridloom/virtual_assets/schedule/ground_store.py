@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-import numpy as np
-
 from gridloom.capacity.rules import Standing
 from gridloom.capacity.store import standing_of_lists
 from gridloom.database.pool import Database
@@ -18,7 +16,7 @@ from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import first_period
 from gridloom.virtual_assets.backing.availability import Availability, available_of
 from gridloom.virtual_assets.model import Block, LockedAsset, Market
-from gridloom.virtual_assets.schedule.store import DayPowers, summaries_of_rows
+from gridloom.virtual_assets.schedule.store import DayPowers, powers_of_rows, summaries_of_rows
 from gridloom.virtual_assets.schedule.trajectory import DaySummaries
 
 
@@ -45,16 +43,18 @@ class Ground:
         return available_of(asset.promises, self.batteries, first, asset.end)
 
 
-# Each kind of row as one list of lists: what is sent between the nodes of a distributed database has no whole rows.
+# Each kind of row as one list of lists, or its numbers one after the other: what is sent between the nodes of a
+# distributed database has no whole rows.
 _GROUND = Statement("""
 with moment as materialized (select platform_now() as now)
 select moment.now,
   (select json_agg(json_build_array(b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
                                     b.reserve_minutes))
    from virtual_block b where b.asset_key = :asset_key and b.until_version is null) as blocks,
-  (select json_agg(json_build_array(s.day, s.lane, s.power_kw))
+  (select string_agg(array_send(array[s.day, s.lane]::float8[] || s.power_kw), ''::bytea)
    from virtual_schedule s where s.asset_key = :asset_key and s.day = any(:days::int[])) as days,
-  (select json_agg(json_build_array(e.span, e.change_kwh, e.lowest_kwh, e.highest_kwh, e.exported_kwh))
+  (select string_agg(array_send(e.span::float8 || e.change_kwh || e.lowest_kwh || e.highest_kwh || e.exported_kwh),
+                     ''::bytea)
    from virtual_energy e where e.asset_key = :asset_key) as spans,
   (select json_agg(json_build_array(
             t.asset_key, t.starts_at, t.ends_at, t.charge_kw, t.discharge_kw, t.energy_kwh, t.fcr_limit_ratio,
@@ -67,7 +67,6 @@ select moment.now,
   ) as standing
 from moment
 """)
-_SPAN = ("span", "change_kwh", "lowest_kwh", "highest_kwh", "exported_kwh")
 
 
 async def read_ground(db: Database, asset: LockedAsset, days: Sequence[int]) -> Ground:
@@ -86,17 +85,13 @@ async def read_ground(db: Database, asset: LockedAsset, days: Sequence[int]) -> 
         first_period=first,
         end_period=asset.end,
     )
-    powers: DayPowers = {}
-    for day, lane, power_kw in row["days"] or ():
-        powers.setdefault(day, {})[lane] = np.array(power_kw, dtype=np.float64)
-    spans = [dict(zip(_SPAN, span, strict=True)) for span in row["spans"] or ()]
     return Ground(
         now=row["now"],
         blocks=sorted(
             (_read_block(*block) for block in row["blocks"] or ()), key=lambda block: (block.first, block.lane)
         ),
-        powers=powers,
-        summaries=summaries_of_rows(asset, spans),
+        powers=powers_of_rows(row["days"]),
+        summaries=summaries_of_rows(asset, row["spans"]),
         batteries=standing_of_lists(batteries, row["standing"] or ()),
     )
 

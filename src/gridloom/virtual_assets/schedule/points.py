@@ -19,7 +19,8 @@ def touched_days(body: NewSchedule, asset: VirtualAsset) -> list[int]:
     """The days of UTC within the asset's life that the points of a body may touch, in order; of a long body all."""
     if len(body.schedule) > _LONG_BODY_POINTS:
         return list(asset.days)
-    return sorted({day_of(period_number(point.time)) for point in body.schedule}.intersection(asset.days))
+    days = {day_of(period_number(point.time)) for point in body.schedule}
+    return sorted(day for day in days if day in asset.days)
 
 
 async def points_of(body: NewSchedule, span: tuple[int, int], whose: str = "block") -> Points:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
+import numpy.typing as npt
 
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
@@ -88,21 +89,25 @@ def read_points(times: Sequence[datetime], power_kw: Floats, span: tuple[int, in
     numbers, on_grid = period_numbers(times)
     _refuse_points(~on_grid, "Expected a time on a 15-minute boundary.")
     outside = (numbers < span[0]) | (numbers >= span[1])
-    where = f" The {whose} runs from {wire_time(span[0])} to {wire_time(span[1])}."
-    _refuse_points(outside, f"Expected a time within the {whose}.", where)
+    if outside.any():
+        where = f" The {whose} runs from {wire_time(span[0])} to {wire_time(span[1])}."
+        _refuse_points(outside, f"Expected a time within the {whose}.", where)
     _refuse_points(~np.isfinite(power_kw), "Expected a finite power.", member="power")
+    power_kw = power_kw + 0.0  # an optimiser's -0.0 is a plain 0
+    if (numbers[1:] > numbers[:-1]).all():
+        return Points(numbers, power_kw, np.arange(len(numbers)))
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     doubled = np.zeros(len(numbers), dtype=bool)
     doubled[order[1:]] = ordered[1:] == ordered[:-1]
     _refuse_points(doubled, "Expected each time once; it is doubled.")
-    return Points(ordered, power_kw[order] + 0.0, order)  # an optimiser's -0.0 is a plain 0
+    return Points(ordered, power_kw[order], order)
 
 
-def _refuse_points(wrong: Sequence[bool] | np.ndarray, detail: str, where: str = "", member: str = "time") -> None:
-    positions = np.flatnonzero(wrong)
-    if not len(positions):
+def _refuse_points(wrong: npt.NDArray[np.bool_], detail: str, where: str = "", member: str = "time") -> None:
+    if not wrong.any():
         return
+    positions = np.flatnonzero(wrong)
     raise BadRequest(
         f"{len(positions)} of {len(wrong)} points are at fault: {detail}{where}",
         [FieldError(f"/schedule/{position}/{member}", detail) for position in positions[:_MOST_ERRORS].tolist()],
@@ -136,9 +141,9 @@ def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:
 def check_power(points: Points, charge_kw: Floats, discharge_kw: Floats, who: str = "the block") -> None:
     """`charge_kw` and `discharge_kw` are what the block has available in each of the points' periods."""
     wrong = (points.power_kw > discharge_kw + POWER_TOLERANCE_KW) | (points.power_kw < -charge_kw - POWER_TOLERANCE_KW)
-    positions = np.flatnonzero(wrong)
-    if not len(positions):
+    if not wrong.any():
         return
+    positions = np.flatnonzero(wrong)
     first = positions[0]
     raise PowerBeyondAvailable(
         f"In the period {wire_time(int(points.periods[first]))} {who} can charge with {charge_kw[first]:g} kW and "

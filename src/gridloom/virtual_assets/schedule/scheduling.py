@@ -134,7 +134,7 @@ async def _accept_change(
         if changes and not fits_whole_asset(asset, draft.after):
             await check_energy(db, asset, draft, available)
         version = await _write_told(db, asset, draft, writing, changes, now)
-        imbalance = await scheduled_imbalance(db, asset, now, draft.end_kwh(asset), writing.blocks, draft.after)
+        imbalance = await scheduled_imbalance(db, asset, now, draft.end_kwh, writing.blocks, draft.after)
         return Accepted(version, now, imbalance, available, draft, ())
     judged = await judge_projected(db, asset, changes, available, now)
     version = await _write_told(db, asset, draft, writing, changes, now)
@@ -193,6 +193,6 @@ async def write_change(
         rows=DayRows(draft.days, draft.lanes_kw),
         summaries=draft.after,
         changes=changes,
-        end_kwh=draft.end_kwh(asset),
+        end_kwh=draft.end_kwh,
         accepted_at=now,
     )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from itertools import accumulate
 
-import asyncpg
 import numpy as np
 
-from gridloom.database.arrays import array_text
+from gridloom.database.arrays import array_text, number_rows
 from gridloom.database.last_rows import fetchrow_with_collected
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
@@ -30,26 +29,34 @@ DayPowers = dict[int, dict[int, Floats]]
 
 async def read_days(db: Database, key: int, days: Iterable[int]) -> DayPowers:
     """The schedules of all lanes on these days."""
-    powers: DayPowers = {}
-    for row in await db.fetch(
-        "select day, lane, power_kw from virtual_schedule where asset_key = $1 and day = any($2::int[])",
-        key,
-        list(days),
-    ):
-        powers.setdefault(row["day"], {})[row["lane"]] = np.array(row["power_kw"])
-    return powers
+    return powers_of_rows(
+        await db.fetchval(
+            """select string_agg(array_send(array[day, lane]::float8[] || power_kw), ''::bytea)
+               from virtual_schedule where asset_key = $1 and day = any($2::int[])""",
+            key,
+            list(days),
+        )
+    )
 
 
 async def read_day_range(db: Database, key: int, days: range) -> DayPowers:
+    return powers_of_rows(
+        await db.fetchval(
+            """select string_agg(array_send(array[day, lane]::float8[] || power_kw), ''::bytea)
+               from virtual_schedule where asset_key = $1 and day >= $2 and day < $3""",
+            key,
+            days.start,
+            days.stop,
+        )
+    )
+
+
+def powers_of_rows(packed: bytes | None) -> DayPowers:
+    """From rows of a day, a lane and its 96 powers, as `number_rows` takes them."""
+    rows = number_rows(packed, 2 + PERIODS_PER_DAY)
     powers: DayPowers = {}
-    for row in await db.fetch(
-        """select day, lane, power_kw from virtual_schedule
-           where asset_key = $1 and day >= $2 and day < $3""",
-        key,
-        days.start,
-        days.stop,
-    ):
-        powers.setdefault(row["day"], {})[row["lane"]] = np.array(row["power_kw"])
+    for row, (day, lane) in zip(rows, rows[:, :2].astype(np.int64).tolist(), strict=True):
+        powers.setdefault(day, {})[lane] = row[2:]
     return powers
 
 
@@ -82,51 +89,45 @@ def lay(target: Floats, first: int, piece_first: int, piece: Floats) -> None:
 
 async def read_summaries(db: Database, asset: VirtualAsset) -> DaySummaries:
     """What each day of the asset's life does to the stored energy."""
-    rows = await db.fetch(
-        "select span, change_kwh, lowest_kwh, highest_kwh, exported_kwh from virtual_energy where asset_key = $1",
+    packed = await db.fetchval(
+        """select string_agg(array_send(span::float8 || change_kwh || lowest_kwh || highest_kwh || exported_kwh),
+                             ''::bytea)
+           from virtual_energy where asset_key = $1""",
         asset.key,
     )
-    return summaries_of_rows(asset, rows)
+    return summaries_of_rows(asset, packed)
 
 
 async def read_days_and_summaries(
     db: Database, asset: VirtualAsset, days: Sequence[int]
 ) -> tuple[DayPowers, DaySummaries]:
     """The schedules of all lanes on these days, and the summaries of all days, in one round trip."""
-    rows = await db.fetch(
+    row = await db.fetchrow(
         """
-        select day, lane, power_kw, null::int as span, null::float8[] as change_kwh, null::float8[] as lowest_kwh,
-               null::float8[] as highest_kwh, null::float8[] as exported_kwh
-        from virtual_schedule where asset_key = $1 and day = any($2::int[])
-        union all
-        select null, null, null, span, change_kwh, lowest_kwh, highest_kwh, exported_kwh
-        from virtual_energy where asset_key = $1
+        select (select string_agg(array_send(array[day, lane]::float8[] || power_kw), ''::bytea)
+                from virtual_schedule where asset_key = $1 and day = any($2::int[])) as days,
+               (select string_agg(array_send(span::float8 || change_kwh || lowest_kwh || highest_kwh || exported_kwh),
+                                  ''::bytea)
+                from virtual_energy where asset_key = $1) as spans
         """,
         asset.key,
         days,
     )
-    powers: DayPowers = {}
-    for row in rows:
-        if row["span"] is None:
-            powers.setdefault(row["day"], {})[row["lane"]] = np.array(row["power_kw"])
-    return powers, summaries_of_rows(asset, [row for row in rows if row["span"] is not None])
+    assert row is not None, "sums of nothing are a row too"
+    return powers_of_rows(row["days"]), summaries_of_rows(asset, row["spans"])
 
 
-def summaries_of_rows(asset: VirtualAsset, rows: Sequence[asyncpg.Record | Mapping[str, Any]]) -> DaySummaries:
+def summaries_of_rows(asset: VirtualAsset, packed: bytes | None) -> DaySummaries:
+    """From rows of a span and its four columns of 32 days, as `number_rows` takes them."""
     days = asset.days
     first_span = days.start // DAYS_PER_SPAN
-    spans = (days.stop - 1) // DAYS_PER_SPAN - first_span + 1
-    columns = np.zeros((4, spans * DAYS_PER_SPAN))
-    for row in rows:
-        place = (row["span"] - first_span) * DAYS_PER_SPAN
-        columns[:, place : place + DAYS_PER_SPAN] = (
-            row["change_kwh"],
-            row["lowest_kwh"],
-            row["highest_kwh"],
-            row["exported_kwh"],
-        )
+    count = (days.stop - 1) // DAYS_PER_SPAN - first_span + 1
+    rows = number_rows(packed, 1 + 4 * DAYS_PER_SPAN)
+    columns_kwh = np.zeros((4, count, DAYS_PER_SPAN))
+    for span, columns in zip(rows[:, 0].astype(np.int64).tolist(), rows[:, 1:], strict=True):
+        columns_kwh[:, span - first_span] = columns.reshape(4, DAYS_PER_SPAN)
     offset = days.start - first_span * DAYS_PER_SPAN
-    return DaySummaries(*(column[offset : offset + len(days)] for column in columns))
+    return DaySummaries(columns_kwh.reshape(4, count * DAYS_PER_SPAN)[:, offset : offset + len(days)])
 
 
 # --- versions ------------------------------------------------------------------------------------------------------
@@ -141,9 +142,9 @@ class LaneChange:
 
     def runs(self) -> tuple[list[int], list[int]]:
         """Where runs of consecutive periods start, and how long they are."""
-        starts = np.flatnonzero(np.diff(self.periods, prepend=self.periods[0] - 2) != 1)
-        lengths = np.diff(np.append(starts, len(self.periods)))
-        return self.periods[starts].tolist(), lengths.tolist()
+        breaks = (np.flatnonzero(self.periods[1:] - self.periods[:-1] != 1) + 1).tolist()
+        starts, ends = [0, *breaks], [*breaks, len(self.periods)]
+        return self.periods[starts].tolist(), [end - start for start, end in zip(starts, ends, strict=True)]
 
 
 # Days, the summaries of their spans, what was set and the version that set it, in one round trip. Columns of arrays
@@ -152,8 +153,7 @@ _WRITE_VERSION = Statement("""
 with given as materialized (
   select :day_powers_kw::text::float8[] as day_powers_kw,
          :set_powers_kw::text::float8[] as set_powers_kw,
-         :change_kwh::text::float8[] as change_kwh, :lowest_kwh::text::float8[] as lowest_kwh,
-         :highest_kwh::text::float8[] as highest_kwh, :exported_kwh::text::float8[] as exported_kwh
+         :summaries_kwh::text::float8[] as summaries_kwh
 ), next as (
   update virtual_asset set version = version + 1, end_kwh = :end_kwh where asset_key = :asset_key returning version
 ), day as (
@@ -163,9 +163,12 @@ with given as materialized (
   on conflict (asset_key, day, lane) do update set power_kw = excluded.power_kw
 ), span as (
   insert into virtual_energy (asset_key, span, change_kwh, lowest_kwh, highest_kwh, exported_kwh)
-  select :asset_key, s.span, given.change_kwh[s.low : s.low + 31], given.lowest_kwh[s.low : s.low + 31],
-         given.highest_kwh[s.low : s.low + 31], given.exported_kwh[s.low : s.low + 31]
-  from given, (select span, (span - (:spans::int[])[1]) * 32 + 1 as low from unnest(:spans::int[]) span) s
+  select :asset_key, s.span,
+         given.summaries_kwh[(s.place - 1) * 128 + 1 : (s.place - 1) * 128 + 32],
+         given.summaries_kwh[(s.place - 1) * 128 + 33 : (s.place - 1) * 128 + 64],
+         given.summaries_kwh[(s.place - 1) * 128 + 65 : (s.place - 1) * 128 + 96],
+         given.summaries_kwh[(s.place - 1) * 128 + 97 : s.place * 128]
+  from given, unnest(:spans::int[]) with ordinality s(span, place)
   on conflict (asset_key, span) do update
     set change_kwh = excluded.change_kwh, lowest_kwh = excluded.lowest_kwh,
         highest_kwh = excluded.highest_kwh, exported_kwh = excluded.exported_kwh
@@ -190,15 +193,14 @@ select version from made
 class DayRows:
     """Lanes' powers on some days, as they are to be written: for each lane a row of 96 powers for each day."""
 
-    days: Ints
+    days: Sequence[int]
     lanes_kw: Mapping[int, Floats]
 
     def columns(self) -> dict[str, Sequence[float] | str]:
         """The lane and day of each row, and all powers one after the other."""
-        lanes = np.repeat(np.fromiter(self.lanes_kw, np.int64), len(self.days)).tolist()
-        days = np.tile(self.days, len(self.lanes_kw)).tolist()
+        lanes = [lane for lane in self.lanes_kw for _ in self.days]
         powers_kw = [rows_kw.ravel() for rows_kw in self.lanes_kw.values()]
-        return {"day_lanes": lanes, "days": days, "day_powers_kw": array_text(powers_kw)}
+        return {"day_lanes": lanes, "days": [*self.days] * len(self.lanes_kw), "day_powers_kw": array_text(powers_kw)}
 
 
 async def write_version(
@@ -236,46 +238,35 @@ async def write_version(
     return version
 
 
-def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Ints) -> dict[str, Sequence[float] | str]:
-    """The spans in which these days lie, and the four columns from the first to the last of them."""
-    spans = np.unique(days // DAYS_PER_SPAN).tolist()
-    columns = np.zeros((4, (spans[-1] - spans[0] + 1) * DAYS_PER_SPAN if spans else 0))
-    if spans:
-        place = spans[0] * DAYS_PER_SPAN - asset.first_day
-        start, end = max(0, place), min(len(summaries.change_kwh), place + columns.shape[1])
-        for column, values in zip(
-            columns,
-            (summaries.change_kwh, summaries.lowest_kwh, summaries.highest_kwh, summaries.exported_kwh),
-            strict=True,
-        ):
-            column[start - place : end - place] = values[start:end]
-    change, lowest, highest, exported = (array_text([column]) for column in columns)
-    return {
-        "spans": spans,
-        "change_kwh": change,
-        "lowest_kwh": lowest,
-        "highest_kwh": highest,
-        "exported_kwh": exported,
-    }
+def _span_columns(
+    asset: VirtualAsset, summaries: DaySummaries, days: Sequence[int]
+) -> dict[str, Sequence[float] | str]:
+    """The spans in which these days lie, and the four columns of each, one after the other."""
+    spans = sorted({day // DAYS_PER_SPAN for day in days})
+    columns_kwh = np.zeros((len(spans), 4, DAYS_PER_SPAN))
+    for span, columns in zip(spans, columns_kwh, strict=True):
+        place = span * DAYS_PER_SPAN - asset.first_day
+        start, end = max(0, place), min(len(summaries), place + DAYS_PER_SPAN)
+        columns[:, start - place : end - place] = summaries.rows_kwh[:, start:end]
+    return {"spans": spans, "summaries_kwh": array_text([columns_kwh.ravel()])}
 
 
 def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, Sequence[float] | str]:
     """What was set on each lane, as columns: its periods' runs and powers are places in the lists behind."""
-    lanes = list(changes)
     runs = [change.runs() for change in changes.values()]
     counts = [len(change.periods) for change in changes.values()]
-    run_highs = np.cumsum([len(starts) for starts, _ in runs], dtype=np.int64)
-    power_highs = np.cumsum(counts, dtype=np.int64)
+    run_counts = [len(starts) for starts, _ in runs]
+    run_highs, power_highs = list(accumulate(run_counts)), list(accumulate(counts))
     return {
-        "lanes": lanes,
+        "lanes": list(changes),
         "first_periods": [int(change.periods[0]) for change in changes.values()],
         "end_periods": [int(change.periods[-1]) + 1 for change in changes.values()],
-        "run_lows": [high - len(starts) + 1 for high, (starts, _) in zip(run_highs.tolist(), runs, strict=True)],
-        "run_highs": run_highs.tolist(),
+        "run_lows": [high - count + 1 for high, count in zip(run_highs, run_counts, strict=True)],
+        "run_highs": run_highs,
         "run_firsts": [first for starts, _ in runs for first in starts],
         "run_lengths": [length for _, lengths in runs for length in lengths],
         "set_powers_kw": array_text([change.power_kw for change in changes.values()]),
-        "power_lows": [high - count + 1 for high, count in zip(power_highs.tolist(), counts, strict=True)],
+        "power_lows": [high - count + 1 for high, count in zip(power_highs, counts, strict=True)],
         "power_counts": counts,
     }
 
@@ -292,10 +283,10 @@ async def add_first_version(db: Database, asset: LockedAsset, author: Author, bl
     )
 
 
-def whole_days(powers: DayPowers, lane: int, days: Ints) -> Floats:
+def whole_days(powers: DayPowers, lane: int, days: Sequence[int]) -> Floats:
     """A lane's powers on these days, a row for each, zero where nothing was scheduled."""
     rows = np.zeros((len(days), PERIODS_PER_DAY))
-    for place, day in enumerate(days.tolist()):
+    for place, day in enumerate(days):
         known = powers.get(day, {}).get(lane)
         if known is not None:
             rows[place] = known

@@ -47,22 +47,38 @@ def exported_kwh(power_kw: Floats) -> Floats:
     return np.asarray(np.maximum(power_kw, 0.0) * QUARTER_HOUR_H)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DaySummaries:
     """What each day does to the stored energy, relative to its own start: enough to judge days without their schedules.
 
-    `change_kwh` is the day's whole change, `lowest_kwh` and `highest_kwh` the extremes over the ends of its periods,
-    `exported_kwh` the energy delivered to the grid (for cycles). A day without a schedule is all zeros.
+    Its rows, with a column for each day: the day's whole change, the lowest and the highest point over the ends of its
+    periods, and the energy delivered to the grid (for cycles). A day without a schedule is all zeros.
     """
 
-    change_kwh: Floats
-    lowest_kwh: Floats
-    highest_kwh: Floats
-    exported_kwh: Floats
+    rows_kwh: Floats
+
+    @property
+    def change_kwh(self) -> Floats:
+        return self.rows_kwh[0]
+
+    @property
+    def lowest_kwh(self) -> Floats:
+        return self.rows_kwh[1]
+
+    @property
+    def highest_kwh(self) -> Floats:
+        return self.rows_kwh[2]
+
+    @property
+    def exported_kwh(self) -> Floats:
+        return self.rows_kwh[3]
+
+    def __len__(self) -> int:
+        return self.rows_kwh.shape[1]
 
     @staticmethod
     def zeros(days: int) -> DaySummaries:
-        return DaySummaries(np.zeros(days), np.zeros(days), np.zeros(days), np.zeros(days))
+        return DaySummaries(np.zeros((4, days)))
 
     @staticmethod
     def of(power_kw: Floats, efficiency: Efficiency) -> DaySummaries:
@@ -71,34 +87,24 @@ class DaySummaries:
         Each is a function of its day alone, so that no error adds up over many small changes.
         """
         assert power_kw.shape[1] == PERIODS_PER_DAY
-        relative_kwh = np.cumsum(energy_changes_kwh(power_kw, efficiency), axis=1)
-        return DaySummaries(
-            relative_kwh[:, -1].copy(),
-            relative_kwh.min(axis=1),
-            relative_kwh.max(axis=1),
-            exported_kwh(power_kw).sum(axis=1),
-        )
+        relative_kwh = energy_changes_kwh(power_kw, efficiency).cumsum(axis=1)
+        rows_kwh = np.empty((4, len(power_kw)))
+        rows_kwh[0] = relative_kwh[:, -1]
+        relative_kwh.min(axis=1, out=rows_kwh[1])
+        relative_kwh.max(axis=1, out=rows_kwh[2])
+        exported_kwh(power_kw).sum(axis=1, out=rows_kwh[3])
+        return DaySummaries(rows_kwh)
 
     def with_days(self, positions: Ints, days: DaySummaries) -> DaySummaries:
         """These summaries with the days at `positions` replaced."""
-
-        def replaced(old: Floats, new: Floats) -> Floats:
-            copy = old.copy()
-            copy[positions] = new
-            return copy
-
-        return DaySummaries(
-            replaced(self.change_kwh, days.change_kwh),
-            replaced(self.lowest_kwh, days.lowest_kwh),
-            replaced(self.highest_kwh, days.highest_kwh),
-            replaced(self.exported_kwh, days.exported_kwh),
-        )
+        rows_kwh = self.rows_kwh.copy()
+        rows_kwh[:, positions] = days.rows_kwh
+        return DaySummaries(rows_kwh)
 
     def day_starts_kwh(self, initial_kwh: float) -> Floats:
         """The stored energy at the start of each day and, as the last value, at the end of them all."""
-        starts_kwh = np.empty(len(self.change_kwh) + 1)
-        starts_kwh[0] = 0.0
-        np.cumsum(self.change_kwh, out=starts_kwh[1:])
+        starts_kwh = np.zeros(len(self) + 1)
+        self.rows_kwh[0].cumsum(out=starts_kwh[1:])
         starts_kwh += initial_kwh
         return starts_kwh
 
