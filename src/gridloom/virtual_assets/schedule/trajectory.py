@@ -59,22 +59,22 @@ class DaySummaries:
 
     @property
     def change_kwh(self) -> Floats:
-        return self.rows_kwh[0]
+        return np.asarray(self.rows_kwh[0])
 
     @property
     def lowest_kwh(self) -> Floats:
-        return self.rows_kwh[1]
+        return np.asarray(self.rows_kwh[1])
 
     @property
     def highest_kwh(self) -> Floats:
-        return self.rows_kwh[2]
+        return np.asarray(self.rows_kwh[2])
 
     @property
     def exported_kwh(self) -> Floats:
-        return self.rows_kwh[3]
+        return np.asarray(self.rows_kwh[3])
 
     def __len__(self) -> int:
-        return self.rows_kwh.shape[1]
+        return len(self.rows_kwh[0])
 
     @staticmethod
     def zeros(days: int) -> DaySummaries:
