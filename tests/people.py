@@ -15,7 +15,7 @@ import httpx2
 from gridloom.edge.dispatch import Edge
 from gridloom.identity.bootstrap import bootstrap_operator
 from gridloom.identity.keyring import Keyring
-from gridloom.identity.model import Account, Member
+from gridloom.identity.model import Account, Member, found_organisation
 from gridloom.identity.passwords import hash_now
 from gridloom.identity.permissions import OrganisationKind, Role
 from gridloom.identity.sessions import TokenPair, begin_session
@@ -140,6 +140,7 @@ class People:
     async def new_organisation(
         self, name: str = "Organisation under test", kind: OrganisationKind | str = OrganisationKind.PARTICIPANT
     ) -> OrganisationUnderTest:
-        organisation = await insert_organisation(self.edge.pool, OrganisationID(uuid7()), name, OrganisationKind(kind))
+        organisation = found_organisation(name, OrganisationKind(kind))
+        await insert_organisation(self.edge.pool, organisation)
         people = {role: await self.add_member(organisation.id, role) for role in Role}
         return OrganisationUnderTest(organisation.id, name, people)

@@ -18,6 +18,8 @@ from msgspec import UNSET, Meta, UnsetType
 from tests.conftest import running_edge
 from tests.people import client_of
 
+from gridloom.database.after_commit import after_commit
+from gridloom.database.last_rows import Target, write_last
 from gridloom.database.pool import create_pool
 from gridloom.edge import (
     CSV,
@@ -73,6 +75,18 @@ async def make_toy(call: Call, body: NewToy) -> Toy:
     await call.db.execute("insert into toy (id, name, owner) values ($1, $2, $3)", toy.id, toy.name, call.caller.key)
     if body.name == "slow":
         await call.db.execute("select pg_sleep(0.4)")
+    return toy
+
+
+_TOYS = Target("toy", [("id", "{}"), ("name", "{}"), ("owner", "{}")])
+
+
+@operation("POST", "/marbles", summary="Make a marble", tag="Toys", access=SIGNED_IN, status=201, writes_at_once=True)
+async def make_marble(call: Call, body: NewToy) -> Toy:
+    toy = Toy(id=uuid.uuid4(), name=body.name, price=body.price)
+    for _ in range(2 if body.name == "the same one twice" else 1):
+        await write_last(call.rows, _TOYS, (toy.id, toy.name, call.caller.key))
+    after_commit(call.rows, call.resources[Attempts].count_commit)
     return toy
 
 
@@ -163,6 +177,10 @@ async def take_long(call: Call, seconds: int) -> dict[str, int]:
 class Attempts:
     def __init__(self) -> None:
         self.made = 0
+        self.committed = 0
+
+    def count_commit(self) -> None:
+        self.committed += 1
 
 
 class Names:
@@ -188,10 +206,10 @@ class Names:
         )
 
 
-def toy_service(database_url: str, *, limit: int = 1000) -> Edge:
+def toy_service(database_url: str, *, limit: int = 1000, connections: int = 8) -> Edge:
     @asynccontextmanager
     async def lifespan(edge: Edge) -> AsyncIterator[None]:
-        edge.pool = await create_pool(database_url, size=8)
+        edge.pool = await create_pool(database_url, size=connections)
         await edge.pool.execute("create table if not exists toy (id uuid primary key, name text, owner text)")
         edge.authenticator = Names()
         edge.resources.add(Attempts())

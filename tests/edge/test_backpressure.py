@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gridloom.edge import dispatch
+from gridloom.edge import bodies
 from gridloom.edge.backpressure import MEBIBYTE, SMALL_BYTES, BodyBudget
 from gridloom.edge.dispatch import Edge
 from gridloom.kernel.problem import TooManyRequests
@@ -54,7 +54,7 @@ class TestABodyBudget:
 
 class TestABody:
     async def test_that_stops_coming_is_given_up(self, toys: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(dispatch, "BODY_PAUSE_S", 0.05)
+        monkeypatch.setattr(bodies, "BODY_PAUSE_S", 0.05)
         sent: list[dict[str, Any]] = []
         parts = [{"type": "http.request", "body": b"x" * 100_000, "more_body": True}]
 

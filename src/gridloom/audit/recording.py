@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from gridloom.audit.model import ANONYMOUS, Actor, NewEntry
@@ -11,8 +11,11 @@ from gridloom.database.pool import Database
 from gridloom.edge.call import Call
 from gridloom.edge.caller import Caller
 
+if TYPE_CHECKING:
+    from gridloom.database.at_once import WriteOnly
 
-async def record_audit(db: Database, call: Call, status: int) -> None:
+
+async def record_audit(db: WriteOnly, call: Call, status: int) -> None:
     """Record a change that is about to be committed; the edge calls this for every audited operation."""
     await insert_entry(db, entry_of(call, status))
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
 
 from gridloom.audit.model import NOBODY, Actor, Entry, Filter, NewEntry
 from gridloom.database.last_rows import Target, write_last
-from gridloom.database.pool import Database, Pool
+from gridloom.database.pool import Pool
 from gridloom.kernel.ids import uuid7
+
+if TYPE_CHECKING:
+    from gridloom.database.at_once import WriteOnly
 
 _COLUMNS = (
     "organisation_id",
@@ -49,7 +53,7 @@ def entry_row(entry: NewEntry) -> tuple[object, ...]:
     )
 
 
-async def insert_entry(db: Database, entry: NewEntry) -> None:
+async def insert_entry(db: WriteOnly, entry: NewEntry) -> None:
     """Together with what else the transaction writes last."""
     await write_last(db, _ENTRIES, entry_row(entry))
 

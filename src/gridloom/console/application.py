@@ -10,7 +10,8 @@ import structlog
 from gridloom.console.gateway import PREFIX, Gateway
 from gridloom.console.pages import Pages
 from gridloom.edge import reply
-from gridloom.edge.dispatch import Edge, Receive, Scope, Send
+from gridloom.edge.asgi import Receive, Scope, Send
+from gridloom.edge.dispatch import Edge
 from gridloom.edge.faults import problem_of
 from gridloom.edge.negotiation import negotiate
 from gridloom.kernel.problem import MethodNotAllowed, NotAcceptable, Problem

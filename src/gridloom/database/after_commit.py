@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
+from gridloom.database.at_once import AtOnce
+
 if TYPE_CHECKING:
     from gridloom.database.pool import Pool
 
@@ -31,6 +33,9 @@ def after_commit(db: object, callback: Callback) -> None:
 
     On a pool or outside a transaction every statement commits by itself, so the callback is due at once.
     """
+    if isinstance(db, AtOnce):
+        db.after_commit(callback)
+        return
     connection = physical_of(db)
     if not isinstance(connection, asyncpg.Connection) or not connection.is_in_transaction():
         callback()

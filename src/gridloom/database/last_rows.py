@@ -16,9 +16,11 @@ from weakref import WeakKeyDictionary
 import asyncpg
 
 from gridloom.database.after_commit import physical_of
+from gridloom.database.at_once import AtOnce
 from gridloom.database.statement import Statement
 
 if TYPE_CHECKING:
+    from gridloom.database.at_once import WriteOnly
     from gridloom.database.pool import Database
 
 Row = Sequence[object]
@@ -30,7 +32,7 @@ MOST_ROWS: Final = 8
 class Target:
     """Where rows go: a table, its columns, and what stands for the value of each.
 
-    `{}` is the row's next value, as it is or cast; anything else is written as it stands and takes no value.
+    `{}` is the row's next value, as it is, cast or within an expression; anything else is written as it stands.
     """
 
     table: str
@@ -39,7 +41,7 @@ class Target:
 
     @property
     def width(self) -> int:
-        return sum("{}" in value for _, value in self.columns)
+        return sum(value.count("{}") for _, value in self.columns)
 
     def insert(self, rows: int, before: int) -> str:
         """The statement for so many rows, whose first value is the parameter after `before`."""
@@ -51,8 +53,9 @@ class Target:
         for _ in range(rows):
             values = []
             for _, value in self.columns:
-                before += "{}" in value
-                values.append(value.format(f"${before}"))
+                taken = value.count("{}")
+                values.append(value.format(*(f"${before + place}" for place in range(1, taken + 1))))
+                before += taken
             written.append(f"({', '.join(values)})")
         return ", ".join(written)
 
@@ -82,8 +85,11 @@ def _find_collected(db: Database) -> list[tuple[Target, Row]] | None:
     return _collected.get(physical) if isinstance(physical, asyncpg.Connection) else None
 
 
-async def write_last(db: Database, target: Target, *rows: Row) -> None:
+async def write_last(db: WriteOnly, target: Target, *rows: Row) -> None:
     """Write rows of one table before the transaction commits: together with others, or now where nobody collects."""
+    if isinstance(db, AtOnce):
+        db.rows += [(target, row) for row in rows]
+        return
     waiting = _find_collected(db)
     if waiting is not None and len(waiting) + len(rows) <= MOST_ROWS:
         waiting += [(target, row) for row in rows]
@@ -99,6 +105,12 @@ async def write_collected(db: Database) -> None:
     if waiting:
         rows, waiting[:] = list(waiting), []
         await _write_rows(db, rows)
+
+
+async def write_at_once(db: Database, change: AtOnce) -> None:
+    """Write all rows of a change that has no other statement; outside a transaction it is committed by that."""
+    if change.rows:
+        await _write_rows(db, change.rows)
 
 
 async def fetchrow_with_collected(db: Database, statement: Statement, **values: Any) -> asyncpg.Record:

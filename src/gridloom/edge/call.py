@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import asyncpg
 
 from gridloom.database.after_commit import committed, physical_of, rolled_back
+from gridloom.database.at_once import AtOnce
 from gridloom.database.away import DATABASE_FAULTS
-from gridloom.database.last_rows import collect_rows, forget_rows, write_collected
+from gridloom.database.last_rows import collect_rows, forget_rows, write_at_once, write_collected
 from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
 from gridloom.edge.idempotency import Retry
@@ -21,9 +22,11 @@ from gridloom.kernel.problem import PreconditionFailed, PreconditionRequired
 if TYPE_CHECKING:
     from asyncpg.transaction import Transaction
 
+    from gridloom.database.at_once import WriteOnly
+
 R = TypeVar("R")
 
-AuditHook = Callable[[Database, "Call", int], Awaitable[None]]
+AuditHook = Callable[["WriteOnly", "Call", int], Awaitable[None]]
 """Called in the transaction of every audited change, with the status it will answer."""
 
 
@@ -47,6 +50,7 @@ class Call:
     """What a handler is given."""
 
     __slots__ = (
+        "_at_once",
         "_audit",
         "_caller",
         "_condition_is_judged",
@@ -112,6 +116,7 @@ class Call:
         self._verify: Callable[[], Awaitable[Caller]] | None = None
         self._connection: Any = None
         self._transaction: Transaction | None = None
+        self._at_once: AtOnce | None = None
 
     @property
     def caller(self) -> Caller:
@@ -143,8 +148,19 @@ class Call:
         """The pool on a read; on a change the one connection in the one transaction of this request."""
         if self._connection is not None:
             return cast(Database, self._connection)
+        assert self._at_once is None, "what is written at once reads from call.pool, and hands its rows to call.rows"
         assert not self.operation.changes_state, "call.begin() comes before call.db in a deferred transaction"
         return self.pool
+
+    @property
+    def rows(self) -> WriteOnly:
+        """Where a change puts rows that it does not read again: into its transaction, or into its one statement."""
+        return self._at_once if self._at_once is not None else self.db
+
+    def begin_at_once(self) -> None:
+        """Gather rows from now on; `commit` writes them in one statement, and nothing is in the database before."""
+        self._is_audited = False
+        self._at_once = AtOnce()
 
     async def begin(self) -> Database:
         """Start the transaction; the edge commits it when the handler has returned."""
@@ -163,13 +179,19 @@ class Call:
         take a lock that others wait for does it before."""
         if self.operation.audited and not self._is_audited:
             self._is_audited = True
-            await self._audit(self.db, self, status)
+            await self._audit(self.rows, self, status)
 
     @property
     def in_transaction(self) -> bool:
-        return self._transaction is not None
+        """Whether there is something to commit."""
+        return self._transaction is not None or self._at_once is not None
 
     async def commit(self) -> None:
+        if self._at_once is not None:
+            self._connection = await self.pool.acquire(timeout=5)
+            await write_at_once(self.db, self._at_once)
+            change, self._at_once = self._at_once, None
+            change.committed()
         if self._transaction is not None:
             await write_collected(self._connection)
             transaction, self._transaction = self._transaction, None
@@ -187,6 +209,7 @@ class Call:
         """Roll back what was not committed and give the connection back."""
         connection, self._connection = self._connection, None
         transaction, self._transaction = self._transaction, None
+        self._at_once = None
         if connection is None:
             return
         physical: Any = physical_of(connection)

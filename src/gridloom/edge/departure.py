@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
+
+from gridloom.edge.asgi import Receive
 
 WATCHED_AFTER_S: Final = 0.25
 """Most answers are there before; only those that take longer pay for the watch."""
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 
 class Departure:

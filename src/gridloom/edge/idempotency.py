@@ -6,26 +6,42 @@ import base64
 import hashlib
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import asyncpg
 import orjson
 from cryptography.fernet import Fernet
 
+from gridloom.database.at_once import AtOnce
 from gridloom.database.last_rows import Target, write_last
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import BadRequest, FieldError, IdempotencyInProgress, IdempotencyKeyReused
+
+if TYPE_CHECKING:
+    from gridloom.database.at_once import WriteOnly
 
 KEPT_FOR = timedelta(hours=24)
 LONGEST_KEY = 255
 
 
+_COLUMNS: Final = dict.fromkeys(("caller_key", "key_digest", "fingerprint", "status", "headers", "body"), "{}")
 _ANSWERS: Final = Target(
     "idempotency",
-    [(name, "{}") for name in ("caller_key", "key_digest", "fingerprint", "status", "headers", "body")],
+    tuple(_COLUMNS.items()),
     """on conflict (caller_key, key_digest) do update
          set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
              body = excluded.body, created_at = clock_timestamp()""",
 )
+
+
+_CLAIMS: Final = Target(
+    "idempotency",
+    tuple({**_COLUMNS, "fingerprint": "case when pg_try_advisory_xact_lock({}) then {}::bytea end"}.items()),
+)
+"""An answer that is kept by the statement that has its effect, and only if it is the first under its key.
+
+Where another attempt is running the fingerprint is missing, where one has its answer the key is there: either breaks
+off the whole statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +117,23 @@ class Retry:
             return IdempotencyKeyReused("This Idempotency-Key was used for a request with another body.")
         return Replay(StoredAnswer(status, orjson.loads(headers), self._seal.decrypt(body) if self._seal else body))
 
-    async def finish(self, db: Database, answer: StoredAnswer) -> None:
-        """Keep the answer, in the statement that writes the rest of the transaction's last rows."""
+    async def finish(self, db: WriteOnly, answer: StoredAnswer) -> None:
+        """Keep the answer, in the statement that writes the rest of the transaction's last rows.
+
+        Where that is all there is, it claims the key as well, and fails if another attempt has it: `is_taken` tells.
+        """
         body = self._seal.encrypt(answer.body) if self._seal else answer.body
         headers = orjson.dumps(answer.headers).decode()
-        row = (self._caller_key, self._digest, self._fingerprint, answer.status, headers, body)
-        await write_last(db, _ANSWERS, row)
+        whose, kept = (self._caller_key, self._digest), (self._fingerprint, answer.status, headers, body)
+        if isinstance(db, AtOnce):
+            await write_last(db, _CLAIMS, (*whose, self._lock, *kept))
+        else:
+            await write_last(db, _ANSWERS, (*whose, *kept))
+
+
+def is_taken(fault: asyncpg.IntegrityConstraintViolationError) -> bool:
+    """Whether a statement was broken off because an earlier attempt under its key is running or has its answer."""
+    return fault.table_name == _CLAIMS.table
 
 
 def fingerprint_of(method: str, target: str, body: bytes) -> bytes:

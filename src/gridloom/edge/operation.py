@@ -57,6 +57,7 @@ class Operation:
     rate_limit: str | None
     audited: bool
     defers_transaction: bool
+    writes_at_once: bool
     secret_answer: bool
     from_replica: bool
     cookie: str | None
@@ -97,6 +98,7 @@ def operation(
     rate_limit: str | None = "standard",
     audited: bool = True,
     defers_transaction: bool = False,
+    writes_at_once: bool = False,
     secret_answer: bool = False,
     from_replica: bool = False,
     cookie: str | None = None,
@@ -116,6 +118,8 @@ def operation(
     access: a permission word, or PUBLIC, or SIGNED_IN.
     rate_limit: the class of the limit; None for what must be answered without asking anybody.
     defers_transaction: the handler starts its transaction itself, with `await call.begin()`, once slow work is done.
+    writes_at_once: the handler puts all its rows into `call.rows` and reads none of them, so that they, its line of the
+    audit log and the answer kept for a retry are one statement, and no transaction is needed around it.
     answers: the JSON that a streamed answer holds, where the return type cannot say it.
     body_schema: the JSON Schema of a raw body, for the media types in body_schema_for.
     cookie: "needed" or "set" where the console's cookie takes the place of a token.
@@ -147,6 +151,7 @@ def operation(
             rate_limit=rate_limit,
             audited=audited and method != "GET",
             defers_transaction=defers_transaction,
+            writes_at_once=writes_at_once,
             secret_answer=secret_answer,
             from_replica=from_replica,
             cookie=cookie,

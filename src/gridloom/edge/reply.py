@@ -8,7 +8,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
+from gridloom.edge.call import Call, quoted
 from gridloom.edge.negotiation import COMPRESS_FROM_BYTES, compress, compress_stream, encoding_for
+from gridloom.edge.paging import next_link
 from gridloom.edge.wire import to_json
 from gridloom.kernel.problem import Problem
 
@@ -36,6 +39,37 @@ def problem(refusal: Problem, path: str, request_id: str) -> Reply:
 def events(status: int, headers: dict[str, str], frames: AsyncIterator[bytes], stopping: asyncio.Event) -> Reply:
     kept = {**headers, "Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return Reply(status, kept, b"", stream=_stop_early(frames, stopping), is_live=True)
+
+
+def render(call: Call, result: Any) -> Reply:
+    """What a handler gave back, as status, headers and bytes."""
+    status = call.operation.status
+    headers: dict[str, str] = {}
+    if isinstance(result, Answer):
+        status = result.status or status
+        headers.update(result.headers)
+        if result.etag is not None:
+            headers["ETag"] = quoted(result.etag)
+        result = result.body
+    if call.operation.deprecated is not None:
+        headers["Deprecation"] = call.operation.deprecated
+        if call.operation.sunset is not None:
+            headers["Sunset"] = call.operation.sunset
+    if isinstance(result, Page):
+        if result.next_cursor is not None:
+            headers["Link"] = next_link(call.target, result.next_cursor)
+        result = result.items
+    if result is None:
+        return Reply(status, headers, b"")
+    if isinstance(result, Content):
+        return Reply(status, {**headers, **result.headers, "Content-Type": result.media_type}, result.body)
+    if isinstance(result, Stream):
+        kept = {**headers, **result.headers, "Content-Type": result.media_type}
+        return Reply(status, kept, b"", stream=result.chunks)
+    if isinstance(result, EventStream):
+        return events(status, headers, result.frames, call.stopping)
+    headers["Content-Type"] = "application/json"
+    return Reply(status, headers, to_json(result))
 
 
 async def begin_stream(outcome: Reply) -> None:

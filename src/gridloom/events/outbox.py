@@ -13,13 +13,13 @@ from gridloom.events.types import EVENT_TYPES, is_as_declared
 from gridloom.kernel.permission import Permission
 
 if TYPE_CHECKING:
-    from gridloom.database.pool import Database
+    from gridloom.database.at_once import WriteOnly
 
 _told: set[Callable[[], None]] = set()
 
 
 async def record_event(
-    db: Database,
+    db: WriteOnly,
     *,
     type: str,
     organisation_id: UUID,
@@ -46,7 +46,7 @@ async def record_event(
     return event_id
 
 
-async def record_events(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
+async def record_events(db: WriteOnly, events: Sequence[NewEvent]) -> list[UUID]:
     """Many at once, in this order."""
     for event in events:
         check_declared(event)
@@ -62,7 +62,7 @@ def check_declared(event: NewEvent) -> None:
     )
 
 
-def was_recorded(db: Database) -> None:
+def was_recorded(db: WriteOnly) -> None:
     """Have what was put into the outbox in this transaction taken on once it commits."""
     after_commit(db, _tell_listeners)
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from gridloom.database.at_once import AtOnce
 from gridloom.database.last_rows import Target, write_collected, write_last
 from gridloom.edge import to_json
 from gridloom.events.framing import frame
@@ -19,6 +20,7 @@ from gridloom.kernel.ids import uuid7
 if TYPE_CHECKING:
     import asyncpg
 
+    from gridloom.database.at_once import WriteOnly
     from gridloom.database.pool import Database
 
 FEW: Final = 3
@@ -54,10 +56,10 @@ def outbox_row(event: NewEvent) -> tuple[object, ...]:
     )
 
 
-async def put_in_outbox(db: Database, events: Sequence[NewEvent]) -> list[UUID]:
+async def put_in_outbox(db: WriteOnly, events: Sequence[NewEvent]) -> list[UUID]:
     """A few together with what else the transaction writes last; many by a statement of their own."""
     rows = [outbox_row(event) for event in events]
-    if len(rows) <= FEW:  # by far the most
+    if len(rows) <= FEW or isinstance(db, AtOnce):  # by far the most
         await write_last(db, _OUTBOX_ROWS, *rows)
     else:
         await write_collected(db)  # events keep the order in which they are told

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gridloom.database.pool import Pool
+from gridloom.identity.model import found_organisation
 from gridloom.identity.password_rules import fault_of, normalised
 from gridloom.identity.passwords import hash_now
 from gridloom.identity.permissions import OrganisationKind, Role
@@ -52,9 +53,8 @@ async def bootstrap_operator(
         if in_production:
             _check_production(username, password)
         secret = password or secrets.token_urlsafe(18)
-        organisation = await insert_organisation(
-            connection, OrganisationID(uuid7()), OPERATOR_NAME, OrganisationKind.OPERATOR
-        )
+        organisation = found_organisation(OPERATOR_NAME, OrganisationKind.OPERATOR)
+        await insert_organisation(connection, organisation)
         member = await insert_member(
             connection,
             member_id=UserID(uuid7()),

@@ -8,7 +8,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
-from gridloom.kernel.ids import APIKeyID, InvitationID, OrganisationID, SessionID, UserID
+from gridloom.kernel.ids import APIKeyID, InvitationID, OrganisationID, SessionID, UserID, moment_of, uuid7
 from gridloom.kernel.permission import Permission
 
 
@@ -24,6 +24,13 @@ class Organisation:
     @property
     def etag(self) -> str:
         return f"{self.id.hex}-{self.version}"
+
+
+def found_organisation(name: str, kind: OrganisationKind) -> Organisation:
+    """A new one. Its moment is the one in its id, by which lists are ordered, so it is known before it is written."""
+    organisation_id = OrganisationID(uuid7())
+    moment = moment_of(organisation_id)
+    return Organisation(organisation_id, name, kind, version=1, created_at=moment, updated_at=moment)
 
 
 @dataclass(frozen=True, slots=True)

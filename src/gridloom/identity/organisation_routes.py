@@ -10,13 +10,13 @@ from gridloom.database.after_commit import after_commit
 from gridloom.edge import SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
 from gridloom.identity import views
 from gridloom.identity.mail import Mailer
-from gridloom.identity.model import InvitationStatus, Member, Organisation
+from gridloom.identity.model import InvitationStatus, Member, Organisation, found_organisation
 from gridloom.identity.permissions import OrganisationKind, Role, in_order, permissions_of
 from gridloom.identity.reach import organisation_reach
 from gridloom.identity.store import invitations, members, organisations
 from gridloom.identity.tokens import INVITATION_LIFETIME, hash_of, new_invitation_token
 from gridloom.identity.views import NOT_KEPT, MemberChange, NewInvitation, NewOrganisation, OrganisationChange
-from gridloom.kernel.ids import InvitationID, OrganisationID, uuid7
+from gridloom.kernel.ids import InvitationID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict, Forbidden, NotFound
 
@@ -41,12 +41,21 @@ class InvitationAccepted(Conflict):
     title = "The invitation has been accepted"
 
 
-@operation("POST", "/organisations", summary="Found an organisation", tag=TAG, access=MANAGE, status=201)
+@operation(
+    "POST",
+    "/organisations",
+    summary="Found an organisation",
+    tag=TAG,
+    access=MANAGE,
+    status=201,
+    writes_at_once=True,
+)
 async def create_organisation(call: Call, body: NewOrganisation) -> Answer[views.OrganisationView]:
     """The platform's operator only. Its first ADMIN comes by invitation."""
     if not call.caller.is_operator:
         raise Forbidden("Only the platform's operator founds organisations.")
-    organisation = await organisations.insert_organisation(call.db, OrganisationID(uuid7()), body.name, body.kind)
+    organisation = found_organisation(body.name, body.kind)
+    await organisations.insert_organisation(call.rows, organisation)
     call.audit_details.update(organisationID=str(organisation.id))
     return _answer_organisation(organisation)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import NewType
+from datetime import UTC, datetime, timedelta
+from typing import Final, NewType
 from uuid import UUID
 
 OrganisationID = NewType("OrganisationID", UUID)
@@ -19,6 +20,7 @@ PortfolioID = NewType("PortfolioID", UUID)
 BlockID = NewType("BlockID", UUID)
 AuctionID = NewType("AuctionID", UUID)
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TAIL_BITS = 74  # what the milliseconds, the version and the variant leave of 128
 
 
@@ -60,6 +62,11 @@ def _start_anew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_start_anew)
+
+
+def moment_of(identifier: UUID) -> datetime:
+    """When an identifier was made, to the millisecond, by the clock of whoever made it."""
+    return _EPOCH + timedelta(milliseconds=identifier.int >> 80)
 
 
 def uuid7() -> UUID:

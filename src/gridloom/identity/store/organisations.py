@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 import asyncpg
 
+from gridloom.database.last_rows import Target, write_last
 from gridloom.database.pool import Database
 from gridloom.identity.model import Organisation
 from gridloom.identity.permissions import OrganisationKind
 from gridloom.identity.store.announcements import announce, organisation_subject
 from gridloom.kernel.ids import OrganisationID
 
+if TYPE_CHECKING:
+    from gridloom.database.at_once import WriteOnly
+
 _PLATFORM_LOCK: Final = 7_108_004
+_ORGANISATIONS: Final = Target(
+    "organisation", [(name, "{}") for name in ("id", "name", "kind", "version", "created_at", "updated_at")]
+)
 
 
 def _read_organisation(row: asyncpg.Record) -> Organisation:
@@ -27,20 +34,17 @@ def _read_organisation(row: asyncpg.Record) -> Organisation:
     )
 
 
-async def insert_organisation(
-    db: Database, organisation_id: OrganisationID, name: str, kind: OrganisationKind
-) -> Organisation:
-    row = await db.fetchrow(
-        """
-        insert into organisation (id, name, kind) values ($1, $2, $3)
-        returning id, name, kind, version, created_at, updated_at
-        """,
-        organisation_id,
-        name,
-        kind,
+async def insert_organisation(db: WriteOnly, organisation: Organisation) -> None:
+    """Together with what else the change writes last; nobody finds it before."""
+    row = (
+        organisation.id,
+        organisation.name,
+        organisation.kind,
+        organisation.version,
+        organisation.created_at,
+        organisation.updated_at,
     )
-    assert row is not None
-    return _read_organisation(row)
+    await write_last(db, _ORGANISATIONS, row)
 
 
 async def read_organisation(db: Database, organisation_id: UUID) -> Organisation | None:

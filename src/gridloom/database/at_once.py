@@ -1,0 +1,34 @@
+"""A change that is one statement: its rows are gathered first and written together, committed by the statement itself.
+
+Without a transaction around it, it takes one way to the database and back instead of four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from gridloom.database.last_rows import Row, Target
+    from gridloom.database.pool import Database
+
+    WriteOnly: TypeAlias = Database | "AtOnce"
+    """What takes rows. Whoever is given no more reads nothing, so it may be called before anything is written."""
+
+
+class AtOnce:
+    """The rows of one change, and what is to be called once they are written."""
+
+    __slots__ = ("_callbacks", "rows")
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Target, Row]] = []
+        self._callbacks: dict[Callable[[], None], None] = {}
+
+    def after_commit(self, callback: Callable[[], None]) -> None:
+        self._callbacks[callback] = None
+
+    def committed(self) -> None:
+        """To be called by whoever wrote the rows."""
+        for callback in self._callbacks:
+            callback()

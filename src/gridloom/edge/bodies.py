@@ -1,0 +1,95 @@
+"""The body of a request: received within its limits of size and time, and decoded where that holds up nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from gridloom.edge.asgi import Receive
+from gridloom.edge.backpressure import HeldBody
+from gridloom.edge.call import Call
+from gridloom.edge.idempotency import fingerprint_of
+from gridloom.edge.long_bodies import LONG_BYTES, read_apart
+from gridloom.edge.operation import Operation
+from gridloom.edge.plausibility import refuse_long_numbers
+from gridloom.edge.wire import Decoder
+from gridloom.kernel.problem import BadRequest, PayloadTooLarge, UnsupportedMediaType
+
+BODY_TIMEOUT_S = 60
+BODY_PAUSE_S = 10
+"""The longest silence in a body: whoever stops sending holds no memory."""
+DECODED_AT_ONCE_BYTES = 32 * 1024
+"""Longer bodies are decoded in a thread, so that the event loop stays free."""
+
+
+def read_content_type(call: Call) -> str:
+    header = call.header("content-type")
+    media_type = header.split(";")[0].strip().lower() if header else ""
+    if media_type not in call.operation.consumes:
+        raise UnsupportedMediaType(f"The Content-Type is to be {' or '.join(call.operation.consumes)}.")
+    if call.header("content-encoding") not in (None, "identity"):
+        raise UnsupportedMediaType("Bodies are taken as they are, without Content-Encoding.")
+    return media_type
+
+
+async def receive_body(call: Call, receive: Receive, held: HeldBody) -> bytes:
+    limit_bytes = call.operation.body_limit_bytes
+    announced = call.header("content-length")
+    if announced is not None and announced.isdigit():
+        if int(announced) > limit_bytes:
+            raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
+        held.foresee(int(announced))
+    chunks: list[bytes] = []
+    size = 0
+    now = asyncio.get_running_loop().time
+    latest = now() + BODY_TIMEOUT_S
+    try:
+        async with asyncio.timeout(BODY_PAUSE_S) as pause:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise BadRequest("The connection closed before the body was complete.")
+                chunk = message.get("body", b"")
+                size += len(chunk)
+                if size > limit_bytes:
+                    raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
+                held.reach(size)
+                chunks.append(chunk)
+                if not message.get("more_body", False):
+                    break
+                pause.reschedule(min(now() + BODY_PAUSE_S, latest))
+    except TimeoutError:
+        raise BadRequest("The body came too slowly.") from None
+    if len(chunks) == 1:
+        return chunks[0]
+    return b"".join(chunks) if size <= LONG_BYTES else await asyncio.to_thread(b"".join, chunks)
+
+
+async def decode_body(operation: Operation, body: bytes) -> Any:
+    if operation.read_body is None:
+        return body
+    if len(body) <= DECODED_AT_ONCE_BYTES:
+        return operation.read_body(body)
+    if len(body) <= LONG_BYTES:
+        # Field by field where moments and euros are checked: in a thread, others get their turn in between.
+        return await asyncio.to_thread(_judge_long, body, operation.read_body)
+    # To look for faults takes far longer than to read what has none: that happens elsewhere, and this in slices.
+    await read_apart(_judge_apart, body, operation.handler)
+    return await asyncio.to_thread(operation.read_body.read_sound, body)
+
+
+def _judge_long(body: bytes, read_body: Decoder) -> Any:
+    refuse_long_numbers(body)
+    return read_body(body)
+
+
+def _judge_apart(body: bytes, handler: Any) -> None:
+    """Raises what is wrong with the body of an operation, which goes to another process by its handler's name."""
+    _judge_long(body, handler.__operation__.read_body)
+
+
+async def take_fingerprint(call: Call, body: bytes) -> bytes:
+    """What tells a repetition of a request from another one under the same Idempotency-Key."""
+    if len(body) <= LONG_BYTES:
+        return fingerprint_of(call.operation.method, call.target, body)
+    return await asyncio.to_thread(fingerprint_of, call.operation.method, call.target, body)
