@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlencode
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from tests.assets import register_asset
+from tests.monitoring.calls import ARROW, minutes, stream_of
 
 from gridloom.identity.permissions import Role
 from gridloom.monitoring import store
@@ -15,6 +19,7 @@ from gridloom.monitoring.reading import stream
 from gridloom.monitoring.reading.stream import TelemetryHub
 from gridloom.monitoring.reading.summaries import SIGNALS_AT_ONCE
 from gridloom.monitoring.reading.turns import AT_ONCE, turn_of
+from gridloom.monitoring.receiving import ingest
 
 START, END = "2026-01-05T00:00:00Z", "2026-01-06T00:00:00Z"
 
@@ -170,3 +175,42 @@ class TestStreams:
                 await opened
         assert hub.streams_of(crowd.id) == 0
         assert stream.MOST_STREAMS > 2
+
+
+class TestABodyOfThousandsOfSignals:
+    STEPS = ("_number_names", "_arrange_allowed", "_find_late", "_count_common", "_make_segments")
+    """All that takes a step for each point or signal between a body and the database."""
+
+    async def post_watched(self, owner, asset, monkeypatch, signals, rows):
+        """Which steps were taken where: beside the event loop, or on it."""
+        steps: dict[str, set[bool]] = {}
+        for name in self.STEPS:
+            monkeypatch.setattr(ingest, name, watched(name, getattr(ingest, name), steps))
+        table = pa.table({"time": minutes(rows), **{f"s{number}": np.ones(rows) for number in range(signals)}})
+        for _ in range(2):  # the second time all of it is there already
+            answer = await owner.admin.post(
+                f"/monitoring/{asset.id}/datapoints", content=stream_of(table), headers={"Content-Type": ARROW}
+            )
+            assert answer.status_code == 200, answer.text
+        assert answer.json()["overwritten"] == signals * rows
+        return steps
+
+    async def test_is_worked_on_beside_the_event_loop(self, new_organisation, monkeypatch):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        steps = await self.post_watched(owner, asset, monkeypatch, signals=1000, rows=2)
+        assert steps == {name: {False} for name in self.STEPS}
+
+    async def test_differs_from_a_small_one_which_is_done_at_once(self, new_organisation, monkeypatch):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        steps = await self.post_watched(owner, asset, monkeypatch, signals=3, rows=2)
+        assert steps == {name: {True} for name in self.STEPS}
+
+
+def watched(name, step, steps):
+    def wrapper(*arguments):
+        steps.setdefault(name, set()).add(threading.current_thread() is threading.main_thread())
+        return step(*arguments)
+
+    return wrapper

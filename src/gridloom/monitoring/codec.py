@@ -202,7 +202,8 @@ def _split_planes(numbers: NDArray[np.int64]) -> tuple[int, bytes]:
     if not len(numbers):
         return 0, b""
     width = (int(numbers.view(np.uint64).max()).bit_length() + 7) // 8
-    return width, numbers.astype("<i8", copy=False).view(np.uint8).reshape(-1, 8)[:, :width].T.tobytes()
+    planes = numbers.astype("<i8", copy=False).view(np.uint8).reshape(-1, 8)[:, :width].T
+    return width, np.ascontiguousarray(planes).tobytes()  # laid out first, which lets others run meanwhile
 
 
 def _from_planes(body: bytes | memoryview, start: int, count: int, width: int) -> NDArray[np.int64]:

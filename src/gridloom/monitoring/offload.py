@@ -14,6 +14,8 @@ R = TypeVar("R")
 HEAVY_BYTES: Final = 512 * 1024
 """Parsing less than this is over before a thread would have woken up."""
 HEAVY_POINTS: Final = 50_000
+HEAVY_SIGNALS: Final = 256
+"""What is done for each signal by itself takes microseconds, and there may be thousands."""
 THREADS: Final = 2
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from datetime import date
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -15,7 +17,7 @@ from gridloom.monitoring import segments, store
 from gridloom.monitoring.dictionaries import Dictionaries
 from gridloom.monitoring.market_days import date_of, day_numbers
 from gridloom.monitoring.model import LATEST, MOST_SIGNALS, Points, Reason, Series
-from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
+from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, off_loop
 from gridloom.monitoring.reading.series import assemble
 from gridloom.monitoring.segments import Columns
 
@@ -55,13 +57,17 @@ async def ingest(db: Database, points: Mapping[int, Points]) -> dict[int, Stored
         outcome.overwritten += await _count_overwritten(db, head, columns)
         outcome.written = len(batch) - outcome.refused - outcome.overwritten
         latest[asset_key], outcome.newest_us = _move_latest(head, columns)
-        new_segments += await off_loop(len(columns) > HEAVY_POINTS, _make_segments, head, columns)
+        new_segments += await off_loop(_is_heavy(columns, columns.signal_ids), _make_segments, head, columns)
     if new_segments:
         await store.append(db, new_segments, latest)
     watched = [asset_key for asset_key, head in heads.items() if head.is_watched]
     if watched:
         await store.notify(db, watched)
     return outcomes
+
+
+def _is_heavy(points: Sized, signals: Sized) -> bool:
+    return len(points) > HEAVY_POINTS or len(signals) > HEAVY_SIGNALS
 
 
 def _make_segments(head: store.Head, columns: Columns) -> list[store.NewSegment]:
@@ -73,39 +79,51 @@ def _make_segments(head: store.Head, columns: Columns) -> list[store.NewSegment]
 
 async def _arrange_columns(db: Database, head: store.Head, batch: Points, outcome: Stored) -> Columns:
     ids = await _find_ids(db, head, batch, outcome)
+    columns, outcome.refused = await off_loop(_is_heavy(batch, batch.names), _arrange_allowed, batch, ids)
+    # Repeated within the request: the last one counts, and has overwritten the others.
+    outcome.overwritten = len(batch) - outcome.refused - len(columns)
+    return columns
+
+
+def _arrange_allowed(batch: Points, ids: NDArray[np.int64]) -> tuple[Columns, int]:
+    """The points whose signal has an id, in order, and how many have none."""
+    refused = 0
     if (ids < 0).any():
         allowed = ids[batch.codes] >= 0
-        outcome.refused = int(np.count_nonzero(~allowed))
+        refused = int(np.count_nonzero(~allowed))
         batch = Points(batch.names, batch.codes[allowed], batch.times[allowed], batch.values[allowed])
     if not len(batch):
         nothing = np.empty(0, dtype=np.int64)
-        return Columns(nothing, nothing, nothing, np.empty(0))
-    columns = await off_loop(len(batch) > HEAVY_POINTS, segments.arrange, batch, ids)
-    # Repeated within the request: the last one counts, and has overwritten the others.
-    outcome.overwritten = len(batch) - len(columns)
-    return columns
+        return Columns(nothing, nothing, nothing, np.empty(0)), refused
+    return segments.arrange(batch, ids), refused
 
 
 async def _find_ids(db: Database, head: store.Head, batch: Points, outcome: Stored) -> NDArray[np.int64]:
     """The id of each of the batch's names, −1 for one too many; names that no point has stay unknown."""
-    ids = _dictionaries.find((head.asset_key, head.born))
-    if len(ids) != head.signal_count:
-        ids = await store.signal_ids(db, head.asset_key)
-        _remember_ids(db, head, ids)
-    unknown = [name for name in batch.names if name not in ids]
+    known = _dictionaries.find((head.asset_key, head.born))
+    if len(known) != head.signal_count:
+        known = await store.signal_ids(db, head.asset_key)
+        _remember_ids(db, head, known)
+    ids, new = await off_loop(_is_heavy(batch, batch.names), _number_names, batch, known)
+    if new:
+        await store.add_signals(db, head.asset_key, new)
+        outcome.new_signals = list(new)
+        _remember_ids(db, head, known | new)
+    return ids
+
+
+def _number_names(batch: Points, known: Mapping[str, int]) -> tuple[NDArray[np.int64], dict[str, int]]:
+    """The id of each of the batch's names, and the names among them that are new."""
+    unknown = [name for name in batch.names if name not in known]
     if unknown:
         used = np.zeros(len(batch.names), dtype=bool)
         used[batch.codes] = True
         unknown = [
-            name for name, is_used in zip(batch.names, used.tolist(), strict=True) if is_used and name not in ids
+            name for name, is_used in zip(batch.names, used.tolist(), strict=True) if is_used and name not in known
         ]
-    new = {name: len(ids) + place for place, name in enumerate(unknown) if len(ids) + place < MOST_SIGNALS}
-    if new:
-        await store.add_signals(db, head.asset_key, new)
-        outcome.new_signals = list(new)
-        ids = ids | new
-        _remember_ids(db, head, ids)
-    return np.array([ids.get(name, -1) for name in batch.names], dtype=np.int64)
+    new = {name: len(known) + place for place, name in enumerate(unknown) if len(known) + place < MOST_SIGNALS}
+    ids = [known[name] if name in known else new.get(name, -1) for name in batch.names]
+    return np.array(ids, dtype=np.int64), new
 
 
 def _remember_ids(db: Database, head: store.Head, ids: dict[str, int]) -> None:
@@ -115,22 +133,29 @@ def _remember_ids(db: Database, head: store.Head, ids: dict[str, int]) -> None:
 
 async def _count_overwritten(db: Database, head: store.Head, columns: Columns) -> int:
     """How many of the points are stored already. Whatever is newer than all that is known needs no look."""
-    latest = np.frombuffer(head.latest, LATEST)
-    late = {
-        signal_id: series
-        for signal_id, series in columns.series()
-        if signal_id < len(latest) and series.times[0] <= latest["time"][signal_id]
-    }
+    late, days = await off_loop(_is_heavy(columns, columns.signal_ids), _find_late, head, columns)
     if not late:
         return 0
-    days = [date_of(day) for day in np.unique(day_numbers(columns.times)).tolist()]
     at_once = max(1, SERIES_DAYS_AT_ONCE // len(late))
     overwritten = 0
     for first in range(0, len(days), at_once):
         hot, cold = await store.bodies_on(db, head.asset_key, list(late), days[first : first + at_once])
-        heavy = len(columns) > HEAVY_POINTS or len(hot) + len(cold) > SERIES_DAYS_AT_ONCE // 10
+        heavy = _is_heavy(columns, late) or len(hot) + len(cold) > SERIES_DAYS_AT_ONCE // 10
         overwritten += await off_loop(heavy, _count_common, hot, cold, late)
     return overwritten
+
+
+def _find_late(head: store.Head, columns: Columns) -> tuple[dict[int, Series], list[date]]:
+    """The series that begin no later than the last point known of their signal, and the days to look at for them."""
+    latest = np.frombuffer(head.latest, LATEST)["time"]
+    starts = np.cumsum(columns.counts) - columns.counts
+    is_known = columns.signal_ids < len(latest)
+    is_late = np.zeros(len(is_known), dtype=bool)
+    is_late[is_known] = columns.times[starts[is_known]] <= latest[columns.signal_ids[is_known]]
+    if not is_late.any():
+        return {}, []
+    days = np.unique(day_numbers(columns.times)).tolist()
+    return dict(compress(columns.series(), is_late.tolist())), [date_of(day) for day in days]
 
 
 def _count_common(
