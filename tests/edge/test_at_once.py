@@ -57,7 +57,7 @@ class TestAChangeAtOnce:
     async def test_leaves_nothing_of_what_breaks_off(self, toys: Edge, client: httpx2.AsyncClient):
         before = toys.resources[Attempts].committed
         key = uuid.uuid4().hex
-        twice = {"json": {"name": "the same one twice"}, "headers": {"Idempotency-Key": key}}
+        twice = {**keyed(key), "json": {"name": "the same one twice"}}
         assert (await client.post("/marbles", **twice)).status_code == 500
         assert await count_toys(client) == 0
         assert toys.resources[Attempts].committed == before
