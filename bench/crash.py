@@ -27,7 +27,7 @@ from typing import Any
 import psutil
 
 from bench.harness import PASSWORD, USERNAME, Client, await_answer, free_port
-from gridloom.database.embedded import end_with_parent
+from gridloom.database.processes import end_with_parent
 
 WORKERS = 2
 AT_WORK_S = 0.5

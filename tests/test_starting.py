@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from tests.journeys.service import free_port
 
-from gridloom.database.embedded import EmbeddedPostgres, EmbeddedPostgresError
+from gridloom.database.embedded import EmbeddedPostgres
+from gridloom.database.processes import EmbeddedPostgresError
 from gridloom.settings import Settings
 
 

@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from gridloom.database import binaries, embedded
-from gridloom.database.embedded import EmbeddedPostgres, EmbeddedPostgresError, HomeInUse
+from gridloom.database.embedded import EmbeddedPostgres, HomeInUse
+from gridloom.database.processes import EmbeddedPostgresError
 
 OWNER = """
 import sys, time

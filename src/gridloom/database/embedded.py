@@ -3,7 +3,6 @@
 What is promised and why it is done this way is in docs/decisions/0002-embedded-postgresql.md.
 """
 
-import ctypes
 import fcntl
 import os
 import pwd
@@ -17,16 +16,25 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from gridloom.database.binaries import Binaries, find_binaries, readable_by_all
+from gridloom.database.processes import (
+    ENVIRONMENT,
+    Account,
+    EmbeddedPostgresError,
+    PathFor,
+    end_with_parent,
+    is_alive,
+    processes_marked,
+    run_command,
+    server_account,
+)
 
 LARGEST_LOG_BYTES = 16 * 1024 * 1024
 NAME = "gridloom"  # of the database and of its owner
-SERVER_ACCOUNTS = ("gridloom", "postgres", "nobody")  # the first that exists runs the server when we are root
 PLAIN_SOCKET_PATH = re.compile(r"/[\w./@+=~-]{1,88}")  # sun_path ends at 107 bytes; drivers split hosts at commas
 
 SETTINGS = {
@@ -57,10 +65,6 @@ SETTINGS = {
 }
 
 
-class EmbeddedPostgresError(Exception):
-    """The embedded server cannot run, in a sentence that says why."""
-
-
 class HomeInUse(EmbeddedPostgresError):
     """Another process runs on this home."""
 
@@ -68,18 +72,6 @@ class HomeInUse(EmbeddedPostgresError):
         self.pid = pid
         who = "another process" if pid is None else f"process {pid}"
         super().__init__(f"{home} is in use by {who}. Stop it first, or set GRIDLOOM_HOME to another directory.")
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The user that PostgreSQL runs as: ourselves, or an unprivileged one when we are root."""
-
-    uid: int
-    gid: int
-
-    @property
-    def is_other(self) -> bool:
-        return self.uid != os.geteuid()
 
 
 class EmbeddedPostgres:
@@ -94,7 +86,12 @@ class EmbeddedPostgres:
         self._socket_directory: Path | None = None
 
     def start(self) -> str:
-        """Start the server, making its data on the first time, and give the address to connect to."""
+        """Start the server and give the address to connect to."""
+        self.launch()
+        return self.await_ready()
+
+    def launch(self) -> None:
+        """Start the server, making its data on the first time, and do not wait for it."""
         if threading.current_thread() is not threading.main_thread():
             # The kernel ends the server when the *thread* that started it ends.
             raise RuntimeError("the embedded server must be started from the main thread")
@@ -109,7 +106,15 @@ class EmbeddedPostgres:
                 self._make_data(binaries, account)
             self._check_version(binaries)
             self._await_predecessor()
-            self._launch(binaries, account)
+            self._start_server(binaries, account)
+        except BaseException:
+            self.stop()
+            raise
+
+    def await_ready(self) -> str:
+        """The address to connect to, once the server that was launched takes connections."""
+        try:
+            self._await_server()
         except BaseException:
             self.stop()
             raise
@@ -146,7 +151,8 @@ class EmbeddedPostgres:
         account = server_account(self.data)
         binaries = find_binaries()
         self._await_predecessor()
-        self._launch(readable_by_all(binaries) if account.is_other else binaries, account)
+        self._start_server(readable_by_all(binaries) if account.is_other else binaries, account)
+        self._await_server()
 
     @property
     def dsn(self) -> str:
@@ -193,7 +199,7 @@ class EmbeddedPostgres:
                 text = os.pread(lock, 32, 0).strip()
                 holder = int(text) if text.isdigit() else None
                 # A killed holder's children go within moments, and with them the lock.
-                if holder is None or _is_alive(holder) or time.monotonic() > deadline:
+                if holder is None or is_alive(holder) or time.monotonic() > deadline:
                     os.close(lock)
                     raise HomeInUse(self.home, holder) from None
                 time.sleep(0.05)
@@ -234,7 +240,7 @@ class EmbeddedPostgres:
     def _await_predecessor(self) -> None:
         """Wait for the processes of a server whose owner was killed; never touch a process, whoever it is."""
         deadline = time.monotonic() + 60
-        while _processes_marked(self._find_mark()):
+        while processes_marked(self._find_mark()):
             if time.monotonic() > deadline:
                 raise EmbeddedPostgresError(f"The PostgreSQL of an earlier start still runs on {self.data}.")
             time.sleep(0.05)
@@ -247,7 +253,7 @@ class EmbeddedPostgres:
         made = self.data.stat()
         return f"{NAME}-{made.st_dev:x}-{made.st_ino:x}"
 
-    def _launch(self, binaries: Binaries, account: Account) -> None:
+    def _start_server(self, binaries: Binaries, account: Account) -> None:
         sockets = self._socket_directory = self._make_socket_directory(account)
         self._write_configuration(account)
         log = self.home / "postgres.log"
@@ -268,7 +274,7 @@ class EmbeddedPostgres:
                 stdout=out,
                 stderr=out,
                 cwd="/",
-                env=_ENVIRONMENT,
+                env=ENVIRONMENT,
                 start_new_session=True,  # Ctrl-C is ours to handle: requests finish before the database goes
                 pass_fds=(*data.descriptors, *socket.descriptors),
                 preexec_fn=partial(end_with_parent, os.getpid(), signal.SIGINT),
@@ -276,10 +282,9 @@ class EmbeddedPostgres:
                 group=account.gid if account.is_other else None,
                 extra_groups=[] if account.is_other else None,
             )
-        self._await_ready(log)
 
-    def _await_ready(self, log: Path) -> None:
-        assert self._server is not None
+    def _await_server(self) -> None:
+        assert self._server is not None, "not launched"
         while self._server.poll() is None:
             try:
                 state = (self.data / "postmaster.pid").read_text().splitlines()
@@ -288,6 +293,7 @@ class EmbeddedPostgres:
             if len(state) >= 8 and int(state[0]) == self._server.pid and state[7].strip() in ("ready", "standby"):
                 return
             time.sleep(0.01)
+        log = self.home / "postgres.log"
         last_words = b"\n".join(log.read_bytes()[-2000:].splitlines()[-5:]).decode(errors="replace")
         raise EmbeddedPostgresError(f"PostgreSQL did not start; {log} ends with:\n{last_words}")
 
@@ -334,11 +340,6 @@ class EmbeddedPostgres:
                 os.fchown(file.fileno(), account.uid, account.gid)
 
 
-_ENVIRONMENT = {"LC_ALL": "C", "PATH": os.defpath}
-_PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None  # found now: a forked child should not look
-_SET_PARENT_DEATH_SIGNAL = 1
-
-
 def dsn_of_running(home: Path) -> str:
     """The address of the server that another process runs on this home."""
     return _name_dsn((home / "run").resolve())
@@ -346,98 +347,3 @@ def dsn_of_running(home: Path) -> str:
 
 def _name_dsn(socket_directory: Path) -> str:
     return f"postgresql:///{NAME}?host={quote(str(socket_directory), safe='/')}&user={NAME}"
-
-
-class PathFor:
-    """A directory's name for a process of another account that may not traverse the directory's parents.
-
-    We open it and pass the descriptor on: /proc/self/fd/N leads straight to the directory itself.
-    """
-
-    def __init__(self, directory: Path, account: Account) -> None:
-        self.name = str(directory)
-        self.descriptors: tuple[int, ...] = ()
-        if account.is_other:
-            descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-            self.descriptors = (descriptor,)
-            self.name = f"/proc/self/fd/{descriptor}"
-
-    def __enter__(self) -> "PathFor":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for descriptor in self.descriptors:
-            os.close(descriptor)
-
-
-def server_account(data: Path) -> Account:
-    if os.geteuid() != 0:
-        try:
-            pwd.getpwuid(os.geteuid())
-        except KeyError:
-            raise EmbeddedPostgresError(
-                f"PostgreSQL needs a user with a name and {os.geteuid()} has none in /etc/passwd. "
-                "Give it one, or set GRIDLOOM_DATABASE_URL to a server of your own."
-            ) from None
-        return Account(os.geteuid(), os.getegid())
-    if data.exists() and (owner := data.stat()).st_uid != 0:
-        return Account(owner.st_uid, owner.st_gid)
-    for name in SERVER_ACCOUNTS:
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return Account(entry.pw_uid, entry.pw_gid)
-    raise EmbeddedPostgresError("PostgreSQL does not run as root. Add a user named gridloom for it.")
-
-
-def run_command(command: list[str], account: Account, path: PathFor, text: str = "") -> None:
-    done = subprocess.run(  # noqa: S603
-        command,
-        input=text,
-        text=True,
-        capture_output=True,
-        cwd="/",
-        env=_ENVIRONMENT,
-        pass_fds=path.descriptors,
-        check=False,
-        user=account.uid if account.is_other else None,
-        group=account.gid if account.is_other else None,
-        extra_groups=[] if account.is_other else None,
-    )
-    if done.returncode:
-        raise EmbeddedPostgresError(f"{Path(command[0]).name} failed: {done.stderr.strip() or done.stdout.strip()}")
-
-
-def end_with_parent(parent: int, sign: signal.Signals) -> None:
-    """Have the kernel send us `sign` when the thread that started us ends, however it ends (Linux).
-
-    To be called in the child, after a change of user, which would clear the wish.
-    """
-    if _PRCTL is None:
-        return
-    _PRCTL(_SET_PARENT_DEATH_SIGNAL, int(sign))
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _processes_marked(mark: str) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if mark.encode() in command and b"postgres" in command:
-            found.append(int(entry.name))
-    return found

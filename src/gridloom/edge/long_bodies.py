@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import structlog
 
-from gridloom.database.embedded import end_with_parent
+from gridloom.database.processes import end_with_parent
 from gridloom.kernel.problem import PayloadTooLarge
 
 log = structlog.get_logger("gridloom.edge")

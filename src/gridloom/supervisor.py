@@ -1,0 +1,292 @@
+"""The supervisor: granian's master with a longer breath, which keeps workers, database and simulator alive."""
+
+from __future__ import annotations
+
+import gc
+import http.client
+import importlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+from granian.constants import Interfaces
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.mp import MPServer
+
+from gridloom.database.embedded import EmbeddedPostgres
+from gridloom.database.processes import EmbeddedPostgresError, end_with_parent
+from gridloom.edge.logs import configure_logs
+from gridloom.heap import keep_freed_memory
+from gridloom.settings import Settings, address_of
+from gridloom.shared_metrics import forget_worker
+from gridloom.signals import END_STREAMS
+
+log = structlog.get_logger()
+
+QUIET_S = 0.2  # between two looks at what should be alive
+STARTING_S = 0.05  # the same before the service has been ready
+STABLE_S = 2.0  # a worker that lived this long has got to its work
+FREE_RESTARTS = 3  # in a row and at once; then with growing pauses
+MOST_FAILED_STARTS = 8  # before the service has ever been ready: then something is wrong with it
+LONGEST_PAUSE_S = 1.0
+LONGEST_START_S = 30.0
+SIMULATOR_PAUSE_S = 2.0
+ROTATION_EVERY_S = 30.0
+LONGEST_TURN_S = (
+    0.001  # of a thread, while the event loop waits for the interpreter; by itself Python lets it have 5 ms
+)
+MOST_OPEN_A_WORKER = 65_536  # connections; who says nothing on one is closed by edge/connections.py
+
+_TCP_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LISTENING = "0A"
+
+
+def listening_address(settings: Settings) -> Any:
+    """The first that the name of the host stands for, as getaddrinfo gives it."""
+    return socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+
+
+def load_service() -> None:
+    """Load all rooms once, to be shared by all workers through fork: they start at once and share their memory."""
+    importlib.import_module("gridloom.app")
+
+
+def load_application(settings: Settings, supervisor: int) -> Any:
+    """In a worker, before anything else: its application, and that it ends with its supervisor."""
+    end_with_parent(supervisor, signal.SIGKILL)
+    os.setsid()  # Ctrl-C goes to the supervisor, which lets requests finish
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server sets its own
+    signal.signal(END_STREAMS, signal.SIG_IGN)  # until the service sets its own
+    keep_freed_memory()
+    sys.setswitchinterval(LONGEST_TURN_S)
+    from gridloom.app import create_app
+    from gridloom.edge.long_bodies import fork_from_here
+
+    fork_from_here()  # while nothing runs here beside us
+    configure_logs(settings.log_format, settings.log_level.upper())
+    return create_app(settings)
+
+
+class Supervisor(MPServer):
+    """granian's master with a longer breath: a dead worker is replaced at once and for ever, a dead database too.
+
+    granian's own loop gives up when a worker dies twice within six seconds; nothing here should end because of that as
+    long as workers get to their work.
+    """
+
+    def __init__(self, settings: Settings, postgres: EmbeddedPostgres | None, on_ready: Callable[[], None]) -> None:
+        super().__init__(
+            target="gridloom.app:create_app",
+            address=listening_address(settings)[4][0],
+            port=settings.port,
+            interface=Interfaces.ASGI,
+            workers=settings.workers,
+            websockets=False,
+            backlog=2048,
+            backpressure=MOST_OPEN_A_WORKER,
+            http1_settings=HTTP1Settings(header_read_timeout=15_000),
+            log_level=LogLevels.critical,  # what happens to workers is told by ourselves
+            workers_kill_timeout=settings.shutdown_grace_s,
+        )
+        self.settings = settings
+        self.postgres = postgres
+        self.on_ready = on_ready
+        self.short_lives: dict[int, int] = {}
+        self.restarts_due: dict[int, float] = {}
+        self.revival_due = 0.0
+        self.rotation_due = 0.0
+        self.is_ready = False
+        self.failure: str | None = None
+        self.simulator: subprocess.Popen[bytes] | None = None
+        self.simulator_due = 0.0
+
+    def run(self) -> str | None:
+        """Until told to stop; what went wrong, if the service never got to its work."""
+        load_service()
+        gc.collect()
+        gc.freeze()
+        try:
+            self.serve(target_loader=partial(load_application, self.settings, os.getpid()), wrap_loader=False)
+        except BaseException:
+            self._stop_workers()
+            raise
+        return self.failure
+
+    def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:
+        while not self.interrupt_signal:
+            self.main_loop_interrupt.wait(QUIET_S if self.is_ready else STARTING_S)
+            if self.interrupt_signal:
+                break
+            self.main_loop_interrupt.clear()
+            self._revive_database()
+            self._replace_dead_workers(spawn_target, target_loader)
+            self._rotate_log()
+            if self.reload_signal:
+                self._renew_workers(spawn_target, target_loader)
+            if not self.is_ready and _is_answering(self.settings):
+                self.is_ready = True
+                self._expose_metrics()
+                self.on_ready()
+            self._keep_simulating()
+        self.interrupt_children.clear()
+
+    def _renew_workers(self, spawn_target: Any, target_loader: Any) -> None:
+        """At SIGHUP: worker after worker, each new one before its old one leaves. Streams of the old one end cleanly,
+        and the database is looked after meanwhile."""
+        self.reload_signal = False
+        for index, old in enumerate(list(self.wrks)):
+            self.respawned_wrks[index] = time.monotonic()
+            new = self._spawn_worker(idx=index, target=spawn_target, callback_loader=target_loader)
+            new.start()  # type: ignore[no-untyped-call]
+            self.wrks[index] = new
+            self._await_listening(new)
+            self._end_worker(old)
+
+    def _await_listening(self, worker: Any) -> None:
+        """Until then nobody but the old worker can take a connection; one that does not get there is replaced later."""
+        deadline = time.monotonic() + LONGEST_START_S
+        while (
+            worker.is_alive()
+            and time.monotonic() < deadline
+            and not _is_listening(worker.inner.pid, self.settings.port)
+        ):
+            time.sleep(QUIET_S / 4)
+            self._revive_database()
+
+    def _end_worker(self, worker: Any) -> None:
+        pid = worker.inner.pid
+        with suppress(ProcessLookupError):
+            os.kill(pid, END_STREAMS)
+        worker.terminate()
+        deadline = time.monotonic() + self.settings.shutdown_grace_s
+        while worker.is_alive() and time.monotonic() < deadline:
+            worker.join(QUIET_S)
+            self._revive_database()
+        if worker.is_alive():
+            log.error("worker_does_not_leave", pid=pid, action="killing it")
+            worker.kill()
+            worker.join()
+        forget_worker(pid)
+
+    def _rotate_log(self) -> None:
+        now = time.monotonic()
+        if self.postgres is None or now < self.rotation_due:
+            return
+        self.rotation_due = now + ROTATION_EVERY_S
+        self.postgres.rotate_log()
+
+    def _expose_metrics(self) -> None:
+        """On a port of their own, for those who would rather not give their Prometheus a token."""
+        if self.settings.metrics_port is None:
+            return
+        from prometheus_client import CollectorRegistry, multiprocess, start_http_server
+
+        registry = CollectorRegistry()
+        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        start_http_server(self.settings.metrics_port, self.settings.host, registry)
+
+    def _keep_simulating(self) -> None:
+        """The simulator is a client with a process of its own: it goes on from its last step whenever it is started."""
+        if not self.settings.simulator or not self.is_ready:
+            return
+        if self.simulator is not None and self.simulator.poll() is None:
+            return
+        now = time.monotonic()
+        if self.simulator is not None and now < self.simulator_due:
+            return
+        if self.simulator is not None:
+            log.error("simulator_died", action="starting it again")
+        self.simulator_due = now + SIMULATOR_PAUSE_S
+        command = [sys.executable, "-m", "gridloom.simulator", address_of(self.settings), str(self.settings.home)]
+        self.simulator = subprocess.Popen(  # noqa: S603
+            command, preexec_fn=partial(end_with_parent, os.getpid(), signal.SIGKILL), start_new_session=True
+        )
+
+    def _stop_workers(self) -> None:
+        """The simulator first, for it is a client; then streams, which would hold the workers until they are killed."""
+        if self.simulator is not None:
+            self.simulator.kill()
+            self.simulator.wait()
+        for worker in self.wrks:
+            with suppress(ProcessLookupError):
+                os.kill(worker.inner.pid, END_STREAMS)
+        super()._stop_workers()  # type: ignore[no-untyped-call]
+
+    def _revive_database(self) -> None:
+        if self.postgres is None or self.postgres.is_running() or time.monotonic() < self.revival_due:
+            return
+        log.error("postgres_died", action="starting it again")
+        try:
+            self.postgres.revive()
+        except EmbeddedPostgresError as error:  # a full disk, say: the workers answer 503 until somebody made room
+            log.error("postgres_does_not_start", reason=str(error))
+            self.revival_due = time.monotonic() + LONGEST_PAUSE_S
+
+    def _replace_dead_workers(self, spawn_target: Any, target_loader: Any) -> None:
+        now = time.monotonic()
+        for index in sorted(set(self.interrupt_children)):
+            short_lives = self.short_lives.get(index, 0) + 1 if now - self.wrks[index].birth < STABLE_S else 0
+            self.short_lives[index] = short_lives
+            if short_lives > MOST_FAILED_STARTS and not self.is_ready:
+                self.failure = "The workers do not start; the messages above say why."
+                self.interrupt_signal = True
+                return
+            pause_s = min(0.05 * 2 ** (short_lives - FREE_RESTARTS), LONGEST_PAUSE_S)
+            self.restarts_due[index] = now + (pause_s if short_lives > FREE_RESTARTS else 0)
+            dead = self.wrks[index].inner
+            log.error("worker_died", worker=index + 1, pid=dead.pid, cause=_cause_of(dead), action="replacing it")
+            forget_worker(dead.pid)
+        self.interrupt_children.clear()
+        for index in [index for index, due in self.restarts_due.items() if due <= now]:
+            del self.restarts_due[index]
+            self._respawn_workers([index], spawn_target, target_loader)
+
+
+def _is_listening(pid: int, port: int) -> bool:
+    """Whether a process takes connections on this port; where the system does not tell, it is taken for granted."""
+    try:
+        lines = [line.split() for table in _TCP_TABLES if table.exists() for line in table.read_text().splitlines()[1:]]
+        listening = {
+            f"socket:[{row[9]}]" for row in lines if row[3] == _LISTENING and int(row[1].rpartition(":")[2], 16) == port
+        }
+        descriptors = [entry.readlink() for entry in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return not _TCP_TABLES[0].exists()
+    return any(str(target) in listening for target in descriptors)
+
+
+def _cause_of(process: Any) -> str:
+    """What ended a process, in words."""
+    process.join(0.1)  # its exit code is known once it has been waited for
+    code = process.exitcode
+    if code is None:
+        return "unknown"
+    if code >= 0:
+        return f"it left with code {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _is_answering(settings: Settings) -> bool:
+    where = urlsplit(address_of(settings))
+    connection = http.client.HTTPConnection(where.hostname or "", settings.port, timeout=2)
+    try:
+        connection.request("GET", "/health/ready")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
