@@ -44,7 +44,8 @@ def _is_outside_texts(body: bytes, position: int) -> bool:
 
 def refuse_long_lines(body: bytes, longest_bytes: int) -> None:
     """Every line of a table ends within so many bytes."""
-    mark = b"\n" if b"\n" in body[: longest_bytes + 1] or b"\r" not in body[: longest_bytes + 1] else b"\r"
+    first = body[: longest_bytes + 2]  # with both marks of a line that ends in two
+    mark = b"\n" if b"\n" in first or b"\r" not in first else b"\r"
     start = 0
     while len(body) - start > longest_bytes:
         end = body.rfind(mark, start, start + longest_bytes + 1)  # the lines that end before it are shorter still
