@@ -10,12 +10,14 @@ from gridloom.audit import store as audit
 from gridloom.database import last_rows
 from gridloom.edge import idempotency
 from gridloom.events import store as events
+from gridloom.identity.store import organisations
 from gridloom.settlements import statements as settlements
 from gridloom.settlements.measures import KEPT_SOURCES
 from gridloom.settlements.model import KIND_OF, FactKind
 from gridloom.virtual_assets.schedule import store as schedule_store
 
 LAST_ROWS = (audit._ENTRIES, events._OUTBOX_ROWS, idempotency._ANSWERS)
+AT_ONCE = (organisations._ORGANISATIONS, audit._ENTRIES, idempotency._CLAIMS)
 FACT_KINDS: tuple[FactKind, ...] = tuple(dict.fromkeys(KIND_OF.values()))
 
 COMPOSED = {
@@ -44,11 +46,11 @@ COMPOSED = {
         "select asset_key, day - $2::date, fcr from settled_periods"
         " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day"
     ],
-    "database/last_rows.py:insert": lambda: [target.insert(1, 0) for target in LAST_ROWS],
+    "database/last_rows.py:insert": lambda: [target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}],
     "database/last_rows.py:_compose_statement": lambda: [
         last_rows._compose_statement(tuple((target, 2) for target in targets))
         for count in (2, 3)
-        for targets in permutations(LAST_ROWS, count)
+        for targets in (*permutations(LAST_ROWS, count), AT_ONCE[:count])
     ],
     "database/last_rows.py:_add_parts": lambda: [
         last_rows._add_parts(schedule_store._WRITE_VERSION, tuple((target, 1) for target in targets))
