@@ -53,22 +53,22 @@ async def admit(
     if source is None:
         token = _read_bearer(call)
         caller = authenticator.known(token) or await authenticator.authenticate(token)
-        call.signed_in_as(caller, partial(_verify, authenticator, token))
+        call.signed_in_as(caller, partial(_verify_token, authenticator, token))
     else:
-        caller = await _verify_anew(authenticator, source)
-        call.signed_in_as(caller, partial(_verify_anew, authenticator, source))
+        caller = await _verify_lent_token(authenticator, source)
+        call.signed_in_as(caller, partial(_verify_lent_token, authenticator, source))
     await limiter.take(call.pool, limit, caller.key, answer_headers)
     if access != SIGNED_IN and access not in caller.permissions:
         raise Forbidden(f"This needs the permission {access}, which {caller.role} does not hold.")
 
 
-async def _verify(authenticator: Authenticator, token: str) -> Caller:
+async def _verify_token(authenticator: Authenticator, token: str) -> Caller:
     return authenticator.known(token) or await authenticator.authenticate(token)
 
 
-async def _verify_anew(authenticator: Authenticator, source: TokenSource) -> Caller:
+async def _verify_lent_token(authenticator: Authenticator, source: TokenSource) -> Caller:
     """Whoever lends its token keeps it fresh: what runs for long outlives one."""
-    return await _verify(authenticator, await source())
+    return await _verify_token(authenticator, await source())
 
 
 def _read_bearer(call: Call) -> str:
