@@ -17,6 +17,7 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery import anchor_store, quarter_store, situation_store, store
 from gridloom.delivery.anchor_store import Anchor
+from gridloom.delivery.fence_store import wait_for_writers
 from gridloom.delivery.gates import LOOK, next_look, planned_span
 from gridloom.delivery.leaving import clear_zone, release_batteries
 from gridloom.delivery.loading import Zone, load_zone
@@ -60,6 +61,7 @@ class Horizon:
 async def dispatch_zone(run: JobRun) -> None:
     """Plan a zone, and have its gates looked at from then on."""
     now = await platform_now(run.db)
+    await wait_for_writers(run.db)
     span = planned_span(now)
     looks = await look_at_zones(run.db, now, span.start, span.end, period_number(span.end), run.key)
     if not looks:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gridloom.delivery.deviations import CHECK, read_measured_zones
+from gridloom.delivery.fence_store import wait_for_writers
 from gridloom.delivery.look_store import Look, look_at_zones, pass_gates, read_now
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number, period_start
@@ -26,6 +27,7 @@ async def look_at_gates(run: JobRun) -> None:
     now, is_alive = await read_now(run.db)
     if not is_alive:
         return
+    await wait_for_writers(run.db)
     # Before the look, so that whoever brings a zone into view meanwhile waits for it, and is not written over.
     expected = run.due + PERIOD
     await enqueue(run.db, LOOK, key="", due=expected, clock="platform")
