@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -14,6 +15,7 @@ from tests.virtual_assets.conftest import QUARTER, new_asset, register, tomorrow
 
 from gridloom.edge.dispatch import Edge
 from gridloom.jobs import run_due_platform_jobs
+from gridloom.kernel.market_time import market_day_of, period_count
 
 GATE = timedelta(seconds=480)
 
@@ -83,10 +85,23 @@ class Yard:
 
 @pytest.fixture
 async def yard(fresh_app: Any) -> AsyncIterator[Yard]:
-    edge = await fresh_app()
+    async with yard_of(await fresh_app()) as made:
+        yield made
+
+
+@asynccontextmanager
+async def yard_of(edge: Edge) -> AsyncIterator[Yard]:
     async with People(edge) as people:
         operator = (await people.operator()).client
         yield Yard(edge, people, operator, await people.new_organisation(), await people.new_organisation())
+
+
+def next_day_of(periods: int) -> date:
+    """At least a week from now, so that everything can happen in its order."""
+    day = market_day_of(datetime.now(UTC)) + timedelta(days=7)
+    while period_count(day) != periods:
+        day += timedelta(days=1)
+    return day
 
 
 def at(moment: str) -> datetime:

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.delivery.conftest import Yard
+from tests.delivery.conftest import Yard, next_day_of, yard_of
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
+from gridloom.kernel.market_time import market_day_window
 
 DISCHARGE_KW = 100.0
 CHARGE_KW = round(DISCHARGE_KW / 0.9 / 0.9, 3)
 """What brings back in a quarter-hour what one of discharging took, at 90 % each way."""
 TOLL_EUR_MW_H = 10
 FCR_EUR_BLOCK = 60
-
-
-def next_day_of(periods: int) -> date:
-    """At least a week from now, so that everything can happen in its order."""
-    day = market_day_of(datetime.now(UTC)) + timedelta(days=7)
-    while period_count(day) != periods:
-        day += timedelta(days=1)
-    return day
 
 
 async def sent(answer: Any) -> Any:
@@ -61,12 +53,17 @@ async def trade(yard: Yard, virtual: Any, powers: list[float]) -> None:
 
 
 @pytest.mark.parametrize("periods", [92, 100])
-async def test_a_day_of_23_or_25_hours_is_delivered_and_paid_whole(yard: Yard, periods: int) -> None:
+async def test_a_day_of_23_or_25_hours_is_delivered_and_paid_whole(fresh_app: Any, periods: int) -> None:
     day = next_day_of(periods)
+    since = market_day_window(day).start - timedelta(hours=36)
+    async with yard_of(await fresh_app(since)) as yard:
+        await _deliver_day(yard, day, periods)
+
+
+async def _deliver_day(yard: Yard, day: date, periods: int) -> None:
     window = market_day_window(day)
     yard.start = window.start
     span = {"start": wire(window.start), "end": wire(window.end)}
-    await yard.advance(window.start - timedelta(hours=36))
     battery = await yard.battery(ratedChargePower=4000, ratedDischargePower=4000, energyCapacity=8000)
     virtual = await yard.virtual(battery, end=wire(window.end))
     await sell_fcr(yard, battery, day)

@@ -184,7 +184,7 @@ class TestDispatch:
         )
         first = period_number(start)
         async with yard.edge.pool.acquire() as db:
-            zone = await load_zone(db, "TenneT", first, first + 1)
+            zone = (await load_zone(db, "TenneT", first, first + 1)).zone
         assert zone.limits.low_kwh[:, 0].tolist() == pytest.approx([50 / 0.9, (50 + 500) / 0.9])
         assert zone.limits.high_kwh[:, 0].tolist() == pytest.approx([8000 - 50 * 0.9] * 2)
 

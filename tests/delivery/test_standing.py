@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from uuid import UUID
 
 import numpy as np
 import pytest
@@ -11,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.delivery.zones import made_zone
 
-from gridloom.delivery.loading import Zone
 from gridloom.delivery.model import Floats, Method
-from gridloom.delivery.situation_store import Battery, LiveAsset
-from gridloom.delivery.spreading import changes_kwh
+from gridloom.delivery.parts import list_parts
+from gridloom.delivery.plan_codec import pack
+from gridloom.delivery.spreading import changes_kwh, outside_kwh
 from gridloom.delivery.standing import replan
+from gridloom.delivery.standing_plan import StandingPlan
+from gridloom.delivery.zone import Zone
 
 
 def loaded_zone(seed: int, virtual: int, count: int, periods: int, **more: float) -> tuple[Zone, Floats]:
@@ -25,17 +26,24 @@ def loaded_zone(seed: int, virtual: int, count: int, periods: int, **more: float
     zone = Zone(
         0,
         periods,
-        [LiveAsset(key, UUID(int=key), UUID(int=0), 0, periods, 0.95, 0.95, None) for key in range(1, virtual + 1)],
-        [Battery(10_000 + key, UUID(int=key), UUID(int=0)) for key in range(count)],
+        np.arange(1, virtual + 1),
+        np.arange(10_000, 10_000 + count),
         made.power_kw,
         made.share_of,
         made.shares,
         batteries,
         changes_kwh(made.by_share(made.power_kw), batteries.charge_efficiency, batteries.discharge_efficiency),
         batteries.high_kwh,
-        [],
+        np.zeros((0, 3), dtype=np.int64),
+        np.zeros((0, periods)),
     )
     return zone, batteries.energy_kwh
+
+
+def served_kw(plan: StandingPlan) -> Floats:
+    """What the batteries must do in each period."""
+    exported_kw, imported_kw, _, unserved_kw = plan.quarters_kw
+    return np.asarray(exported_kw - imported_kw - unserved_kw)
 
 
 def with_change(zone: Zone, asset: int, first: int, end: int, by_kw: float) -> Zone:
@@ -51,7 +59,7 @@ class TestReplan:
         zone, energy_kwh = loaded_zone(seed, virtual, count, 92)
         first = replan(zone, None, energy_kwh, energy_kwh, keeps_batteries=False)
         second = replan(zone, first.plan, energy_kwh, energy_kwh, keeps_batteries=True)
-        assert second.plan.packed() == first.plan.packed()
+        assert pack(second.plan.arrays()) == pack(first.plan.arrays())
 
     def test_keeps_the_periods_before_the_first_change(self) -> None:
         zone, energy_kwh = loaded_zone(3, 12, 5, 96, stress=0.3)
@@ -59,7 +67,7 @@ class TestReplan:
         changed = with_change(zone, 2, 40, 44, 25.0)
         after = replan(changed, before.plan, energy_kwh, energy_kwh, keeps_batteries=True)
         assert (after.plan.virtual_kw[:, :40] == before.plan.virtual_kw[:, :40]).all()
-        assert after.plan.virtual_kw.sum(axis=0) == pytest.approx(after.delivered_kw.sum(axis=0), abs=1e-5)
+        assert after.plan.virtual_kw.sum(axis=0) == pytest.approx(served_kw(after.plan), abs=1e-5)
 
     def test_lays_a_small_change_over_the_plan_of_a_large_zone(self) -> None:
         zone, energy_kwh = loaded_zone(5, 200, 50, 100, stress=0.5)
@@ -67,13 +75,35 @@ class TestReplan:
         changed = with_change(zone, 7, 50, 54, 5.0)
         after = replan(changed, before.plan, energy_kwh, energy_kwh, keeps_batteries=True)
         assert after.method is Method.CLOSED_FORM
-        assert after.plan.virtual_kw.sum(axis=0) == pytest.approx(after.delivered_kw.sum(axis=0), abs=1e-5)
-        assert np.abs(after.delivered_kw - changed.power_kw).max() == 0
+        assert after.plan.virtual_kw.sum(axis=0) == pytest.approx(served_kw(after.plan), abs=1e-5)
+        assert not after.plan.unserved_kw.any()
+
+    @given(st.integers(0, 2**32 - 1), st.integers(30, 60), st.integers(1, 8), st.floats(-200, 200))
+    @settings(max_examples=25)
+    def test_keeps_every_limit_where_a_change_is_laid_over_what_stands(
+        self, seed: int, virtual: int, length: int, by_kw: float
+    ) -> None:
+        zone, energy_kwh = loaded_zone(seed, virtual, 30, 92, alike=True, stress=0.5)
+        before = replan(zone, None, energy_kwh, energy_kwh, keeps_batteries=False).plan
+        changed = with_change(zone, seed % virtual, 10, 10 + length, by_kw)
+        made = replan(changed, before, energy_kwh, energy_kwh, keeps_batteries=True)
+        after, limits = made.plan, zone.limits
+        assert after.virtual_kw.sum(axis=0) == pytest.approx(served_kw(after), abs=1e-5)
+        power_kw = after.virtual_kw + after.own_kw
+        assert (power_kw <= limits.discharge_kw + 1e-6).all()
+        assert (power_kw >= -limits.charge_kw - 1e-6).all()
+        steps_kwh = changes_kwh(power_kw, limits.charge_efficiency, limits.discharge_efficiency)
+        assert np.abs(energy_kwh[:, None] + steps_kwh.cumsum(axis=1) - after.energy_kwh[:, 1:]).max() < 1e-6
+        if made.touched == slice(10, 10 + length):
+            others = np.r_[0:10, 10 + length : 92]
+            assert (after.virtual_kw[:, others] == before.virtual_kw[:, others]).all()
+            worse_kwh = outside_kwh(after.energy_kwh, limits) - outside_kwh(before.energy_kwh, limits)
+            assert worse_kwh.max() < 1e-5
 
     def test_names_a_part_for_each_virtual_asset_that_a_battery_backs(self) -> None:
         zone, energy_kwh = loaded_zone(3, 12, 5, 96, stress=0.3)
         made = replan(zone, None, energy_kwh, energy_kwh, keeps_batteries=False).plan
         sums_kw = np.zeros_like(made.virtual_kw)
-        for (battery, _, _), part_kw in zip(made.part_of.tolist(), made.part_kw, strict=True):
-            sums_kw[battery] += part_kw
+        for (battery_key, _, _), part_kw in zip(*list_parts(made, 0, 96), strict=True):
+            sums_kw[battery_key - 10_000] += part_kw
         assert np.abs(sums_kw - made.virtual_kw - made.own_kw).max() < 1e-3

@@ -89,6 +89,7 @@ PLACEMENTS: Final = (
                 "delivery_run",
                 "delivery_netting",
                 "delivery_quarters",
+                "delivery_plan_piece",
             ),
         )
     ),

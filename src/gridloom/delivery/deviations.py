@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gridloom.database.pool import Database
-from gridloom.delivery import anchor_store, situation_store, store
+from gridloom.delivery import anchor_store, plan_store, situation_store
 from gridloom.delivery.performance import Performance, load_performance
 from gridloom.events.outbox import record_event
 from gridloom.jobs import JobRun, enqueue, job
@@ -41,12 +41,12 @@ def find_offset_kwh(performance: Performance) -> float | None:
 
 @job(CHECK, clock="platform")
 async def check_zone(run: JobRun) -> None:
-    plan = await store.read_zone_plan(run.db, run.key)
-    if plan is None:
+    planned = await plan_store.read_planned_batteries(run.db, run.key)
+    if not planned:
         return
     end = period_number(run.due - ARRIVAL)
     measured = await situation_store.read_measured_keys(run.db, period_start(end - 1), run.key)
-    keys = [key for key in plan.battery_keys.tolist() if key in measured.get(run.key, ())]
+    keys = [key for key in planned if key in measured.get(run.key, ())]
     applied_from = await anchor_store.read_applied(run.db, keys)
     is_anchored = False
     for battery in await situation_store.read_batteries(run.db, keys):

@@ -8,12 +8,15 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery import situation_store, store
+from gridloom.delivery import plan_store, store
 from gridloom.delivery.model import NOISE_KW
 from gridloom.delivery.notifications import tell_dispatched
-from gridloom.delivery.plan_codec import StandingPlan, pack
+from gridloom.delivery.parts import list_parts
+from gridloom.delivery.plan_codec import pack
+from gridloom.delivery.plan_store import ZoneState
 from gridloom.delivery.settling import settle_periods
-from gridloom.delivery.store import NewVersion
+from gridloom.delivery.standing_plan import StandingPlan
+from gridloom.delivery.versions import NewVersion, known_versions
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number_from, period_start
 from gridloom.kernel.window import Window
@@ -23,9 +26,12 @@ from gridloom.physical_assets.availability import ENERGY, load_availability
 async def release_batteries(db: Database, plan: StandingPlan, keys: Sequence[int], first: int, now: datetime) -> None:
     """From `first` on these batteries of the plan stand still; who owns one that was to move is told."""
     low = max(0, first - plan.first)
-    busy = {int(place) for place in plan.part_of[np.abs(plan.part_kw[:, low:]).max(axis=1, initial=0.0) > NOISE_KW, 0]}
-    rows = [row for row, key in enumerate(plan.battery_keys.tolist()) if key in keys and row in busy]
-    if not rows or first >= plan.end:
+    if not keys or first >= plan.end:
+        return
+    names, part_kw = list_parts(plan, low, plan.end - plan.first)
+    busy = set(names[np.abs(part_kw).max(axis=1, initial=0.0) > NOISE_KW, 0].tolist())
+    rows = [row for row, key in enumerate(plan.battery_keys.tolist()) if key in keys and key in busy]
+    if not rows:
         return
     released = [int(plan.battery_keys[row]) for row in rows]
     rated = await load_availability(db, released, Window(period_start(plan.first + low), period_start(plan.end)))
@@ -35,13 +41,12 @@ async def release_batteries(db: Database, plan: StandingPlan, keys: Sequence[int
         energy_kwh = np.full(len(capacity_kwh) + 1, plan.energy_kwh[row, low])
         body = pack({"energy": energy_kwh, "capacity": np.asarray(capacity_kwh)})
         versions.append(NewVersion(key, plan.first + low, plan.end, body))
-    numbers = await store.add_versions(db, uuid7(), now, versions)
-    await tell_dispatched(db, await situation_store.read_batteries(db, released), versions, numbers, released)
+    numbers = await store.add_versions(db, uuid7(), now, versions, known_versions(plan))
+    await tell_dispatched(db, versions, numbers, released)
 
 
-async def clear_zone(db: Database, zone: str, now: datetime) -> None:
+async def clear_zone(db: Database, zone: str, state: ZoneState, now: datetime) -> None:
     """No virtual asset is left in the zone: what has closed is final as it was planned, the rest is taken back."""
-    state = await store.lock_zone(db, zone)
     if state.plan is None:
         return
     first = (
@@ -50,4 +55,4 @@ async def clear_zone(db: Database, zone: str, now: datetime) -> None:
     if state.settled_until is not None:
         await settle_periods(db, state.plan, state.settled_until, first)
     await release_batteries(db, state.plan, state.plan.battery_keys.tolist(), first, now)
-    await store.forget_plan(db, zone)
+    await plan_store.forget_plan(db, zone)

@@ -8,13 +8,15 @@ from typing import Final
 
 import numpy as np
 
+from gridloom.capacity.book import market_days_around
 from gridloom.capacity.losses import kept_of_firm
 from gridloom.capacity.store import load_standing as load_standing_books
 from gridloom.database.pool import Database
 from gridloom.delivery import situation_store as store
-from gridloom.delivery.model import Batteries, Floats, Ints, PartKind, Situation, sum_rows
-from gridloom.delivery.situation_store import Battery, LiveAsset, Reserve
+from gridloom.delivery.model import CODE_OF_KIND, Batteries, Floats, Ints, PartKind, sum_rows
+from gridloom.delivery.situation_store import LiveAsset, Reserve
 from gridloom.delivery.spreading import changes_kwh
+from gridloom.delivery.zone import Inputs, Zone
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, ENERGY, load_availability
@@ -38,42 +40,19 @@ class StandBy:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Zone:
-    """All that a plan needs but the energies at its start. `due_changes_kwh`: what shares and owners' schedules alone
-    would do to each battery's energy; `capacity_kwh`: what each battery can hold at all."""
+class Loaded:
+    """A zone, and what it was made from besides schedules."""
 
-    first: int
-    end: int
-    assets: Sequence[LiveAsset]
-    batteries: Sequence[Battery]
-    power_kw: Floats
-    share_of: Ints
-    shares: Floats
-    limits: Batteries
-    due_changes_kwh: Floats
-    capacity_kwh: Floats
-    stand_bys: Sequence[StandBy]
-
-    def situation(self, place: int, energy_kwh: Floats, due_kwh: Floats) -> Situation:
-        """From the period at `place` on, with what is stored there and what by shares alone would be."""
-        cut = {
-            name: getattr(self.limits, name)[:, place:]
-            for name in Batteries.__dataclass_fields__
-            if name != "energy_kwh"
-        }
-        batteries = Batteries(**cut, energy_kwh=energy_kwh)
-        end_kwh = due_kwh + self.due_changes_kwh[:, place:].sum(axis=1)
-        bounded_kwh = np.clip(end_kwh, batteries.low_kwh[:, -1], batteries.high_kwh[:, -1])
-        return Situation(self.power_kw[:, place:], batteries, self.share_of, self.shares, bounded_kwh)
+    zone: Zone
+    inputs: Inputs
 
 
-async def load_zone(db: Database, zone: str, first: int, end: int) -> Zone:
+async def load_zone(db: Database, name: str, first: int, end: int) -> Loaded:
     """The periods `first` up to but not `end`."""
     start, stop = period_start(first), period_start(end)
-    assets = await store.read_live_assets(db, zone, start, stop)
+    assets = await store.read_live_assets(db, name, start, stop)
     keys = [asset.key for asset in assets]
-    power_kw = await store.read_powers_kw(db, keys, first, end)
-    await _lay_cuts(db, assets, power_kw, first, end)
+    power_kw = await load_powers_kw(db, assets, first, end)
     backing = await store.read_backing(db, keys)
     battery_keys = sorted({one.physical_asset_key for one in backing})
     asset_places = {key: place for place, key in enumerate(keys)}
@@ -88,25 +67,67 @@ async def load_zone(db: Database, zone: str, first: int, end: int) -> Zone:
         *_block_stand_bys(blocks, backing, battery_places, first, end),
         *(_stand_by(battery_places[one.asset_key], one, 0, 1.0, first, end) for one in awards),
     ]
+    marks = await store.read_book_marks(db, battery_keys, *market_days_around(first, end))
     free_kw, kept = await _load_books(db, battery_keys, first, end)
     stand_bys = [_shrink_stand_by(one, kept) for one in stand_bys]
     limits, capacity_kwh = await _load_limits(db, battery_keys, stand_bys, free_kw, first, end)
-    stored_kwh = _virtual_changes_kwh(assets, power_kw)
-    due_kwh = changes_kwh(limits.own_kw, limits.charge_efficiency, limits.discharge_efficiency)
-    due_kwh += sum_rows(shares[:, None] * stored_kwh[share_of[:, 0]], share_of[:, 1], len(battery_keys))
-    return Zone(
+    efficiencies = np.array([(one.charge_efficiency, one.discharge_efficiency) for one in assets]).reshape(-1, 2)
+    inputs = Inputs(
+        first,
+        np.array([(one.first, one.end) for one in assets], dtype=np.int64).reshape(-1, 2),
+        efficiencies,
+        *list_reserves(blocks),
+        marks,
+        limits,
+        capacity_kwh,
+    )
+    zone = Zone(
         first,
         end,
-        assets,
-        await store.read_batteries(db, battery_keys),
+        np.array(keys, dtype=np.int64),
+        np.array(battery_keys, dtype=np.int64),
         power_kw,
         share_of,
         shares,
         limits,
-        due_kwh,
+        due_changes_kwh(power_kw, efficiencies, share_of, shares, limits),
         capacity_kwh,
-        stand_bys,
+        *_sum_stand_bys(stand_bys, end - first),
     )
+    return Loaded(zone, inputs)
+
+
+async def load_powers_kw(db: Database, assets: Sequence[LiveAsset], first: int, end: int) -> Floats:
+    """What each of the assets will do, after the cuts that are known to come."""
+    power_kw = await store.read_powers_kw(db, [asset.key for asset in assets], first, end)
+    await _lay_cuts(db, assets, power_kw, first, end)
+    return power_kw
+
+
+def list_reserves(blocks: Sequence[Reserve]) -> tuple[Ints, Floats]:
+    """Balancing blocks as the arrays of `Inputs`."""
+    names = [(one.asset_key, CODE_OF_KIND[PartKind(one.market)], one.first, one.end) for one in blocks]
+    amounts = [(one.power_kw, one.reserve_h) for one in blocks]
+    return np.array(names, dtype=np.int64).reshape(-1, 4), np.array(amounts, dtype=np.float64).reshape(-1, 2)
+
+
+def due_changes_kwh(
+    power_kw: Floats, efficiencies: Floats, share_of: Ints, shares: Floats, limits: Batteries
+) -> Floats:
+    """What shares and owners' schedules alone do to each battery's energy."""
+    stored_kwh = changes_kwh(power_kw, efficiencies[:, :1], efficiencies[:, 1:])
+    due_kwh = changes_kwh(limits.own_kw, limits.charge_efficiency, limits.discharge_efficiency)
+    due_kwh += sum_rows(shares[:, None] * stored_kwh[share_of[:, 0]], share_of[:, 1], len(limits.own_kw))
+    return due_kwh
+
+
+def _sum_stand_bys(stand_bys: Sequence[StandBy], periods: int) -> tuple[Ints, Floats]:
+    """Names and powers, one row for each name."""
+    held: dict[tuple[int, int, int], Floats] = {}
+    for one in stand_bys:
+        name = (one.battery, CODE_OF_KIND[one.kind], one.asset_key)
+        held[name] = held.get(name, np.zeros(periods)) + one.power_kw
+    return np.array(list(held), dtype=np.int64).reshape(-1, 3), np.array(list(held.values())).reshape(-1, periods)
 
 
 async def _lay_cuts(db: Database, assets: Sequence[LiveAsset], power_kw: Floats, first: int, end: int) -> None:
@@ -121,12 +142,6 @@ async def _lay_cuts(db: Database, assets: Sequence[LiveAsset], power_kw: Floats,
         _, standing = await load_standing(db, whole, low, high)
         cut_kw = project(standing).power_kw
         power_kw[place, low - first : high - first] = cut_kw.sum(axis=0)
-
-
-def _virtual_changes_kwh(assets: Sequence[LiveAsset], power_kw: Floats) -> Floats:
-    charge = np.array([[asset.charge_efficiency] for asset in assets]).reshape(-1, 1)
-    discharge = np.array([[asset.discharge_efficiency] for asset in assets]).reshape(-1, 1)
-    return changes_kwh(power_kw, charge, discharge)
 
 
 def _block_stand_bys(

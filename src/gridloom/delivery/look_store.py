@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 
 Stamps = dict[str, str]
 """What each input was at, by its kind and key: an input whose stamp is the same has not changed."""
+VIRTUAL: Final = "V"
+"""The kind of virtual assets: their version, and the first period that will be cut, 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)

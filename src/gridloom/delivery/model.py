@@ -40,6 +40,11 @@ class PartKind(StrEnum):
     AFRR_NEG = "AFRR_NEG"
 
 
+CODE_OF_KIND: Final = {kind: code for code, kind in enumerate(PartKind)}
+KIND_OF_CODE: Final = dict(enumerate(PartKind))
+"""Kinds as numbers, where a kind stands in an array."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Batteries:
     """All batteries that back a virtual asset of the zone, a row each.

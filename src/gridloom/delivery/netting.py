@@ -32,13 +32,21 @@ class Netting:
 
 def net(power_kw: Floats) -> Netting:
     """Each asset's part is pro rata of its side: `p · min(Σ exports, Σ imports) ÷ Σ of its side`."""
-    exports_kw = np.maximum(power_kw, 0.0).sum(axis=0)
-    imports_kw = np.maximum(-power_kw, 0.0).sum(axis=0)
+    exports_kw = _sum_up(np.maximum(power_kw, 0.0))
+    imports_kw = _sum_up(np.maximum(-power_kw, 0.0))
     matched_kw = np.minimum(exports_kw, imports_kw)
     exported, imported = np.zeros_like(matched_kw), np.zeros_like(matched_kw)
     np.divide(matched_kw, exports_kw, out=exported, where=exports_kw > 0)
     np.divide(matched_kw, imports_kw, out=imported, where=imports_kw > 0)
     return Netting(exports_kw, imports_kw, power_kw * np.where(power_kw > 0, exported, imported))
+
+
+def _sum_up(power_kw: Floats) -> Floats:
+    """The sum of each period, the same whichever periods are summed together: a column by itself would be summed in
+    another order."""
+    if power_kw.shape[1] == 1:
+        return np.asarray(np.repeat(power_kw, 2, axis=1).sum(axis=0)[:1])
+    return np.asarray(power_kw.sum(axis=0))
 
 
 def net_off_parts(netted_kw: Floats) -> Ints:

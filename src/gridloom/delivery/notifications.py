@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from gridloom.database.pool import Database
-from gridloom.delivery.situation_store import Battery
-from gridloom.delivery.store import NewVersion
+from gridloom.delivery.situation_store import read_batteries
+from gridloom.delivery.versions import NewVersion
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
 from gridloom.kernel.market_time import period_start
@@ -17,13 +17,15 @@ READ = Permission.READ_SCHEDULES
 
 async def tell_dispatched(
     db: Database,
-    batteries: Sequence[Battery],
     versions: Sequence[NewVersion],
     numbers: Mapping[int, int],
     moved: Collection[int],
 ) -> None:
     """One event for each battery that must do something else than before."""
-    by_key = {battery.key: battery for battery in batteries}
+    told = [one.asset_key for one in versions if one.asset_key in moved]
+    if not told:
+        return
+    by_key = {battery.key: battery for battery in await read_batteries(db, told)}
     events = [
         NewEvent(
             type="dispatch.updated",
@@ -40,5 +42,4 @@ async def tell_dispatched(
         for one in versions
         if one.asset_key in moved
     ]
-    if events:
-        await record_events(db, events)
+    await record_events(db, events)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from gridloom.delivery.model import NOISE_KW, Floats, Ints, sum_rows
+from gridloom.delivery.model import CODE_OF_KIND, NOISE_KW, Floats, Ints, PartKind, sum_rows
+from gridloom.delivery.netting import cut_unserved, net
+from gridloom.delivery.standing_plan import StandingPlan
 
 
 def named_parts_kw(virtual_kw: Floats, share_of: Ints, shares: Floats, residual_kw: Floats) -> tuple[Floats, Floats]:
@@ -25,16 +25,26 @@ def named_parts_kw(virtual_kw: Floats, share_of: Ints, shares: Floats, residual_
     return named_kw, others_kw
 
 
-def changed_range(before: Mapping[str, Floats], after: Mapping[str, Floats]) -> tuple[int, int] | None:
-    """From the first place at which any of the series differs by more than noise to the last, if there is one.
+def list_parts(plan: StandingPlan, low: int, high: int) -> tuple[Ints, Floats]:
+    """All batteries' parts in the periods at these places, a row each, in the order of their names: the battery's key,
+    the kind's code and the virtual asset's key, 0 for none."""
+    unserved_kw, power_kw = plan.unserved_kw[low:high], plan.power_kw[:, low:high]
+    delivered_kw = cut_unserved(power_kw, net(power_kw), unserved_kw) if unserved_kw.any() else power_kw
+    residual_kw = delivered_kw - net(delivered_kw).netted_kw
+    named_kw, others_kw = named_parts_kw(plan.virtual_kw[:, low:high], plan.share_of, plan.shares, residual_kw)
+    keys, nobody = plan.battery_keys, np.zeros_like(plan.battery_keys)
+    names = np.concatenate(
+        [
+            _name_parts(keys[plan.share_of[:, 1]], PartKind.VIRTUAL, plan.asset_keys[plan.share_of[:, 0]]),
+            _name_parts(keys, PartKind.VIRTUAL, nobody),
+            _name_parts(keys, PartKind.OWN, nobody),
+            np.stack([keys[plan.stand_by_of[:, 0]], plan.stand_by_of[:, 1], plan.stand_by_of[:, 2]], axis=1),
+        ]
+    )
+    rows_kw = np.concatenate([named_kw, others_kw, plan.own_kw[:, low:high], plan.stand_by_kw[:, low:high]])
+    order = np.lexsort(names.T[::-1])
+    return names[order], rows_kw[order]
 
-    Series hold a column for each period; rows that only one side has count as zeros.
-    """
-    changed = np.zeros(next(iter(after.values())).shape[-1], dtype=bool)
-    for name in before.keys() | after.keys():
-        old, new = before.get(name), after.get(name)
-        difference = new if old is None else old if new is None else new - old
-        assert difference is not None
-        changed |= np.abs(difference) > NOISE_KW
-    places = np.flatnonzero(changed)
-    return (int(places[0]), int(places[-1]) + 1) if len(places) else None
+
+def _name_parts(battery_keys: Ints, kind: PartKind, asset_keys: Ints) -> Ints:
+    return np.stack([battery_keys, np.full(len(battery_keys), CODE_OF_KIND[kind]), asset_keys], axis=1)

@@ -1,22 +1,34 @@
-"""Arrays of a plan as compressed bytes: a standing plan of a zone, and a version of a battery's dispatch."""
+"""Arrays of a plan as compressed bytes: a standing plan of a zone, in pieces, and a version of a battery's dispatch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 import numpy as np
 import zstandard
 
-from gridloom.delivery.model import Floats
+from gridloom.delivery.model import CODE_OF_KIND, KIND_OF_CODE, Floats, Ints, PartKind
+from gridloom.delivery.netting import cut_unserved, net
+from gridloom.delivery.standing_plan import StandingPlan
+
+Arrays = Mapping[str, Floats | Ints]
+ROWS_PER_PIECE: Final = 32
+"""An asset's change rewrites the rows of its neighbours in the piece: few enough, yet a plan is not many pieces."""
+WIDE: Final = 8
+"""Columns from which on an array has a column for each period, and is worth cutting."""
 
 
-def pack(arrays: Mapping[str, Floats | np.ndarray]) -> bytes:
+def pack(arrays: Arrays) -> bytes:
     """Named arrays of doubles or whole numbers, exactly as they are."""
     head = {name: (array.dtype.str, list(array.shape)) for name, array in arrays.items()}
-    body = msgspec.msgpack.encode((head, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())))
-    return zstandard.ZstdCompressor(level=1).compress(body)
+    return _compress(head, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values()))
+
+
+def _compress(head: Mapping[str, tuple[str, list[int]]], body: bytes) -> bytes:
+    return zstandard.ZstdCompressor(level=1).compress(msgspec.msgpack.encode((head, body)))
 
 
 def unpack(packed: bytes) -> dict[str, np.ndarray]:
@@ -25,57 +37,73 @@ def unpack(packed: bytes) -> dict[str, np.ndarray]:
     )
     arrays, place = {}, 0
     for name, (kind, shape) in head.items():
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         arrays[name] = np.frombuffer(body, np.dtype(kind), count, place).reshape(shape)
         place += count * np.dtype(kind).itemsize
     return arrays
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StandingPlan:
-    """What was planned for a zone from `first` on: rows are assets, in the order of their keys.
-
-    `energy_kwh` and `due_kwh` have one column more than periods: what is stored, and what would be by shares alone.
-    `part_of` names each row of `part_kw`: the battery's place, the kind and the virtual asset's key, 0 for none.
-    `netted_part` has two rows: which part of exports and of imports was netted. `unserved_kw` is what nobody could
-    serve, with the sign of the net.
-    """
-
-    first: int
-    asset_keys: np.ndarray
-    power_kw: Floats
-    battery_keys: np.ndarray
-    virtual_kw: Floats
-    own_kw: Floats
-    energy_kwh: Floats
-    due_kwh: Floats
-    part_of: np.ndarray
-    part_kw: Floats
-    netted_part: Floats
-    unserved_kw: Floats
-
-    @property
-    def end(self) -> int:
-        return self.first + int(self.virtual_kw.shape[1])
-
-    def packed(self) -> bytes:
-        return pack({name: getattr(self, name) for name in _ARRAYS})
+def pack_dispatch(names: Ints, part_kw: Floats, energy_kwh: Floats, capacity_kwh: Floats) -> bytes:
+    """A battery's parts, named by kind's code and virtual asset, with its energies: as `pack` would, in one go."""
+    width = ("<f8", [part_kw.shape[1]])
+    head = {"energy": ("<f8", [len(energy_kwh)])}
+    head |= {f"{KIND_OF_CODE[kind]}:{asset_key}": width for kind, asset_key in names.tolist()}
+    head["capacity"] = width
+    return _compress(head, energy_kwh.tobytes() + part_kw.tobytes() + capacity_kwh.tobytes())
 
 
-_ARRAYS = (
-    "asset_keys",
-    "power_kw",
-    "battery_keys",
-    "virtual_kw",
-    "own_kw",
-    "energy_kwh",
-    "due_kwh",
-    "part_of",
-    "part_kw",
-    "netted_part",
-    "unserved_kw",
-)
+# --- pieces --------------------------------------------------------------------------------------------------------
+
+Piece = tuple[str, int]
+"""The name of an array, and the number of a block of its rows."""
 
 
-def standing_plan(first: int, packed: bytes) -> StandingPlan:
-    return StandingPlan(first, **unpack(packed))
+def changed_pieces(before: Arrays, after: Arrays) -> Iterator[tuple[Piece, bytes]]:
+    """The pieces of `after` that are not as they were, packed."""
+    for name, array in after.items():
+        old = before.get(name)
+        alike = old is not None and old.shape == array.shape and old.dtype == array.dtype
+        height = ROWS_PER_PIECE if array.ndim > 1 and array.shape[1] >= WIDE else max(1, len(array))
+        for block, low in enumerate(range(0, max(1, len(array)), height)):
+            rows = array[low : low + height]
+            # As bytes: a zero that has changed its sign is another.
+            if alike and old is not None and rows.tobytes() == old[low : low + height].tobytes():
+                continue
+            yield (name, block), pack({"rows": rows})
+
+
+def join_pieces(pieces: Sequence[tuple[str, bytes]]) -> dict[str, np.ndarray]:
+    """From pieces in the order of name and block."""
+    found: dict[str, list[np.ndarray]] = {}
+    for name, body in pieces:
+        found.setdefault(name, []).append(unpack(body)["rows"])
+    return {name: rows[0] if len(rows) == 1 else np.concatenate(rows) for name, rows in found.items()}
+
+
+# --- plans as they were kept before ----------------------------------------------------------------------------------
+
+
+def unpack_earlier_plan(first: int, packed: bytes) -> StandingPlan:
+    """A plan that was kept in one piece, without shares: which parts its batteries did is not known any more."""
+    kept = unpack(packed)
+    held = kept["part_of"][:, 1] >= CODE_OF_KIND[PartKind.FCR]
+    netting = net(kept["power_kw"])
+    after = net(cut_unserved(kept["power_kw"], netting, kept["unserved_kw"]))
+    return StandingPlan(
+        first,
+        kept["asset_keys"],
+        kept["power_kw"],
+        kept["battery_keys"],
+        kept["virtual_kw"],
+        kept["own_kw"],
+        kept["energy_kwh"],
+        kept["due_kwh"][:, 0].copy(),
+        np.diff(kept["due_kwh"], axis=1),
+        np.zeros((0, 2), dtype=np.int64),
+        np.zeros(0),
+        kept["part_of"][held],
+        kept["part_kw"][held],
+        kept["netted_part"],
+        np.stack([netting.exports_kw, netting.imports_kw, after.matched_kw, kept["unserved_kw"]]),
+        np.zeros(len(kept["battery_keys"]), dtype=np.int64),
+    )

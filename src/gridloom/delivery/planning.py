@@ -8,11 +8,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.delivery.model import NOISE_KW, Batteries, Floats, Method, Plan, Situation, Spread
+from gridloom.delivery.model import NOISE_KW, Batteries, Floats, Method, Plan, Situation, Spread, sum_rows
 from gridloom.delivery.netting import Netting, cut_unserved, net
 from gridloom.delivery.programme import SolverGaveUp, solve
 from gridloom.delivery.returning import returned_kw
-from gridloom.delivery.spreading import cost_of, opposite_periods, settle
+from gridloom.delivery.spreading import changes_kwh, cost_of, opposite_periods, outside_kwh, settle
+from gridloom.delivery.zone import cut_limits
 
 SOLVER_LIMIT_S: Final = 20.0
 """A run has minutes until its gate; a zone that takes longer than this gets shares instead."""
@@ -45,23 +46,65 @@ def plan(situation: Situation, *, limit_s: float = SOLVER_LIMIT_S) -> Plan:
     )
 
 
-def patch(situation: Situation, standing: Spread, changed: npt.NDArray[np.bool_]) -> Plan | None:
-    """A few changed periods laid over a standing plan: there the batteries with room take what has changed.
+def patch(situation: Situation, standing: Standing, changed: npt.NDArray[np.bool_]) -> Spread | None:
+    """A few changed periods laid over what stands: there the batteries behind a changed schedule follow it, as far as
+    they can, and those with room do the rest. All other periods stay.
 
     None if that leaves something unserved, or more energy out of bounds, or one battery charging beside another.
 
     For zones so large that planning all that follows anew would take longer than a change is worth.
     """
-    netting = net(situation.power_kw)
-    turned = changed & (np.sign(standing.virtual_kw.sum(axis=0)) != np.sign(netting.net_kw))
-    target_kw = np.where(turned, 0.0, standing.virtual_kw)
-    spread = settle(netting.net_kw, target_kw, situation.batteries, standing.own_kw)
-    before, after = (cost_of(one, situation.batteries, situation.due_kwh) for one in (standing, spread))
-    opposed = opposite_periods(spread.virtual_kw) & ~opposite_periods(standing.virtual_kw)
-    if after.unserved_kwh > 0 or after.outside_kwh > before.outside_kwh + NOISE_KW or opposed.any():
+    stop = int(np.flatnonzero(changed)[-1]) + 1
+    head = cut_limits(situation.batteries, 0, situation.batteries.energy_kwh, stop)
+    net_kw = net(situation.power_kw[:, :stop]).net_kw
+    target_kw = _follow_changes(situation, standing, net_kw, changed[:stop])
+    laid = settle(net_kw, target_kw, head, standing.spread.own_kw[:, :stop])
+    opposed = opposite_periods(laid.virtual_kw) & ~opposite_periods(standing.spread.virtual_kw[:, :stop])
+    if laid.unserved_kw.any() or opposed.any():
         return None
-    no_period = np.zeros(len(changed), dtype=bool)
-    return Plan(situation.power_kw, situation.power_kw, netting.netted_kw, spread, Method.CLOSED_FORM, no_period, 0.0)
+    spread = _go_on(standing.spread, laid, situation.batteries)
+    before_kwh, after_kwh = (outside_kwh(one.energy_kwh, situation.batteries) for one in (standing.spread, spread))
+    return None if (after_kwh > before_kwh + NOISE_KW).any() else spread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """What was scheduled and how it was spread, over the same periods as a situation of the same assets."""
+
+    power_kw: Floats
+    spread: Spread
+
+
+def _follow_changes(situation: Situation, standing: Standing, net_kw: Floats, changed: npt.NDArray[np.bool_]) -> Floats:
+    """What stands and, in the changed periods, what falls to each battery of the changes; never the other way than the
+    net, unless it was so before."""
+    stop = len(net_kw)
+    before_kw = standing.spread.virtual_kw[:, :stop]
+    by_kw = situation.power_kw[:, :stop] - standing.power_kw[:, :stop]
+    moved = np.abs(by_kw).max(axis=1) > NOISE_KW
+    pairs = moved[situation.share_of[:, 0]]
+    places, shares = situation.share_of[pairs], situation.shares[pairs]
+    wanted_kw = before_kw + sum_rows(shares[:, None] * by_kw[places[:, 0]], places[:, 1], len(before_kw))
+    sign = np.where(net_kw >= 0, 1.0, -1.0)
+    turned = np.sign(before_kw.sum(axis=0)) != np.sign(net_kw)
+    least_kw = np.where(turned, 0.0, np.minimum(sign * before_kw, 0.0))
+    return np.where(changed, sign * np.maximum(sign * wanted_kw, least_kw), before_kw)
+
+
+def _go_on(standing: Spread, laid: Spread, batteries: Batteries) -> Spread:
+    """What was laid, then what stands: a battery that holds something else by then goes on from there."""
+    stop = laid.virtual_kw.shape[1]
+    virtual_kw = np.concatenate([laid.virtual_kw, standing.virtual_kw[:, stop:]], axis=1)
+    own_kw = np.concatenate([laid.own_kw, standing.own_kw[:, stop:]], axis=1)
+    energy_kwh = np.concatenate([laid.energy_kwh, standing.energy_kwh[:, stop + 1 :]], axis=1)
+    off = np.flatnonzero(energy_kwh[:, stop] != standing.energy_kwh[:, stop])
+    steps_kwh = changes_kwh(
+        virtual_kw[off, stop:] + own_kw[off, stop:],
+        batteries.charge_efficiency[off, stop:],
+        batteries.discharge_efficiency[off, stop:],
+    )
+    energy_kwh[off, stop:] = np.cumsum(np.concatenate([energy_kwh[off, stop : stop + 1], steps_kwh], axis=1), axis=1)
+    return Spread(virtual_kw, own_kw, energy_kwh, np.concatenate([laid.unserved_kw, standing.unserved_kw[stop:]]))
 
 
 def _with_returns(spread: Spread, situation: Situation, net_kw: Floats) -> Spread:

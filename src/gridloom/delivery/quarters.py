@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.delivery.model import NOISE_KW, Floats
-from gridloom.delivery.netting import cut_unserved, net
-from gridloom.delivery.plan_codec import StandingPlan
+from gridloom.delivery.standing_plan import StandingPlan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +30,7 @@ class ZoneQuarters:
 
     @classmethod
     def of_plan(cls, plan: StandingPlan) -> ZoneQuarters:
-        netting = net(plan.power_kw)
-        after = net(cut_unserved(plan.power_kw, netting, plan.unserved_kw))
-        planned = np.ones(plan.end - plan.first, dtype=bool)
-        return cls(plan.first, planned, netting.exports_kw, netting.imports_kw, after.matched_kw, plan.unserved_kw)
+        return cls(plan.first, np.ones(plan.end - plan.first, dtype=bool), *plan.quarters_kw)
 
     @property
     def end(self) -> int:

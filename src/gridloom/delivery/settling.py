@@ -11,7 +11,7 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.delivery.model import NOISE_KW, Floats, Ints
 from gridloom.delivery.netting import cut_unserved, net, net_off_parts
-from gridloom.delivery.plan_codec import StandingPlan
+from gridloom.delivery.standing_plan import StandingPlan
 from gridloom.delivery.store import read_asset_ids
 from gridloom.kernel.market_time import period_start
 from gridloom.settlements.model import NET_OFFS, NetOff, Origin
@@ -23,11 +23,11 @@ PLATFORM_ID: Final = UUID(int=0)
 _PARTS_PER_MWH: Final = 100_000_000
 
 
-async def settle_periods(db: Database, plan: StandingPlan, first: int, end: int) -> None:
-    """The periods `first` up to but not `end`, whose gates have closed."""
+async def settle_periods(db: Database, plan: StandingPlan, first: int, end: int) -> bool:
+    """The periods `first` up to but not `end`, whose gates have closed; whether any schedule was cut."""
     first, end = max(first, plan.first), min(end, plan.end)
     if first >= end:
-        return
+        return False
     low, high = first - plan.first, end - plan.first
     power_kw, unserved_kw = plan.power_kw[:, low:high], plan.unserved_kw[low:high]
     netting = net(power_kw)
@@ -37,13 +37,14 @@ async def settle_periods(db: Database, plan: StandingPlan, first: int, end: int)
     parts = net_off_parts(net(delivered_kw).netted_kw)
     if parts.any():
         await _record_net_offs(db, plan.asset_keys.tolist(), parts, first)
+    return bool(unserved_kw.any())
 
 
 def first_settling(plan: StandingPlan, first: int) -> int | None:
     """The first period from there on that leaves anything behind when it becomes final."""
     low = max(0, first - plan.first)
-    power_kw = plan.power_kw[:, low:]
-    leaves = ((power_kw > 0).any(axis=0) & (power_kw < 0).any(axis=0)) | (plan.unserved_kw[low:] != 0)
+    exported_kw, imported_kw, _, unserved_kw = plan.quarters_kw[:, low:]
+    leaves = ((exported_kw > 0) & (imported_kw > 0)) | (unserved_kw != 0)
     places = np.flatnonzero(leaves)
     return plan.first + low + int(places[0]) if len(places) else None
 

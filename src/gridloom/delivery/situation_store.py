@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery.model import Floats
+from gridloom.delivery.model import Floats, Ints
 from gridloom.market_calendar import PERIODS_PER_DAY, days_of, first_period
 from gridloom.monitoring.reading.latest import unpack
 
@@ -32,8 +32,6 @@ class LiveAsset:
     """What matters of a virtual asset that lives in the window."""
 
     key: int
-    id: UUID
-    organisation_id: UUID
     first: int
     end: int
     charge_efficiency: float
@@ -43,16 +41,42 @@ class LiveAsset:
 
 async def read_live_assets(db: Database, zone: str, start: datetime, end: datetime) -> list[LiveAsset]:
     rows = await db.fetch(
-        """select v.asset_key as key, a.id, v.organisation_id, (extract(epoch from v.start_at) / 900)::int as first,
-                  (extract(epoch from v.end_at) / 900)::int as "end", v.charge_efficiency, v.discharge_efficiency,
-                  v.first_misfit
-           from virtual_asset v join asset a on a.key = v.asset_key
-           where v.delivery_zone = $1 and v.end_at > $2 and v.start_at < $3 order by v.asset_key""",
+        """select asset_key as key, (extract(epoch from start_at) / 900)::int as first,
+                  (extract(epoch from end_at) / 900)::int as "end", charge_efficiency, discharge_efficiency,
+                  first_misfit
+           from virtual_asset where delivery_zone = $1 and end_at > $2 and start_at < $3 order by asset_key""",
         zone,
         start,
         end,
     )
     return [LiveAsset(**row) for row in rows]
+
+
+async def read_assets(db: Database, keys: Sequence[int]) -> list[LiveAsset]:
+    """In the order of their keys."""
+    rows = await db.fetch(
+        """select asset_key as key, (extract(epoch from start_at) / 900)::int as first,
+                  (extract(epoch from end_at) / 900)::int as "end", charge_efficiency, discharge_efficiency,
+                  first_misfit
+           from virtual_asset where asset_key = any($1::int[]) order by asset_key""",
+        list(keys),
+    )
+    return [LiveAsset(**row) for row in rows]
+
+
+async def read_book_marks(db: Database, keys: Sequence[int], first: int, end: int) -> Ints:
+    """For each battery in its order, a number made of all that is held of it in these periods: another where anything
+    of that is another."""
+    rows = await db.fetch(
+        """select asset_key, bit_xor(hash_record_extended(h, 0)) as mark
+           from capacity_holding h where asset_key = any($1::int[]) and end_period > $2 and first_period < $3
+           group by asset_key""",
+        list(keys),
+        first,
+        end,
+    )
+    marks = {row["asset_key"]: row["mark"] for row in rows}
+    return np.array([marks.get(key, 0) for key in keys], dtype=np.int64)
 
 
 async def read_powers_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:

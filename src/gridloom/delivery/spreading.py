@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from gridloom.delivery.model import NOISE_KW, Batteries, Floats, Spread
 from gridloom.kernel.units import QUARTER_HOUR_H
+
+_ROUNDING_KW: Final = 1e-9
+"""What summing up leaves: a target that meets what is asked but for this is met, and nobody is moved for it."""
 
 
 def settle(net_kw: Floats, target_kw: Floats, batteries: Batteries, own_kw: Floats | None = None) -> Spread:
@@ -62,6 +66,8 @@ def _meet_demand(asked_kw: float, target_kw: Floats, ahead_kw: Floats, behind_kw
     """Powers that sum to what is asked, near the target; and what is missing. Positive is the direction of the net."""
     power_kw = np.clip(target_kw, -behind_kw, ahead_kw)
     missing_kw = asked_kw - float(power_kw.sum())
+    if abs(missing_kw) < _ROUNDING_KW:
+        return power_kw, 0.0
     if missing_kw < 0:
         giving_kw = np.maximum(power_kw, 0.0)
         return power_kw + giving_kw * (missing_kw / float(giving_kw.sum())), 0.0
@@ -105,14 +111,18 @@ def cost_of(spread: Spread, batteries: Batteries, due_kwh: Floats) -> Cost:
     """Wear is the energy moved plus the energy lost in moving it, and what ends in another battery than is due."""
     power_kw = spread.power_kw
     wear_kwh = QUARTER_HOUR_H * float((wear_factors(batteries, power_kw) * np.abs(power_kw)).sum())
-    after_kwh = spread.energy_kwh[:, 1:]
-    outside_kwh = np.maximum(batteries.low_kwh - after_kwh, 0.0) + np.maximum(after_kwh - batteries.high_kwh, 0.0)
     off_kwh = float(np.abs(spread.energy_kwh[:, -1] - due_kwh).sum())
     return Cost(
         QUARTER_HOUR_H * float(np.abs(spread.unserved_kw).sum()),
-        float(outside_kwh.sum()),
+        float(outside_kwh(spread.energy_kwh, batteries).sum()),
         wear_kwh + OFF_DUE_WEIGHT * off_kwh,
     )
+
+
+def outside_kwh(energy_kwh: Floats, batteries: Batteries) -> Floats:
+    """By how much the energy at the end of each period misses its bounds."""
+    after_kwh = energy_kwh[:, 1:]
+    return np.maximum(batteries.low_kwh - after_kwh, 0.0) + np.maximum(after_kwh - batteries.high_kwh, 0.0)
 
 
 def wear_factors(batteries: Batteries, direction: Floats) -> Floats:

@@ -9,12 +9,11 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.delivery.loading import Zone
-from gridloom.delivery.model import NOISE_KW, Floats, Method, PartKind, Plan, Spread
+from gridloom.delivery.model import NOISE_KW, Floats, Ints, Method, Plan, Spread
 from gridloom.delivery.netting import cut_unserved, net
-from gridloom.delivery.parts import named_parts_kw
-from gridloom.delivery.plan_codec import StandingPlan
-from gridloom.delivery.planning import patch, plan, residual_kw
+from gridloom.delivery.planning import Standing, patch, plan
+from gridloom.delivery.standing_plan import StandingPlan
+from gridloom.delivery.zone import Zone
 
 K = TypeVar("K")
 
@@ -22,20 +21,33 @@ PLANNED_CELLS: Final = 2_000
 """Batteries times periods that are always planned as a whole: it takes a few hundredths of a second."""
 PATCHED_PERIODS: Final = 16
 """In larger zones, a change of no more than this is laid over the plan that stands, if that fits."""
-_CODE = {kind: code for code, kind in enumerate(PartKind)}
-KIND_OF_CODE = dict(enumerate(PartKind))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replanned:
-    """The zone's new plan, how its changed periods were planned, and what came out for virtual assets."""
+    """The zone's new plan, and how its changed periods were planned. `touched`: the places outside which virtual
+    assets and batteries do what they did before."""
 
     plan: StandingPlan
-    delivered_kw: Floats
-    netted_kw: Floats
+    touched: slice
     method: Method
     forced_periods: int
     solver_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rest:
+    """How the periods from a change on are spread: up to but not `stop` something is another than before."""
+
+    spread: Spread
+    stop: int
+    method: Method = Method.CLOSED_FORM
+    forced_periods: int = 0
+    solver_s: float = 0.0
+
+    @classmethod
+    def of_plan(cls, made: Plan) -> _Rest:
+        return cls(made.spread, len(made.forced), made.method, int(made.forced.sum()), made.solver_s)
 
 
 def replan(
@@ -50,61 +62,57 @@ def replan(
     changed = _changed_periods(zone, before) if before is not None and keeps_batteries else None
     if before is not None and changed is not None and not changed[0]:
         place = int(np.argmax(changed)) if changed.any() else len(changed)
-        kept = slice(zone.first - before.first, zone.first - before.first + place)
-        made = _plan_rest(zone, before, changed, place)
-        if made is None or not made.spread.unserved_kw.any():
-            return _join_plans(zone, before, kept, made, due_kwh)
-    made = plan(zone.situation(0, energy_kwh, due_kwh))
-    return _join_plans(zone, None, slice(0, 0), made, due_kwh)
+        rest = _plan_rest(zone, before, changed, place)
+        if rest is None or not rest.spread.unserved_kw.any():
+            return _join_plans(zone, before, place, rest, due_kwh)
+    whole = _Rest.of_plan(plan(zone.situation(0, energy_kwh, due_kwh)))
+    return _join_plans(zone, None, 0, whole, due_kwh)
 
 
-def _plan_rest(zone: Zone, before: StandingPlan, changed: npt.NDArray[np.bool_], place: int) -> Plan | None:
+def _plan_rest(zone: Zone, before: StandingPlan, changed: npt.NDArray[np.bool_], place: int) -> _Rest | None:
     """What follows the first change; None where nothing does."""
     if place == len(changed):
         return None
     column = zone.first - before.first + place
     rest = zone.situation(place, before.energy_kwh[:, column].copy(), before.due_kwh[:, column].copy())
-    few = int(changed[place:].sum()) <= PATCHED_PERIODS and before.end >= zone.end
-    if few and rest.batteries.charge_kw.size > PLANNED_CELLS:
-        standing = Spread(
-            before.virtual_kw[:, column : column + len(changed) - place],
-            before.own_kw[:, column : column + len(changed) - place],
-            before.energy_kwh[:, column : column + len(changed) - place + 1],
-            before.unserved_kw[column : column + len(changed) - place],
+    is_small = int(changed[place:].sum()) <= PATCHED_PERIODS and before.end == zone.end
+    is_alike = np.array_equal(zone.asset_keys, before.asset_keys)
+    if is_small and is_alike and rest.batteries.charge_kw.size > PLANNED_CELLS:
+        spread = Spread(
+            before.virtual_kw[:, column:],
+            before.own_kw[:, column:],
+            before.energy_kwh[:, column:],
+            before.unserved_kw[column:],
         )
-        patched = patch(rest, standing, changed[place:])
+        patched = patch(rest, Standing(before.power_kw[:, column:], spread), changed[place:])
         if patched is not None:
-            return patched
-    return plan(rest)
+            return _Rest(patched, int(np.flatnonzero(changed)[-1]) + 1 - place)
+    return _Rest.of_plan(plan(rest))
 
 
 def _changed_periods(zone: Zone, before: StandingPlan) -> npt.NDArray[np.bool_] | None:
     """Which periods of the zone are not as they were planned, or were not planned; None for other batteries."""
     overlap = min(before.end, zone.end) - zone.first
-    if overlap <= 0 or zone.first < before.first or [b.key for b in zone.batteries] != before.battery_keys.tolist():
+    if overlap <= 0 or zone.first < before.first or not np.array_equal(zone.battery_keys, before.battery_keys):
         return None
     changed = np.zeros(overlap, dtype=bool)
     offset = zone.first - before.first
-    keys = [asset.key for asset in zone.assets]
     old_kw, new_kw = before.power_kw[:, offset : offset + overlap], zone.power_kw[:, :overlap]
-    if keys == before.asset_keys.tolist():
+    if np.array_equal(zone.asset_keys, before.asset_keys):
         changed |= np.abs(new_kw - old_kw).max(axis=0, initial=0.0) > NOISE_KW
     else:
-        changed |= _find_differences(
-            dict(zip(before.asset_keys.tolist(), old_kw, strict=True)), dict(zip(keys, new_kw, strict=True))
-        )
-    held: dict[tuple[int, ...], Floats] = {
-        tuple(name): before.part_kw[row, offset : offset + overlap]
-        for row, name in enumerate(before.part_of.tolist())
-        if name[1] >= _CODE[PartKind.FCR]
-    }
-    holds: dict[tuple[int, ...], Floats] = {}
-    for one in zone.stand_bys:
-        name = (one.battery, _CODE[one.kind], one.asset_key)
-        holds[name] = holds.get(name, np.zeros(overlap)) + one.power_kw[:overlap]
+        changed |= _find_differences(_by_name(before.asset_keys, old_kw), _by_name(zone.asset_keys, new_kw))
+    held = _by_name(before.stand_by_of, before.stand_by_kw[:, offset : offset + overlap])
+    holds = _by_name(zone.stand_by_of, zone.stand_by_kw[:, :overlap])
     if held or holds:
         changed |= _find_differences(held, holds)
     return np.concatenate([changed, np.ones(zone.end - zone.first - overlap, dtype=bool)])
+
+
+def _by_name(names: Ints, rows: Floats) -> dict[object, Floats]:
+    return {
+        tuple(name) if isinstance(name, list) else name: row for name, row in zip(names.tolist(), rows, strict=True)
+    }
 
 
 def _find_differences(before: Mapping[K, Floats], after: Mapping[K, Floats]) -> npt.NDArray[np.bool_]:
@@ -116,93 +124,71 @@ def _find_differences(before: Mapping[K, Floats], after: Mapping[K, Floats]) -> 
     return changed
 
 
-def _join_plans(zone: Zone, before: StandingPlan | None, kept: slice, made: Plan | None, due_kwh: Floats) -> Replanned:
-    """What is kept of the old plan, then what was made, as one plan with its parts."""
+def _join_plans(zone: Zone, before: StandingPlan | None, place: int, rest: _Rest | None, due_kwh: Floats) -> Replanned:
+    """What is kept of the old plan, then what was made, as one plan; what follows `stop` was made of what stood."""
+    stop = place if rest is None else place + rest.stop
+    offset = 0 if before is None else zone.first - before.first
 
-    def joined(old: str, new: Floats | None) -> Floats:
-        pieces = [] if before is None else [getattr(before, old)[..., kept]]
-        pieces += [] if new is None else [new]
+    def join(old: str, new: str) -> Floats:
+        pieces = [] if before is None else [getattr(before, old)[..., offset : offset + place]]
+        pieces += [] if rest is None else [getattr(rest.spread, new)]
         return np.concatenate(pieces, axis=-1)
 
-    spread = None if made is None else made.spread
-    virtual_kw = joined("virtual_kw", None if spread is None else spread.virtual_kw)
-    own_kw = joined("own_kw", None if spread is None else spread.own_kw)
-    unserved_kw = joined("unserved_kw", None if spread is None else spread.unserved_kw)
-    if spread is None:
+    if rest is None:
         assert before is not None
-        energy_kwh = before.energy_kwh[:, kept.start : kept.stop + 1]
+        energy_kwh = before.energy_kwh[:, offset : offset + place + 1]
     else:
-        energy_kwh = joined("energy_kwh", spread.energy_kwh)
-    due_path_kwh = np.cumsum(np.concatenate([due_kwh[:, None], zone.due_changes_kwh], axis=1), axis=1)
-    netting = net(zone.power_kw)
-    delivered_kw = cut_unserved(zone.power_kw, netting, unserved_kw)
-    after = net(delivered_kw)
-    names, part_kw = _list_parts(zone, virtual_kw, own_kw, residual_kw(delivered_kw, after.netted_kw))
+        energy_kwh = join("energy_kwh", "energy_kwh")
+    unserved_kw = join("unserved_kw", "unserved_kw")
+    quarters_kw, netted_part = np.empty((4, len(unserved_kw))), np.empty((2, len(unserved_kw)))
+    if before is not None:
+        quarters_kw[:, :place], netted_part[:, :place] = (
+            before.quarters_kw[:, offset : offset + place],
+            before.netted_part[:, offset : offset + place],
+        )
+        quarters_kw[:, stop:], netted_part[:, stop:] = (
+            before.quarters_kw[:, offset + stop : offset + len(unserved_kw)],
+            before.netted_part[:, offset + stop : offset + len(unserved_kw)],
+        )
+    _net_periods(zone.power_kw, unserved_kw, slice(place, stop), quarters_kw, netted_part)
     standing = StandingPlan(
         zone.first,
-        np.array([asset.key for asset in zone.assets], dtype=np.int64),
+        zone.asset_keys,
         zone.power_kw,
-        np.array([battery.key for battery in zone.batteries], dtype=np.int64),
-        virtual_kw,
-        own_kw,
+        zone.battery_keys,
+        join("virtual_kw", "virtual_kw"),
+        join("own_kw", "own_kw"),
         energy_kwh,
-        due_path_kwh,
-        names,
-        part_kw,
-        np.stack([_find_part(after.matched_kw, after.exports_kw), _find_part(after.matched_kw, after.imports_kw)]),
-        unserved_kw,
+        due_kwh,
+        zone.due_changes_kwh,
+        zone.share_of,
+        zone.shares,
+        zone.stand_by_of,
+        zone.stand_by_kw,
+        netted_part,
+        quarters_kw,
+        np.zeros(len(zone.battery_keys), dtype=np.int64),
     )
-    return Replanned(
-        standing,
-        delivered_kw,
-        after.netted_kw,
-        Method.CLOSED_FORM if made is None else made.method,
-        0 if made is None else int(made.forced.sum()),
-        0.0 if made is None else made.solver_s,
-    )
+    if rest is None:
+        return Replanned(standing, slice(place, stop), Method.CLOSED_FORM, 0, 0.0)
+    return Replanned(standing, slice(place, stop), rest.method, rest.forced_periods, rest.solver_s)
+
+
+def _net_periods(
+    power_kw: Floats, unserved_kw: Floats, columns: slice, quarters_kw: Floats, netted_part: Floats
+) -> None:
+    """Write what is netted in some periods, before and after what nobody can serve is taken away."""
+    if columns.start >= columns.stop:
+        return
+    netting = net(power_kw[:, columns])
+    delivered_kw = cut_unserved(power_kw[:, columns], netting, unserved_kw[columns])
+    after = net(delivered_kw) if unserved_kw[columns].any() else netting
+    quarters_kw[:, columns] = netting.exports_kw, netting.imports_kw, after.matched_kw, unserved_kw[columns]
+    netted_part[0, columns] = _find_part(after.matched_kw, after.exports_kw)
+    netted_part[1, columns] = _find_part(after.matched_kw, after.imports_kw)
 
 
 def _find_part(matched_kw: Floats, side_kw: Floats) -> Floats:
     part = np.zeros_like(matched_kw)
     np.divide(matched_kw, side_kw, out=part, where=side_kw > 0)
     return part
-
-
-def _list_parts(zone: Zone, virtual_kw: Floats, own_kw: Floats, residual: Floats) -> tuple[np.ndarray, Floats]:
-    """All batteries' parts that are not zero, named by battery, kind and virtual asset."""
-    named_kw, others_kw = named_parts_kw(virtual_kw, zone.share_of, zone.shares, residual)
-    batteries = np.arange(len(zone.batteries))
-    asset_keys = np.array([asset.key for asset in zone.assets], dtype=np.int64)
-    held: dict[tuple[int, int, int], Floats] = {}
-    for one in zone.stand_bys:
-        name = (one.battery, _CODE[one.kind], one.asset_key)
-        held[name] = held.get(name, np.zeros(zone.end - zone.first)) + one.power_kw
-    names = np.concatenate(
-        [
-            _name_parts(zone.share_of[:, 1], PartKind.VIRTUAL, asset_keys[zone.share_of[:, 0]]),
-            _name_parts(batteries, PartKind.VIRTUAL, np.zeros_like(batteries)),
-            _name_parts(batteries, PartKind.OWN, np.zeros_like(batteries)),
-            np.array(list(held), dtype=np.int64).reshape(-1, 3),
-        ]
-    )
-    rows_kw = np.concatenate(
-        [named_kw, others_kw, own_kw, np.array(list(held.values())).reshape(-1, zone.end - zone.first)]
-    )
-    counts = np.flatnonzero(np.abs(rows_kw).max(axis=1, initial=0.0) > NOISE_KW)
-    counts = counts[np.lexsort(names[counts].T[::-1])]
-    return names[counts], rows_kw[counts]
-
-
-def _name_parts(batteries: np.ndarray, kind: PartKind, asset_keys: np.ndarray) -> np.ndarray:
-    return np.stack([batteries, np.full(len(batteries), _CODE[kind]), asset_keys], axis=1).astype(np.int64)
-
-
-def battery_series(plan: StandingPlan, first: int, end: int) -> list[dict[str, Floats]]:
-    """By battery, its energy and its parts over these periods, as series that can be compared and kept."""
-    low, high = first - plan.first, end - plan.first
-    series: list[dict[str, Floats]] = [
-        {"energy": plan.energy_kwh[row, low : high + 1]} for row in range(len(plan.battery_keys))
-    ]
-    for (battery, kind, asset_key), power_kw in zip(plan.part_of.tolist(), plan.part_kw, strict=True):
-        series[battery][f"{KIND_OF_CODE[kind]}:{asset_key}"] = power_kw[low:high]
-    return series

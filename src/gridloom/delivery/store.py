@@ -1,8 +1,8 @@
-"""Runs, the plan that stands in each zone, and batteries' dispatch in PostgreSQL."""
+"""Runs and batteries' dispatch in PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,70 +12,9 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
-from gridloom.delivery.look_store import Stamps
 from gridloom.delivery.model import Floats, Method
-from gridloom.delivery.plan_codec import StandingPlan, standing_plan, unpack
-
-
-@dataclass(frozen=True, slots=True)
-class ZoneState:
-    """What the last run of a zone has left."""
-
-    run_id: UUID | None
-    settled_until: int | None
-    stamps: Stamps
-    plan: StandingPlan | None
-
-
-async def lock_zone(db: Database, zone: str) -> ZoneState:
-    """The zone's row, held until the transaction ends: its runs come one after the other."""
-    row = await db.fetchrow(
-        """insert into delivery_zone as z (delivery_zone) values ($1)
-           on conflict (delivery_zone) do update set revision = z.revision + 1
-           returning run_id, first_period, settled_until, stamps, plan""",
-        zone,
-    )
-    assert row is not None
-    plan = None if row["plan"] is None else standing_plan(row["first_period"], row["plan"])
-    return ZoneState(row["run_id"], row["settled_until"], row["stamps"], plan)
-
-
-async def keep_plan(db: Database, zone: str, run_id: UUID, stamps: Stamps, plan: StandingPlan) -> None:
-    await db.execute(
-        """update delivery_zone set run_id = $2, stamps = $3, first_period = $4, end_period = $5, plan = $6
-           where delivery_zone = $1""",
-        zone,
-        run_id,
-        stamps,
-        plan.first,
-        plan.end,
-        plan.packed(),
-    )
-
-
-async def forget_plan(db: Database, zone: str) -> None:
-    await db.execute(
-        """update delivery_zone set run_id = null, first_period = null, end_period = null, first_settling = null,
-             stamps = '{}', plan = null
-           where delivery_zone = $1""",
-        zone,
-    )
-
-
-async def keep_settled(db: Database, zone: str, settled_until: int, first_settling: int | None) -> None:
-    """`first_settling`: the first period after those that leaves facts when it becomes final."""
-    await db.execute(
-        "update delivery_zone set settled_until = $2, first_settling = $3 where delivery_zone = $1",
-        zone,
-        settled_until,
-        first_settling,
-    )
-
-
-async def read_zone_plan(db: Database, zone: str) -> StandingPlan | None:
-    row = await db.fetchrow("select first_period, plan from delivery_zone where delivery_zone = $1", zone)
-    return None if row is None or row["plan"] is None else standing_plan(row["first_period"], row["plan"])
-
+from gridloom.delivery.plan_codec import unpack
+from gridloom.delivery.versions import NewVersion
 
 # --- runs ----------------------------------------------------------------------------------------------------------
 
@@ -160,33 +99,37 @@ def _read_run(row: Any) -> Run:
 # --- dispatch ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class NewVersion:
-    """The periods of a battery's dispatch that a run has changed."""
+async def add_versions(
+    db: Database, run_id: UUID, now: datetime, versions: Sequence[NewVersion], known: Mapping[int, int]
+) -> dict[int, int]:
+    """The number of the new version by asset key; `known` are the last numbers, where they are known.
 
-    asset_key: int
-    first: int
-    end: int
-    body: bytes
-
-
-async def add_versions(db: Database, run_id: UUID, now: datetime, versions: Sequence[NewVersion]) -> dict[int, int]:
-    """The number of the new version by asset key. Only a zone's run writes them, and it holds the zone's row."""
-    rows = await db.fetch(
-        """with last as (
-             select asset_key, max(version) as version from dispatch_version
-             where asset_key = any($1::int[]) group by asset_key)
-           insert into dispatch_version (asset_key, version, run_id, recorded_at, first_period, end_period, body)
-           select n.asset_key, coalesce(last.version, 0) + 1, $5, $6, n.first_period, n.end_period, n.body
-           from unnest($1::int[], $2::int[], $3::int[], $4::bytea[]) n(asset_key, first_period, end_period, body)
-           left join last using (asset_key)
-           returning asset_key, version""",
+    Only a zone's run writes them, and it holds the zone's row.
+    """
+    unknown = [one.asset_key for one in versions if not known.get(one.asset_key)]
+    last = {**known, **(await _read_last_versions(db, unknown) if unknown else {})}
+    numbers = {one.asset_key: last.get(one.asset_key, 0) + 1 for one in versions}
+    await db.execute(
+        """insert into dispatch_version (asset_key, version, run_id, recorded_at, first_period, end_period, body)
+           select n.asset_key, n.version, $6, $7, n.first_period, n.end_period, n.body
+           from unnest($1::int[], $2::int[], $3::int[], $4::int[], $5::bytea[])
+             n(asset_key, version, first_period, end_period, body)""",
         [one.asset_key for one in versions],
+        list(numbers.values()),
         [one.first for one in versions],
         [one.end for one in versions],
         [one.body for one in versions],
         run_id,
         now,
+    )
+    return numbers
+
+
+async def _read_last_versions(db: Database, keys: Sequence[int]) -> dict[int, int]:
+    rows = await db.fetch(
+        """select asset_key, max(version) as version from dispatch_version
+           where asset_key = any($1::int[]) group by asset_key""",
+        list(keys),
     )
     return {row["asset_key"]: row["version"] for row in rows}
 

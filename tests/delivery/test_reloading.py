@@ -1,0 +1,230 @@
+"""A run that reads only what has changed does what one does that reads everything."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.delivery.conftest import Yard, next_day_of, yard_of
+from tests.virtual_assets.conftest import QUARTER, wire
+
+from gridloom.database.clock import platform_now
+from gridloom.database.pool import Connection
+from gridloom.delivery.dispatching import look_at_zone, plan_zone
+from gridloom.delivery.parts import list_parts
+from gridloom.delivery.plan_codec import pack
+from gridloom.delivery.plan_store import ZoneState, lock_zone
+from gridloom.delivery.reloading import reload_zone
+from gridloom.delivery.standing_plan import StandingPlan
+from gridloom.kernel.market_time import block_window, market_day_of, market_day_window, period_number
+
+BATTERIES, ASSETS, STEPS = 12, 14, 10
+"""Enough batteries for small changes to be laid over a plan that stands."""
+ZONE = "TenneT"
+
+
+async def _sent(answer: Any) -> None:
+    assert answer.status_code in (200, 201, 409, 422), answer.text
+
+
+class Scene:
+    """A zone in which things happen at random, drawn from a seed."""
+
+    def __init__(self, yard: Yard, seed: int) -> None:
+        self.yard, self.draw, self.offset = yard, random.Random(seed), -4
+        self.batteries: list[dict[str, Any]] = []
+        self.assets: list[dict[str, Any]] = []
+
+    async def furnish(self) -> None:
+        for number in range(BATTERIES):
+            size = {"energyCapacity": (2000, 4000)[number % 2], "chargeEfficiency": (0.9, 0.93)[number % 3 % 2]}
+            self.batteries.append(await self.yard.battery(ratedChargePower=2000, ratedDischargePower=2000, **size))
+        for number in range(ASSETS):
+            behind = (self.batteries[number % BATTERIES], self.batteries[(number + 1) % BATTERIES])
+            rated = {"ratedChargePower": 600, "ratedDischargePower": 600, "energyCapacity": 700}
+            self.assets.append(await self.yard.virtual(*behind, **rated))
+            await self.schedule(range(4, 40))
+
+    async def schedule(self, places: range) -> None:
+        """A random asset does something else there; some of it is refused."""
+        asset = self.draw.choice(self.assets)
+        powers = [round(self.draw.uniform(-60, 60), 3) for _ in places]
+        points = [
+            {"time": wire(self.yard.start + place * QUARTER), "power": power}
+            for place, power in zip(places, powers, strict=True)
+        ]
+        url = f"{self.yard.url(asset)}/blocks/{asset['blockIDs'][0]}"
+        await _sent(await self.yard.trader.trader.put(url, json={"schedule": points}))
+
+    async def lose(self) -> None:
+        """Most of a battery, for a while."""
+        start = self.yard.start + (self.offset + self.draw.randrange(8)) * QUARTER
+        left = {"charge": 1990, "discharge": 1990}
+        body = {"description": "A transformer trips", "type": "OUTAGE", "start": wire(start)}
+        volume = {"energyCapacity": 0, "powerCapacity": left}
+        url = f"/physical-assets/{self.draw.choice(self.batteries)['id']}/unavailability"
+        end = {"end": wire(start + timedelta(hours=2))}
+        await _sent(await self.yard.owner.engineer.post(url, json={**body, **end, "volume": volume}))
+
+    async def reserve(self) -> None:
+        """FCR on a virtual asset."""
+        start = block_window(market_day_of(self.yard.start), 8, 12).start
+        window = {"start": wire(start), "end": wire(start + timedelta(hours=4)), "market": "FCR"}
+        power = {"ratedChargePower": 50, "ratedDischargePower": 50}
+        url = f"{self.yard.url(self.draw.choice(self.assets))}/blocks"
+        await _sent(await self.yard.trader.trader.post(url, json={**window, **power}))
+
+    async def hold(self) -> None:
+        """Someone bids with what is free of a battery: no plan is made anew for that, but the next counts it."""
+        day = market_day_of(self.yard.start) + timedelta(days=1)
+        entry = {"deliveryDay": day.isoformat(), "product": "NEGPOS_16_20"}
+        bids = [{"capacityPrice": 40, "offeredCapacity": 1000}]
+        url = f"/physical-assets/{self.draw.choice(self.batteries)['id']}/ancillary/bids"
+        await _sent(await self.yard.owner.trader.post(url, json=[{**entry, "bids": bids}]))
+
+    async def change(self) -> None:
+        happens = self.draw.choices(("schedule", "lose", "reserve", "hold", "nothing"), (8, 1, 1, 1, 1))[0]
+        if happens in ("lose", "reserve", "hold"):
+            await getattr(self, happens)()
+        if happens != "nothing":
+            first = self.offset + self.draw.randrange(3, 20)
+            await self.schedule(range(first, first + self.draw.randrange(1, 6)))
+
+
+async def _run(db: Connection, state: ZoneState, now: datetime) -> dict[str, Any] | None:
+    """What a run would leave; it is undone."""
+    undone = db.transaction()
+    await undone.start()
+    look = await look_at_zone(db, ZONE, now)
+    assert look is not None
+    run = await plan_zone(db, look, state, now)
+    left: dict[str, Any] | None = None
+    if run is not None:
+        after = await lock_zone(db, ZONE)
+        assert after.plan is not None
+        left = {"plan": _list_arrays(after.plan, run.first_period), "run": _list_figures(run)}
+        left["dispatch"] = [tuple(row) for row in await db.fetch(DISPATCH, run.id)]
+        for table in ("delivery_netting", "delivery_quarters"):
+            left[table] = [tuple(row) for row in await db.fetch(f"select * from {table} order by version")]
+    await undone.rollback()
+    return left
+
+
+DISPATCH = """select asset_key, version, recorded_at, first_period, end_period, body from dispatch_version
+              where run_id = $1 order by asset_key"""
+
+
+def _list_arrays(plan: StandingPlan, first: int) -> dict[str, bytes]:
+    """From that period on, byte for byte; nothing of what stands by no more."""
+    column = first - plan.first
+    standing_by = plan.stand_by_kw[:, column:].any(axis=1)
+    cut = {
+        name: getattr(plan, name)[..., column:]
+        for name in ("power_kw", "virtual_kw", "own_kw", "energy_kwh", "netted_part", "quarters_kw", "due_changes_kwh")
+    }
+    cut |= {"due_kwh": plan.due_kwh[:, column:], "versions": plan.versions, "shares": plan.shares}
+    cut |= {"stand_by_kw": plan.stand_by_kw[standing_by, column:], "stand_by_of": plan.stand_by_of[standing_by]}
+    return {name: array.tobytes() for name, array in cut.items()}
+
+
+def _list_figures(run: Any) -> dict[str, Any]:
+    return {one.name: getattr(run, one.name) for one in fields(run) if one.name not in ("id", "solver_s")}
+
+
+@pytest.mark.parametrize(("periods", "seed"), [(92, 1), (96, 2), (100, 3)])
+async def test_a_run_leaves_the_same_byte_for_byte_whether_it_reads_what_changed_or_everything(
+    fresh_app: Any, monkeypatch: pytest.MonkeyPatch, periods: int, seed: int
+) -> None:
+    day = next_day_of(periods)
+    start = market_day_window(day).start
+    reloaded = []
+
+    async def count_reloaded(*given: Any) -> Any:
+        found = await reload_zone(*given)
+        reloaded.append(found is not None)
+        return found
+
+    monkeypatch.setattr("gridloom.delivery.dispatching.reload_zone", count_reloaded)
+    async with yard_of(await fresh_app(start - timedelta(hours=12))) as yard:
+        yard.start = start
+        scene = Scene(yard, seed)
+        await scene.furnish()
+        await yard.gate_of(scene.offset)
+        for _ in range(STEPS):
+            await scene.change()
+            async with yard.edge.pool.acquire() as db, db.transaction():
+                state, now = await lock_zone(db, ZONE), await platform_now(db)
+                with_what_was_kept = await _run(db, state, now)
+                assert await _run(db, replace(state, inputs=None), now) == with_what_was_kept
+            scene.offset += scene.draw.randrange(1, 4)
+            await yard.gate_of(scene.offset)
+            await _check_nothing_is_left(yard)
+    assert sum(reloaded) > STEPS // 2, "most runs have read what had changed, and nothing else"
+
+
+async def _check_nothing_is_left(yard: Yard) -> None:
+    """A second run changes nothing."""
+    async with yard.edge.pool.acquire() as db, db.transaction():
+        state, now = await lock_zone(db, ZONE), await platform_now(db)
+        look = await look_at_zone(db, ZONE, now)
+        assert look is not None
+        assert state.plan is not None
+        if state.plan.unserved_kw[period_number(now) - state.plan.first :].any():
+            return  # what nobody could serve was cut after the plan was kept: the next gate finds it
+        assert await plan_zone(db, look, state, now) is None
+
+
+async def test_what_somebody_else_takes_of_a_battery_is_read_by_the_next_run(yard: Yard) -> None:
+    """A bid changes no plan by itself; but drift is returned only with what it leaves."""
+    scene = Scene(yard, 4)
+    scene.batteries = [await yard.battery(ratedChargePower=4000, ratedDischargePower=4000, energyCapacity=8000)]
+    scene.assets = [await yard.virtual(*scene.batteries)]
+    await yard.gate_of(1)
+    assert await _can_reload(yard)
+    await scene.hold()
+    assert not await _can_reload(yard)
+
+
+async def _can_reload(yard: Yard) -> bool:
+    async with yard.edge.pool.acquire() as db, db.transaction():
+        state = await lock_zone(db, ZONE)
+        assert state.plan is not None
+        assert state.inputs is not None
+        both = state.stamps, state.stamps
+        return await reload_zone(db, state.plan, state.inputs, both, state.plan.first, state.plan.end) is not None
+
+
+async def test_a_plan_that_was_kept_in_one_piece_is_gone_on_with(yard: Yard) -> None:
+    battery = await yard.battery()
+    virtual = await yard.virtual(battery)
+    await yard.schedule(virtual, [400.0] * 4)
+    await yard.gate_of(0)
+    before = (await yard.dispatch(battery))["dispatch"]
+    async with yard.edge.pool.acquire() as db, db.transaction():
+        state = await lock_zone(db, ZONE)
+        assert state.plan is not None
+        await db.execute("delete from delivery_plan_piece")
+        await db.execute("update delivery_zone set plan = $1", _pack_in_one_piece(state.plan))
+    await yard.schedule(virtual, [200.0], offset=2)
+    await yard.gate_of(1)
+    after = (await yard.dispatch(battery))["dispatch"]
+    assert [point["power"] for point in after[:4]] == [400.0, 400.0, 200.0, 400.0]
+    assert after[2]["stateOfChargePercentage"] == pytest.approx(before[2]["stateOfChargePercentage"])
+    assert after[0]["parts"] == before[0]["parts"]
+
+
+def _pack_in_one_piece(plan: StandingPlan) -> bytes:
+    names, part_kw = list_parts(plan, 0, plan.end - plan.first)
+    names[:, 0] = np.searchsorted(plan.battery_keys, names[:, 0])
+    kept = {name: getattr(plan, name) for name in IN_ONE_PIECE}
+    return pack({**kept, "part_of": names, "part_kw": part_kw})
+
+
+IN_ONE_PIECE = (
+    *("asset_keys", "power_kw", "battery_keys", "virtual_kw", "own_kw", "energy_kwh", "due_kwh", "netted_part"),
+    "unserved_kw",
+)
