@@ -108,7 +108,7 @@ async def look_at_zone(db: Database, zone: str, now: datetime) -> Look | None:
 
 async def _plan_anew(db: Database, horizon: Horizon, state: ZoneState, stamps: Stamps) -> tuple[Run, StandingPlan]:
     before = state.plan
-    loaded, is_reloaded = await _load(db, horizon, state, stamps)
+    loaded, is_reloaded = await _load_or_reload(db, horizon, state, stamps)
     zone = loaded.zone
     anchors = {} if is_reloaded else await anchor_store.read_waiting(db, zone.battery_keys.tolist())
     energy_kwh, due_kwh = await _start_energies(db, zone, before, anchors, horizon.now)
@@ -141,7 +141,7 @@ def _lay_plan(
     return made, list_versions(before, made.plan, made.touched, zone.capacity_kwh)
 
 
-async def _load(db: Database, horizon: Horizon, state: ZoneState, stamps: Stamps) -> tuple[Loaded, bool]:
+async def _load_or_reload(db: Database, horizon: Horizon, state: ZoneState, stamps: Stamps) -> tuple[Loaded, bool]:
     """The zone, and whether only what has changed had to be read."""
     if state.plan is not None and state.inputs is not None:
         both = state.stamps, stamps

@@ -24,10 +24,10 @@ WIDE: Final = 8
 def pack(arrays: Arrays) -> bytes:
     """Named arrays of doubles or whole numbers, exactly as they are."""
     head = {name: (array.dtype.str, list(array.shape)) for name, array in arrays.items()}
-    return _compress(head, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values()))
+    return _compress_arrays(head, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values()))
 
 
-def _compress(head: Mapping[str, tuple[str, list[int]]], body: bytes) -> bytes:
+def _compress_arrays(head: Mapping[str, tuple[str, list[int]]], body: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=1).compress(msgspec.msgpack.encode((head, body)))
 
 
@@ -49,7 +49,7 @@ def pack_dispatch(names: Ints, part_kw: Floats, energy_kwh: Floats, capacity_kwh
     head = {"energy": ("<f8", [len(energy_kwh)])}
     head |= {f"{KIND_OF_CODE[kind]}:{asset_key}": width for kind, asset_key in names.tolist()}
     head["capacity"] = width
-    return _compress(head, energy_kwh.tobytes() + part_kw.tobytes() + capacity_kwh.tobytes())
+    return _compress_arrays(head, energy_kwh.tobytes() + part_kw.tobytes() + capacity_kwh.tobytes())
 
 
 # --- pieces --------------------------------------------------------------------------------------------------------

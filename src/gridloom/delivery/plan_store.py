@@ -45,8 +45,8 @@ async def lock_zone(db: Database, zone: str) -> ZoneState:
     arrays = await _read_arrays(db, zone)
     if not arrays:
         return ZoneState(row["run_id"], settled_until, stamps, None, None, {})
-    plan = StandingPlan.of_arrays(first, _take(arrays, _PLAN))
-    inputs = Inputs.of_arrays(first, _take(arrays, _INPUTS))
+    plan = StandingPlan.of_arrays(first, _take_arrays(arrays, _PLAN))
+    inputs = Inputs.of_arrays(first, _take_arrays(arrays, _INPUTS))
     return ZoneState(row["run_id"], settled_until, stamps, plan, inputs, arrays)
 
 
@@ -57,11 +57,11 @@ async def _read_arrays(db: Database, zone: str) -> dict[str, np.ndarray]:
     return join_pieces([(row["name"], row["body"]) for row in rows])
 
 
-def _take(arrays: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
+def _take_arrays(arrays: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
     return {name.removeprefix(kind): array for name, array in arrays.items() if name.startswith(kind)}
 
 
-def _name(kind: str, arrays: Arrays) -> Arrays:
+def _name_arrays(kind: str, arrays: Arrays) -> Arrays:
     return {kind + name: array for name, array in arrays.items()}
 
 
@@ -69,7 +69,7 @@ async def keep_plan(
     db: Database, zone: str, run_id: UUID, stamps: Stamps, plan: StandingPlan, inputs: Inputs, before: Arrays
 ) -> None:
     """Write the pieces that are not as they were `before`."""
-    after = {**_name(_PLAN, plan.arrays()), **_name(_INPUTS, inputs.arrays())}
+    after = {**_name_arrays(_PLAN, plan.arrays()), **_name_arrays(_INPUTS, inputs.arrays())}
     if any(name in before and len(before[name]) > len(after[name]) for name in after):
         await _forget_pieces(db, zone)
         before = {}

@@ -27,7 +27,7 @@ async def reload_zone(
     `stamps` are those of the plan and those that hold now.
     """
     before, now = stamps
-    if before.keys() != now.keys() or not keeps_batteries(before, now) or not _reaches(plan, inputs, first, end):
+    if before.keys() != now.keys() or not keeps_batteries(before, now) or not _covers_periods(plan, inputs, first, end):
         return None
     days = market_days_around(first, end)
     if days != market_days_around(inputs.first, end):
@@ -46,7 +46,7 @@ async def reload_zone(
     return Loaded(_make_zone(plan, inputs, power_kw, moved, first), inputs)
 
 
-def _reaches(plan: StandingPlan, inputs: Inputs, first: int, end: int) -> bool:
+def _covers_periods(plan: StandingPlan, inputs: Inputs, first: int, end: int) -> bool:
     """Whether what was kept covers these periods, and every virtual asset lives in them."""
     return inputs.first == plan.first <= first and plan.end == end and bool((inputs.lives[:, 1] > first).all())
 
