@@ -67,3 +67,27 @@ class TestACommandForARunningPlatform:
         said = gridloom(tmp_path, *command.split(), "--help", COLUMNS="200").stdout
         assert words in said
         assert "--empty" not in said
+
+
+LOADED_BY_SERVE = """
+import sys
+from gridloom import entry, serve
+serve.serve = lambda settings, announce: print(*sys.modules)
+sys.argv = ["gridloom", "serve"]
+entry.main()
+"""
+
+
+class TestServe:
+    def test_loads_nothing_of_the_other_commands(self, tmp_path: Path) -> None:
+        command = [sys.executable, "-c", LOADED_BY_SERVE]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+        loaded = set(done.stdout.split())
+        assert "gridloom.supervisor" in loaded
+        assert not {"cyclopts", "gridloom.cli", "gridloom_client"} & loaded
+
+    def test_says_in_a_sentence_what_keeps_it_from_starting(self, tmp_path: Path) -> None:
+        done = gridloom(tmp_path, "serve", GRIDLOOM_PORT="0")
+        assert done.returncode == 1
+        assert done.stderr.startswith("GRIDLOOM_PORT must be a whole number")
+        assert "Traceback" not in done.stderr

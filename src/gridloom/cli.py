@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,17 +13,16 @@ from uuid import UUID
 
 from cyclopts import App, Parameter
 from rich.console import Console
-from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from gridloom.sentences import fail_with, failing_in_a_sentence
+from gridloom.serve_command import run_service
+
 if TYPE_CHECKING:
-    from gridloom.serve import Started
     from gridloom.settings import Settings
     from gridloom.settlements.rebuilding import Outcome
-
-INSTALL_THE_SERVER = "This command is part of the server. Install it with: pip install 'gridloom[server]'"
 
 app = App(name="gridloom", help="The open platform that weaves physical batteries into virtual ones.")
 errors = Console(stderr=True)
@@ -39,13 +37,7 @@ def serve() -> None:
         gridloom serve
         GRIDLOOM_PORT=9000 GRIDLOOM_SIMULATOR=off gridloom serve
     """
-    from gridloom.shared_metrics import share_figures
-
-    settings = _read_settings()
-    share_figures(settings)
-    from gridloom.serve import serve as run
-
-    run(settings, _announce_start)
+    run_service()
 
 
 @app.command(group="Running the platform")
@@ -287,34 +279,8 @@ def restore(file: Path, *, at: datetime | None = None) -> None:
 def main() -> None:
     """Mount the users' commands, run one command, and end with a sentence instead of a stack trace."""
     _mount_client_commands(sys.argv[1] if len(sys.argv) > 1 else None)
-    try:
+    with failing_in_a_sentence():
         app()
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in _server_packages():
-            _fail_with(INSTALL_THE_SERVER)
-        raise
-    except subprocess.CalledProcessError as error:
-        _fail_with(f"{Path(error.cmd[0]).name} failed: {(error.stderr or '').strip()}")
-    except Exception as error:
-        if type(error).__name__ not in _SENTENCES:
-            raise
-        _fail_with(str(error))
-
-
-_SENTENCES = frozenset(
-    {
-        "OperationRefused",
-        "ServeRefused",
-        "SettingsRefused",
-        "EmbeddedPostgresError",
-        "HomeInUse",
-        "NoPostgresBinaries",
-        "MigrationRefused",
-        "WrongEnvironment",
-        "BootstrapRefused",
-    }
-)
-"""Exceptions whose message is written for the person at the keyboard; by name, since their modules load late."""
 
 
 def install_completion(shell: str | None) -> None:
@@ -322,13 +288,13 @@ def install_completion(shell: str | None) -> None:
     _mount_client_commands(None)
     shells: dict[str, Any] = {"bash": "bash", "zsh": "zsh", "fish": "fish"}
     if shell is not None and shell not in shells:
-        _fail_with(f"There is no completion for {shell}; there is for bash, zsh and fish.")
+        fail_with(f"There is no completion for {shell}; there is for bash, zsh and fish.")
     try:
         path = app.install_completion(shell=shells[shell] if shell else None)
     except Exception as error:
         if type(error).__name__ != "ShellDetectionError":
             raise
-        _fail_with("Which shell? Say gridloom --install-completion bash, zsh or fish.")
+        fail_with("Which shell? Say gridloom --install-completion bash, zsh or fish.")
     print(f"Completion is in {path}. It works in shells that you open from now on.")
 
 
@@ -337,10 +303,6 @@ def _mount_client_commands(wanted: str | None) -> None:
     commands: Any = importlib.import_module("gridloom_client.commands")
     directory: Any = importlib.import_module("gridloom_client.commands.directory")
     app.update(commands.make_app(wanted if wanted in directory.USER_COMMANDS else None))
-
-
-def _server_packages() -> frozenset[str]:
-    return frozenset({"asyncpg", "granian", "starlette", "structlog", "argon2", "jwt", "numpy", "orjson", "pyarrow"})
 
 
 def _read_settings() -> Settings:
@@ -354,33 +316,6 @@ def _settings_for_documents() -> Settings:
     from gridloom.settings import read_settings
 
     return read_settings(environ={}, env_file=Path(os.devnull))
-
-
-def _fail_with(sentence: str) -> None:
-    errors.print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
-    raise SystemExit(1)
-
-
-def _announce_start(started: Started) -> None:
-    settings = started.settings
-    facts = Table.grid(padding=(0, 2))
-    facts.add_row("Address", f"[bold]{started.address}[/]")
-    facts.add_row("Docs", f"{started.address}/docs")
-    facts.add_row("Database", str(settings.home.absolute()) if started.embedded else "your PostgreSQL")
-    facts.add_row("Workers", str(settings.workers))
-    if started.bootstrap is not None:
-        facts.add_row("Username", f"[bold]{started.bootstrap.username}[/]")
-        if started.bootstrap.is_made_up:
-            facts.add_row("Password", f"[bold]{started.bootstrap.password}[/]  [dim](shown this once)[/]")
-    for sign_in in started.sign_ins:
-        facts.add_row(f"Or as {sign_in.username}", f"[bold]{sign_in.password}[/]  [dim]({sign_in.shown_as})[/]")
-    title = f"Gridloom {settings.environment}, ready in {started.seconds:.1f} s"
-    console = Console(soft_wrap=not sys.stdout.isatty())
-    console.print(Panel(facts, title=title, title_align="left", expand=False, padding=(1, 2)))
-    if started.bootstrap is None and settings.environment == "sandbox":
-        console.print("Nobody remembers a password? gridloom let-in EMAIL, then gridloom join.", style="dim")
-    console.print("Ctrl-C stops it.", style="dim")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command `gridloom` begins here: what needs nothing is answered before anything is imported."""
+"""The command `gridloom` begins here: what needs little is done before the rest is imported."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ def main() -> None:
         from gridloom_client.commands.directory import write_help
 
         write_help(sys.stdout)
+    elif words == ["serve"]:
+        from gridloom.sentences import failing_in_a_sentence
+        from gridloom.serve_command import run_service
+
+        with failing_in_a_sentence():
+            run_service()
     elif words[:1] == ["--install-completion"]:
         from gridloom.cli import install_completion
 

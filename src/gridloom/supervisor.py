@@ -59,7 +59,11 @@ def listening_address(settings: Settings) -> Any:
 
 def load_service() -> None:
     """Load all rooms once, to be shared by all workers through fork: they start at once and share their memory."""
-    importlib.import_module("gridloom.app")
+    gc.disable()  # hardly anything of it is garbage
+    try:
+        importlib.import_module("gridloom.app")
+    finally:
+        gc.enable()
 
 
 def load_application(settings: Settings, supervisor: int) -> Any:
