@@ -50,9 +50,33 @@ print(kept >> 20, (resident_bytes() - before) >> 20)
 """
 
 
+IN_A_THREAD = """
+import threading
+import numpy as np
+from gridloom.heap import give_memory_back, keep_freed_memory, resident_bytes
+keep_freed_memory()
+
+def work():
+    [np.ones(1_000_000) for _ in range(6)]
+
+before = resident_bytes()
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+give_memory_back()
+print((resident_bytes() - before) >> 20)
+"""
+
+
 class TestAHeavyRequest:
     def test_leaves_its_memory_to_the_kernel_in_the_end(self):
         done = subprocess.run([sys.executable, "-c", HEAVY], capture_output=True, text=True, timeout=60, check=True)
         kept_mib, left_mib = map(int, done.stdout.split())
         assert kept_mib > 200, "freed pages between pinned ones are kept at first"
         assert left_mib < 40
+
+    def test_in_a_thread_leaves_it_too(self):
+        done = subprocess.run(
+            [sys.executable, "-c", IN_A_THREAD], capture_output=True, text=True, timeout=60, check=True
+        )
+        assert int(done.stdout) < 4

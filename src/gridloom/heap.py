@@ -27,8 +27,9 @@ KEPT_BYTES: Final = 64 * 1024 * 1024
 """At most, free at the top of each heap."""
 MAPPED_FROM_BYTES: Final = 16 * 1024 * 1024
 """What is larger has pages of its own, which go back at once."""
-HEAPS: Final = 2
-"""One for the event loop, one for the threads: the interpreter lets them allocate one after the other anyway."""
+HEAPS: Final = 1
+"""Of all threads together: the interpreter lets them allocate one after the other anyway, and what is free at the top
+of any other heap than the first never goes back, whoever asks for it."""
 
 
 def keep_freed_memory() -> None:

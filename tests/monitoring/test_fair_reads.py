@@ -14,8 +14,9 @@ from tests.assets import register_asset
 from tests.monitoring.calls import ARROW, minutes, stream_of
 
 from gridloom.identity.permissions import Role
-from gridloom.monitoring import store
-from gridloom.monitoring.reading import stream
+from gridloom.monitoring import segments, store
+from gridloom.monitoring.offload import HEAVY_SIGNALS
+from gridloom.monitoring.reading import rendering, stream
 from gridloom.monitoring.reading.stream import TelemetryHub
 from gridloom.monitoring.reading.summaries import SIGNALS_AT_ONCE
 from gridloom.monitoring.reading.turns import AT_ONCE, turn_of
@@ -55,6 +56,27 @@ class TestAReadOverThousandsOfSignals:
         assert len(data) == 2000
         assert data["s1234"] == [{"time": "2026-01-05T10:00:00Z", "value": 1234.0}]
         assert len(reads) == 1
+
+    async def test_puts_them_together_off_the_event_loop(self, new_organisation, monkeypatch):
+        owner = await new_organisation()
+        asset = await with_signals(owner, HEAVY_SIGNALS + 1)
+        threads = set()
+
+        def watch(room, name):
+            original = getattr(room, name)
+
+            def watched(*arguments):
+                threads.add((name, threading.current_thread() is threading.main_thread()))
+                return original(*arguments)
+
+            monkeypatch.setattr(room, name, watched)
+
+        watch(segments, "overlay")
+        watch(rendering, "signal_type")
+        params = {"start": START, "end": END, "resolution": "raw"}
+        answer = await owner.viewer.get(f"/monitoring/{asset.id}/datapoints", params=params)
+        assert len(answer.json()["data"]) == HEAVY_SIGNALS + 1
+        assert threads == {("overlay", False), ("signal_type", False)}
 
     @pytest.mark.parametrize("path", ["datapoints?resolution=daily&", "datapoints/sum/detailed?"])
     async def test_unpacks_what_all_signals_share_for_many_of_them_at_a_time(self, new_organisation, monkeypatch, path):

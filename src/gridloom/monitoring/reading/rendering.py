@@ -17,7 +17,7 @@ from gridloom.edge.tabular import TIME, points_json, stream_table
 from gridloom.kernel.resolution import Resolution
 from gridloom.monitoring.market_days import DAY_US
 from gridloom.monitoring.model import Series, signal_type
-from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
+from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, off_loop
 from gridloom.monitoring.reading.aggregation import HOLD, Aggregation, aggregate
 from gridloom.monitoring.reading.series import in_groups, read, read_in_steps
 from gridloom.monitoring.reading.summaries import SIGNALS_AT_ONCE, Span, daily, read_group
@@ -148,19 +148,9 @@ def _make_empty_series() -> Series:
 
 
 async def _stream_json(found: AsyncIterator[tuple[str, Series]], selection: Selection) -> AsyncIterator[bytes]:
-    is_raw = selection.resolution is Resolution.RAW
-    meta = [
-        DataPointMeta(
-            data_point_name=name,
-            unit="" if selection.aggregation is Aggregation.COUNT and not is_raw else signal_type(name).unit,
-            resolution=selection.resolution,
-            aggregation=None if is_raw else selection.aggregation,
-            description=signal_type(name).description,
-        )
-        for name in selection.signals
-    ]
+    meta = await off_loop(len(selection.signals) > HEAVY_SIGNALS, _write_meta, selection)
     opened: str | None = None
-    waiting = [b'{"metaData":' + to_json(meta) + b',"data":{']
+    waiting = [b'{"metaData":' + meta + b',"data":{']
     is_first_point = True
     waiting_bytes = 0
     async for name, series in found:
@@ -178,6 +168,21 @@ async def _stream_json(found: AsyncIterator[tuple[str, Series]], selection: Sele
             waiting, waiting_bytes = [], 0
     waiting.append(b"}}" if opened is None else b"]}}")
     yield b"".join(waiting)
+
+
+def _write_meta(selection: Selection) -> bytes:
+    is_raw = selection.resolution is Resolution.RAW
+    meta = [
+        DataPointMeta(
+            data_point_name=name,
+            unit="" if selection.aggregation is Aggregation.COUNT and not is_raw else signal_type(name).unit,
+            resolution=selection.resolution,
+            aggregation=None if is_raw else selection.aggregation,
+            description=signal_type(name).description,
+        )
+        for name in selection.signals
+    ]
+    return to_json(meta)
 
 
 def _render_points(series: Series) -> bytes:

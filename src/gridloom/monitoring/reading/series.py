@@ -10,7 +10,7 @@ from gridloom.database.pool import Database
 from gridloom.monitoring import codec, segments, store
 from gridloom.monitoring.market_days import DAY_US, date_of, day_number, day_start, number_of
 from gridloom.monitoring.model import EMPTY, Series
-from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
+from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_SIGNALS, off_loop
 
 POINTS_AT_ONCE = 200_000
 """What a long read holds in memory at a time, about."""
@@ -31,6 +31,17 @@ def assemble(
     return {signal_id: segments.overlay(found) for signal_id, found in layers.items()}
 
 
+def _assemble_between(
+    hot: Sequence[store.StoredSegment],
+    cold: Sequence[store.StoredChunk],
+    wanted_ids: Sequence[int],
+    start_us: int,
+    end_us: int,
+) -> dict[int, Series]:
+    series = assemble(hot, cold, set(wanted_ids))
+    return {signal_id: series.get(signal_id, EMPTY).between(start_us, end_us) for signal_id in wanted_ids}
+
+
 async def read(
     db: Database, asset_key: int, wanted_ids: Sequence[int], start_us: int, end_us: int
 ) -> dict[int, Series]:
@@ -38,8 +49,8 @@ async def read(
     first, last = day_number(start_us), day_number(end_us - 1)
     hot, cold = await store.bodies_between(db, asset_key, wanted_ids, date_of(first), date_of(last))
     packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
-    series = await off_loop(packed_bytes > HEAVY_BYTES // 4, assemble, hot, cold, set(wanted_ids))
-    return {signal_id: series.get(signal_id, EMPTY).between(start_us, end_us) for signal_id in wanted_ids}
+    is_heavy = packed_bytes > HEAVY_BYTES // 4 or len(wanted_ids) > HEAVY_SIGNALS
+    return await off_loop(is_heavy, _assemble_between, hot, cold, wanted_ids, start_us, end_us)
 
 
 async def read_in_steps(
