@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 LEAST_DAYS: Final = 14
 """Fewer past days than this say nothing about the next ones."""
-DAYS_VALUED: Final = {"FORESIGHT": 500, "POLICY": 300}
+DAYS_VALUED: Final = {"FORESIGHT": 440, "POLICY": 300}
 """How far back; a forecast for each day makes the policy's days the dearer ones."""
 WINDOWS_COMPARED: Final = 365
 _HALF_LIFE_DAYS: Final = 7.0
