@@ -16,15 +16,15 @@ import psutil
 
 from bench.harness import Client, Harness
 from gridloom.database.pool import create_pool
-from gridloom.delivery.dispatching import look_at_zone, plan_zone
-from gridloom.delivery.fence_store import wait_for_writers
 from gridloom.delivery.model import Batteries, Floats
-from gridloom.delivery.plan_codec import changed_pieces, join_pieces
-from gridloom.delivery.plan_store import lock_zone
-from gridloom.delivery.spreading import changes_kwh
-from gridloom.delivery.standing import Replanned, replan
-from gridloom.delivery.standing_plan import StandingPlan
-from gridloom.delivery.zone import Zone
+from gridloom.delivery.planning.replanning import Replanned, replan
+from gridloom.delivery.planning.spreading import changes_kwh
+from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.planning.zone import Zone
+from gridloom.delivery.plans.pieces import changed_pieces, join_pieces
+from gridloom.delivery.plans.store import lock_zone
+from gridloom.delivery.runs.dispatching import look_at_zone, plan_zone
+from gridloom.delivery.runs.fence_store import wait_for_writers
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
 from gridloom.wiring import wire
 

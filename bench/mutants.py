@@ -111,12 +111,12 @@ FAULTS = (
     ),
     # Delivery.
     Fault(
-        "delivery/netting.py",
+        "delivery/planning/netting.py",
         "np.where(power_kw > 0, exported, imported)",
         "np.where(power_kw > 0, imported, exported)",
         "delivery",
     ),
-    Fault("delivery/netting.py", "-= parts.sum(axis=0)", "-= 0", "delivery"),
+    Fault("delivery/planning/netting.py", "-= parts.sum(axis=0)", "-= 0", "delivery"),
     # Money.
     Fault(
         "revenue/formulas.py",

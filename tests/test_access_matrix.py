@@ -23,7 +23,7 @@ from tests.samples import Sampler
 
 from gridloom.app import ROOMS
 from gridloom.delivery.model import Method
-from gridloom.delivery.store import Run, add_run
+from gridloom.delivery.runs.store import Run, add_run
 from gridloom.edge import EVENT_STREAM, PUBLIC, Operation, operations_of
 from gridloom.edge.dispatch import Edge
 from gridloom.identity.keyring import Keyring

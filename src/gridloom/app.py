@@ -33,8 +33,8 @@ from gridloom.console.application import WithConsole
 from gridloom.database.listen import Listener
 from gridloom.database.pool import Pool, create_pool
 from gridloom.database.replicas import Replicas, follow_replica
-from gridloom.delivery import position_routes as delivery_positions
 from gridloom.delivery import routes as delivery
+from gridloom.delivery.positions import routes as delivery_positions
 from gridloom.documentation import Interface
 from gridloom.edge import operations_of
 from gridloom.edge.connections import MOST_PER_ADDRESS, Connections, most_waiting

@@ -13,7 +13,8 @@ from gridloom import edge_retention
 from gridloom.ancillary.awards import RECORD_AWARDS
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
-from gridloom.delivery import deviations, dispatching, gates
+from gridloom.delivery.performance import deviations
+from gridloom.delivery.runs import dispatching, gates
 from gridloom.events import retention as event_retention
 from gridloom.jobs import jobs_of, know
 from gridloom.kernel.need import Need

@@ -13,8 +13,8 @@ import pytest
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.delivery.gates import LOOK
-from gridloom.delivery.loading import load_zone
+from gridloom.delivery.runs.gates import LOOK
+from gridloom.delivery.situation.loading import load_zone
 from gridloom.jobs.metrics import RUNS
 from gridloom.kernel.market_time import block_window, market_day_of, period_number
 

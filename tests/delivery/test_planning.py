@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from tests.delivery.zones import made_zone, zones
 
-from gridloom.delivery import planning
 from gridloom.delivery.model import Batteries, Method, Plan, Situation
-from gridloom.delivery.netting import net, net_off_parts
-from gridloom.delivery.planning import plan
-from gridloom.delivery.programme import SolverGaveUp, solve
-from gridloom.delivery.spreading import cost_of, opposite_periods, settle
+from gridloom.delivery.planning import plan as planning
+from gridloom.delivery.planning.netting import net, net_off_parts
+from gridloom.delivery.planning.plan import plan
+from gridloom.delivery.planning.programme import SolverGaveUp, solve
+from gridloom.delivery.planning.spreading import cost_of, opposite_periods, settle
 
 ONE_WATT_HOUR_KWH = 0.001
 TOLERANCE_KW = 1e-5

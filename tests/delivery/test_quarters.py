@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import wire
 
-from gridloom.delivery.quarters import ZoneQuarters, changed_quarters
+from gridloom.delivery.zones.quarters import ZoneQuarters, changed_quarters
 
 POWERS = st.lists(st.sampled_from([0.0, 100.0, 250.0]), min_size=1, max_size=8)
 

@@ -14,12 +14,12 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection
-from gridloom.delivery.dispatching import look_at_zone, plan_zone
-from gridloom.delivery.parts import list_parts
-from gridloom.delivery.plan_codec import pack
-from gridloom.delivery.plan_store import ZoneState, lock_zone
-from gridloom.delivery.reloading import reload_zone
-from gridloom.delivery.standing_plan import StandingPlan
+from gridloom.delivery.codec import pack
+from gridloom.delivery.planning.parts import list_parts
+from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.plans.store import ZoneState, lock_zone
+from gridloom.delivery.runs.dispatching import look_at_zone, plan_zone
+from gridloom.delivery.situation.reloading import reload_zone
 from gridloom.kernel.market_time import block_window, market_day_of, market_day_window, period_number
 
 BATTERIES, ASSETS, STEPS = 12, 14, 10
@@ -148,7 +148,7 @@ async def test_a_run_leaves_the_same_byte_for_byte_whether_it_reads_what_changed
         reloaded.append(found is not None)
         return found
 
-    monkeypatch.setattr("gridloom.delivery.dispatching.reload_zone", count_reloaded)
+    monkeypatch.setattr("gridloom.delivery.runs.dispatching.reload_zone", count_reloaded)
     async with yard_of(await fresh_app(start - timedelta(hours=12))) as yard:
         yard.start = start
         scene = Scene(yard, seed)

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.delivery.zones import made_zone
 
+from gridloom.delivery.codec import pack
 from gridloom.delivery.model import Floats, Method
-from gridloom.delivery.parts import list_parts
-from gridloom.delivery.plan_codec import pack
-from gridloom.delivery.spreading import changes_kwh, outside_kwh
-from gridloom.delivery.standing import replan
-from gridloom.delivery.standing_plan import StandingPlan
-from gridloom.delivery.zone import Zone
+from gridloom.delivery.planning.parts import list_parts
+from gridloom.delivery.planning.replanning import replan
+from gridloom.delivery.planning.spreading import changes_kwh, outside_kwh
+from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.planning.zone import Zone
 
 
 def loaded_zone(seed: int, virtual: int, count: int, periods: int, **more: float) -> tuple[Zone, Floats]:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gridloom.delivery.model import Batteries, Situation
-from gridloom.delivery.spreading import changes_kwh
+from gridloom.delivery.planning.spreading import changes_kwh
 from gridloom.kernel.market_time import period_count
 
 DAYS = (date(2026, 3, 29), date(2026, 7, 1), date(2026, 10, 25))

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from gridloom.database.pool import snapshot
-from gridloom.delivery import quarter_store, store
+from gridloom.delivery.dispatch import store as dispatch_store
+from gridloom.delivery.dispatch.reading import StandingDispatch, load_dispatch
 from gridloom.delivery.model import NOISE_KW, PartKind
-from gridloom.delivery.quarters import ZoneQuarters
-from gridloom.delivery.reading import StandingDispatch, load_dispatch
+from gridloom.delivery.runs import store as run_store
 from gridloom.delivery.wire import (
     DeliveryRun,
     DeliveryZone,
@@ -25,6 +25,8 @@ from gridloom.delivery.wire import (
     RunsQuery,
     ZoneQuarter,
 )
+from gridloom.delivery.zones import quarter_store
+from gridloom.delivery.zones.quarters import ZoneQuarters
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Page, Stream, operation
 from gridloom.edge.tabular import TIME, stream_table
 from gridloom.edge.wire import parameter_refused, to_json
@@ -66,7 +68,7 @@ async def read_dispatch(call: Call, physical_asset_id: UUID, query: DispatchQuer
         window = await asked_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
         dispatch = await load_dispatch(db, reach.key, first, end, query.as_of)
-        ids = await store.read_asset_ids(db, [key for _, key in dispatch.parts_kw if key])
+        ids = await dispatch_store.read_asset_ids(db, [key for _, key in dispatch.parts_kw if key])
     if call.accepts != JSON:
         table = stream_table(call.accepts, SCHEMA, _stream_batches(dispatch), file_name=f"dispatch-{physical_asset_id}")
         return Answer(table, etag=str(dispatch.version))
@@ -123,7 +125,7 @@ async def list_delivery_runs(call: Call, query: RunsQuery) -> Page[DeliveryRun]:
     _refuse_others(call)
     if query.start is not None and query.end is not None and query.start >= query.end:
         raise parameter_refused("query", "end", "is not after start")
-    runs = await store.read_runs(
+    runs = await run_store.read_runs(
         call.db,
         zone=query.delivery_zone,
         start=query.start,
@@ -139,7 +141,7 @@ async def list_delivery_runs(call: Call, query: RunsQuery) -> Page[DeliveryRun]:
 async def read_delivery_run(call: Call, run_id: UUID) -> DeliveryRun:
     """For the platform's operator."""
     _refuse_others(call)
-    run = await store.read_run(call.db, run_id)
+    run = await run_store.read_run(call.db, run_id)
     if run is None:
         raise NotFound(f"There is no delivery run {run_id}.")
     return _view_run(run)
@@ -184,7 +186,7 @@ def _refuse_others(call: Call) -> None:
         raise Forbidden("Only the platform's operator reads delivery runs.")
 
 
-def _view_run(run: store.Run) -> DeliveryRun:
+def _view_run(run: run_store.Run) -> DeliveryRun:
     return DeliveryRun(
         id=run.id,
         time=run.began_at,

@@ -11,8 +11,8 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.delivery.owner_position import load_owner_position
-from gridloom.delivery.position import IMBALANCE_SERIES, load_position
+from gridloom.delivery.positions.owner_position import load_owner_position
+from gridloom.delivery.positions.position import IMBALANCE_SERIES, load_position
 from gridloom.kernel.market_time import market_day_of, period_start
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.kernel.window import Window

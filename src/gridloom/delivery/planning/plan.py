@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.delivery.model import NOISE_KW, Batteries, Floats, Method, Plan, Situation, Spread, sum_rows
-from gridloom.delivery.netting import Netting, cut_unserved, net
-from gridloom.delivery.programme import SolverGaveUp, solve
-from gridloom.delivery.returning import returned_kw
-from gridloom.delivery.spreading import changes_kwh, cost_of, opposite_periods, outside_kwh, settle
-from gridloom.delivery.zone import cut_limits
+from gridloom.delivery.planning.netting import Netting, cut_unserved, net
+from gridloom.delivery.planning.programme import SolverGaveUp, solve
+from gridloom.delivery.planning.returning import returned_kw
+from gridloom.delivery.planning.spreading import changes_kwh, cost_of, opposite_periods, outside_kwh, settle
+from gridloom.delivery.planning.zone import cut_limits
 
 SOLVER_LIMIT_S: Final = 20.0
 """A run has minutes until its gate; a zone that takes longer than this gets shares instead."""

@@ -14,7 +14,7 @@ import highspy
 import numpy as np
 
 from gridloom.delivery.model import NOISE_KW, Batteries, Floats, Ints
-from gridloom.delivery.spreading import OFF_DUE_WEIGHT, changes_kwh, wear_factors
+from gridloom.delivery.planning.spreading import OFF_DUE_WEIGHT, changes_kwh, wear_factors
 from gridloom.kernel.units import QUARTER_HOUR_H
 
 UNSERVED_WEIGHT: Final = 1000.0

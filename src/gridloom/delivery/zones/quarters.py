@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.delivery.model import NOISE_KW, Floats
-from gridloom.delivery.standing_plan import StandingPlan
+from gridloom.delivery.planning.standing_plan import StandingPlan
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.delivery.dispatch.reading import StandingDispatch, load_dispatch
 from gridloom.delivery.model import Floats, PartKind
-from gridloom.delivery.reading import StandingDispatch, load_dispatch
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H

@@ -9,10 +9,11 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery.look_store import Stamps
-from gridloom.delivery.plan_codec import Arrays, changed_pieces, join_pieces, unpack, unpack_earlier_plan
-from gridloom.delivery.standing_plan import StandingPlan
-from gridloom.delivery.zone import Inputs
+from gridloom.delivery.codec import Arrays, unpack
+from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.planning.zone import Inputs
+from gridloom.delivery.plans.pieces import changed_pieces, join_pieces, unpack_earlier_plan
+from gridloom.delivery.situation.look_store import Stamps
 
 _PLAN, _INPUTS = "plan.", "inputs."
 

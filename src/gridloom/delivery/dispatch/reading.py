@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.database.pool import Database
-from gridloom.delivery import store
+from gridloom.delivery.dispatch import store
+from gridloom.delivery.dispatch.store import StoredVersion
 from gridloom.delivery.model import Floats, PartKind
-from gridloom.delivery.store import StoredVersion
 
 
 @dataclass(frozen=True, slots=True, eq=False)

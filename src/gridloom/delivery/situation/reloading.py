@@ -6,12 +6,12 @@ import numpy as np
 
 from gridloom.capacity.book import market_days_around
 from gridloom.database.pool import Database
-from gridloom.delivery import situation_store as store
-from gridloom.delivery.loading import Loaded, due_changes_kwh, list_reserves, load_powers_kw
-from gridloom.delivery.look_store import VIRTUAL, Stamps
 from gridloom.delivery.model import Floats
-from gridloom.delivery.standing_plan import StandingPlan
-from gridloom.delivery.zone import Inputs, Zone, cut_limits
+from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.planning.zone import Inputs, Zone, cut_limits
+from gridloom.delivery.situation import store
+from gridloom.delivery.situation.loading import Loaded, due_changes_kwh, list_reserves, load_powers_kw
+from gridloom.delivery.situation.look_store import VIRTUAL, Stamps
 
 
 def keeps_batteries(before: Stamps, now: Stamps) -> bool:

@@ -15,24 +15,29 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.delivery import anchor_store, plan_store, quarter_store, situation_store, store
-from gridloom.delivery.anchor_store import Anchor
-from gridloom.delivery.fence_store import wait_for_writers
-from gridloom.delivery.gates import LOOK, next_look, planned_span
-from gridloom.delivery.leaving import clear_zone, release_batteries
-from gridloom.delivery.loading import Loaded, load_zone
-from gridloom.delivery.look_store import Look, Stamps, look_at_zones
+from gridloom.delivery.dispatch import store as dispatch_store
+from gridloom.delivery.dispatch.versions import NewVersion, find_moved, known_versions, list_versions
 from gridloom.delivery.model import Floats
-from gridloom.delivery.notifications import tell_dispatched
-from gridloom.delivery.plan_store import ZoneState
-from gridloom.delivery.quarters import ZoneQuarters, changed_quarters
-from gridloom.delivery.reloading import keeps_batteries, reload_zone
-from gridloom.delivery.settling import first_settling, settle_periods
-from gridloom.delivery.standing import Replanned, replan
-from gridloom.delivery.standing_plan import StandingPlan
-from gridloom.delivery.store import Run
-from gridloom.delivery.versions import NewVersion, find_moved, known_versions, list_versions
-from gridloom.delivery.zone import Zone
+from gridloom.delivery.performance import anchor_store
+from gridloom.delivery.performance.anchor_store import Anchor
+from gridloom.delivery.planning.replanning import Replanned, replan
+from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.planning.zone import Zone
+from gridloom.delivery.plans import store as plan_store
+from gridloom.delivery.plans.store import ZoneState
+from gridloom.delivery.runs import store
+from gridloom.delivery.runs.fence_store import wait_for_writers
+from gridloom.delivery.runs.gates import LOOK, next_look, planned_span
+from gridloom.delivery.runs.leaving import clear_zone, release_batteries
+from gridloom.delivery.runs.notifications import tell_dispatched
+from gridloom.delivery.runs.settling import first_settling, settle_periods
+from gridloom.delivery.runs.store import Run
+from gridloom.delivery.situation import store as situation_store
+from gridloom.delivery.situation.loading import Loaded, load_zone
+from gridloom.delivery.situation.look_store import Look, Stamps, look_at_zones
+from gridloom.delivery.situation.reloading import keeps_batteries, reload_zone
+from gridloom.delivery.zones import netting_store, quarter_store
+from gridloom.delivery.zones.quarters import ZoneQuarters, changed_quarters
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import (
@@ -117,7 +122,7 @@ async def _plan_anew(db: Database, horizon: Horizon, state: ZoneState, stamps: S
     run = _sum_up_run(horizon, made, len(versions))
     await store.add_run(db, run)
     known = known_versions(before)
-    numbers = await store.add_versions(db, run.id, horizon.now, versions, known) if versions else {}
+    numbers = await dispatch_store.add_versions(db, run.id, horizon.now, versions, known) if versions else {}
     await _keep_netting(db, horizon, before, made.plan)
     await _keep_quarters(db, horizon, before, made.plan)
     moved = find_moved(before, made.plan)
@@ -188,7 +193,7 @@ async def _keep_netting(db: Database, horizon: Horizon, before: StandingPlan | N
     places = np.flatnonzero(np.abs(after - old).max(axis=0) > 0)
     if len(places):
         low, high = int(places[0]), int(places[-1]) + 1
-        await store.add_netting(
+        await netting_store.add_netting(
             db, horizon.zone, horizon.now, horizon.first + low, after[0, low:high], after[1, low:high]
         )
 

@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gridloom.database.pool import Database
-from gridloom.delivery import anchor_store, plan_store, situation_store
-from gridloom.delivery.performance import Performance, load_performance
+from gridloom.delivery.performance import anchor_store
+from gridloom.delivery.performance.performance import Performance, load_performance
+from gridloom.delivery.plans import store as plan_store
+from gridloom.delivery.situation import store as situation_store
 from gridloom.events.outbox import record_event
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import period_number, period_start

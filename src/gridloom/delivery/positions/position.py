@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery import store
 from gridloom.delivery.model import Floats
+from gridloom.delivery.zones import netting_store
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import days_of
 from gridloom.reference_prices.store import read_period_prices
@@ -53,7 +53,7 @@ class Position:
 async def load_position(db: Database, asset: VirtualAsset, first: int, end: int) -> Position:
     """The periods `first` up to but not `end`, which lie within the asset's life."""
     power_kw, accepted_kw = await _load_powers_kw(db, asset, first, end)
-    exported, imported = await store.read_netting(db, asset.terms.delivery_zone, first, end)
+    exported, imported = await netting_store.read_netting(db, asset.terms.delivery_zone, first, end)
     volumes = await read_period_volumes(db, asset.key, first, end)
     to_mwh = QUARTER_HOUR_H / KW_PER_MW
     return Position(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gridloom.delivery.model import CODE_OF_KIND, NOISE_KW, Floats, Ints, PartKind, sum_rows
-from gridloom.delivery.netting import cut_unserved, net
-from gridloom.delivery.standing_plan import StandingPlan
+from gridloom.delivery.planning.netting import cut_unserved, net
+from gridloom.delivery.planning.standing_plan import StandingPlan
 
 
 def named_parts_kw(virtual_kw: Floats, share_of: Ints, shares: Floats, residual_kw: Floats) -> tuple[Floats, Floats]:

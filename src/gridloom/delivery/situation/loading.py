@@ -12,11 +12,11 @@ from gridloom.capacity.book import market_days_around
 from gridloom.capacity.losses import kept_of_firm
 from gridloom.capacity.store import load_standing as load_standing_books
 from gridloom.database.pool import Database
-from gridloom.delivery import situation_store as store
 from gridloom.delivery.model import CODE_OF_KIND, Batteries, Floats, Ints, PartKind, sum_rows
-from gridloom.delivery.situation_store import LiveAsset, Reserve
-from gridloom.delivery.spreading import changes_kwh
-from gridloom.delivery.zone import Inputs, Zone
+from gridloom.delivery.planning.spreading import changes_kwh
+from gridloom.delivery.planning.zone import Inputs, Zone
+from gridloom.delivery.situation import store
+from gridloom.delivery.situation.store import LiveAsset, Reserve
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, ENERGY, load_availability

@@ -15,8 +15,8 @@ from msgspec import UNSET, Meta, UnsetType
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import snapshot
 from gridloom.delivery.model import Floats
-from gridloom.delivery.performance import Performance, load_performance
-from gridloom.delivery.position import Position, load_position
+from gridloom.delivery.performance.performance import Performance, load_performance
+from gridloom.delivery.positions.position import Position, load_position
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View, operation
 from gridloom.edge.tabular import TIME, stream_table
 from gridloom.edge.wire import to_json

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from gridloom.database.pool import Database
-from gridloom.delivery.situation_store import read_batteries
-from gridloom.delivery.versions import NewVersion
+from gridloom.delivery.dispatch.versions import NewVersion
+from gridloom.delivery.situation.store import read_batteries
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
 from gridloom.kernel.market_time import period_start

@@ -8,15 +8,16 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery import plan_store, store
+from gridloom.delivery.codec import pack
+from gridloom.delivery.dispatch import store as dispatch_store
+from gridloom.delivery.dispatch.versions import NewVersion, known_versions
 from gridloom.delivery.model import NOISE_KW
-from gridloom.delivery.notifications import tell_dispatched
-from gridloom.delivery.parts import list_parts
-from gridloom.delivery.plan_codec import pack
-from gridloom.delivery.plan_store import ZoneState
-from gridloom.delivery.settling import settle_periods
-from gridloom.delivery.standing_plan import StandingPlan
-from gridloom.delivery.versions import NewVersion, known_versions
+from gridloom.delivery.planning.parts import list_parts
+from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.plans import store as plan_store
+from gridloom.delivery.plans.store import ZoneState
+from gridloom.delivery.runs.notifications import tell_dispatched
+from gridloom.delivery.runs.settling import settle_periods
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number_from, period_start
 from gridloom.kernel.window import Window
@@ -41,7 +42,7 @@ async def release_batteries(db: Database, plan: StandingPlan, keys: Sequence[int
         energy_kwh = np.full(len(capacity_kwh) + 1, plan.energy_kwh[row, low])
         body = pack({"energy": energy_kwh, "capacity": np.asarray(capacity_kwh)})
         versions.append(NewVersion(key, plan.first + low, plan.end, body))
-    numbers = await store.add_versions(db, uuid7(), now, versions, known_versions(plan))
+    numbers = await dispatch_store.add_versions(db, uuid7(), now, versions, known_versions(plan))
     await tell_dispatched(db, versions, numbers, released)
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery import situation_store
 from gridloom.delivery.model import Floats, PartKind
-from gridloom.delivery.performance import load_performance
-from gridloom.delivery.position import IMBALANCE_SERIES
+from gridloom.delivery.performance.performance import load_performance
+from gridloom.delivery.positions.position import IMBALANCE_SERIES
+from gridloom.delivery.situation import store as situation_store
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes

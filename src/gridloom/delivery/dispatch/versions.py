@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gridloom.delivery.codec import pack_dispatch
 from gridloom.delivery.model import NOISE_KW, Floats, Ints
-from gridloom.delivery.parts import list_parts
-from gridloom.delivery.plan_codec import pack_dispatch
-from gridloom.delivery.standing_plan import StandingPlan
+from gridloom.delivery.planning.parts import list_parts
+from gridloom.delivery.planning.standing_plan import StandingPlan
 
 Mask = npt.NDArray[np.bool_]
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.delivery.model import NOISE_KW, Floats, Ints, Method, Plan, Spread
-from gridloom.delivery.netting import cut_unserved, net
-from gridloom.delivery.planning import Standing, patch, plan
-from gridloom.delivery.standing_plan import StandingPlan
-from gridloom.delivery.zone import Zone
+from gridloom.delivery.planning.netting import cut_unserved, net
+from gridloom.delivery.planning.plan import Standing, patch, plan
+from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.planning.zone import Zone
 
 K = TypeVar("K")
 

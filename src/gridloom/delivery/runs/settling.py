@@ -9,10 +9,10 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.delivery.dispatch.store import read_asset_ids
 from gridloom.delivery.model import NOISE_KW, Floats, Ints
-from gridloom.delivery.netting import cut_unserved, net, net_off_parts
-from gridloom.delivery.standing_plan import StandingPlan
-from gridloom.delivery.store import read_asset_ids
+from gridloom.delivery.planning.netting import cut_unserved, net, net_off_parts
+from gridloom.delivery.planning.standing_plan import StandingPlan
 from gridloom.kernel.market_time import period_start
 from gridloom.settlements.model import NET_OFFS, NetOff, Origin
 from gridloom.settlements.recording import Recorder, record_settlements

@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery.quarters import ZoneQuarters
+from gridloom.delivery.zones.quarters import ZoneQuarters
 
 
 async def add_quarters(db: Database, zone: str, now: datetime, quarters: ZoneQuarters) -> None:

@@ -1,59 +1,21 @@
-"""Arrays of a plan as compressed bytes: a standing plan of a zone, in pieces, and a version of a battery's dispatch."""
+"""A standing plan in pieces, so that a change writes only those that it touches; and plans as they were kept before."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-import msgspec
 import numpy as np
-import zstandard
 
-from gridloom.delivery.model import CODE_OF_KIND, KIND_OF_CODE, Floats, Ints, PartKind
-from gridloom.delivery.netting import cut_unserved, net
-from gridloom.delivery.standing_plan import StandingPlan
+from gridloom.delivery.codec import Arrays, pack, unpack
+from gridloom.delivery.model import CODE_OF_KIND, PartKind
+from gridloom.delivery.planning.netting import cut_unserved, net
+from gridloom.delivery.planning.standing_plan import StandingPlan
 
-Arrays = Mapping[str, Floats | Ints]
 ROWS_PER_PIECE: Final = 32
 """An asset's change rewrites the rows of its neighbours in the piece: few enough, yet a plan is not many pieces."""
 WIDE: Final = 8
 """Columns from which on an array has a column for each period, and is worth cutting."""
-
-
-def pack(arrays: Arrays) -> bytes:
-    """Named arrays of doubles or whole numbers, exactly as they are."""
-    head = {name: (array.dtype.str, list(array.shape)) for name, array in arrays.items()}
-    return _compress_arrays(head, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values()))
-
-
-def _compress_arrays(head: Mapping[str, tuple[str, list[int]]], body: bytes) -> bytes:
-    return zstandard.ZstdCompressor(level=1).compress(msgspec.msgpack.encode((head, body)))
-
-
-def unpack(packed: bytes) -> dict[str, np.ndarray]:
-    head, body = msgspec.msgpack.decode(
-        zstandard.ZstdDecompressor().decompress(packed), type=tuple[dict[str, tuple[str, list[int]]], bytes]
-    )
-    arrays, place = {}, 0
-    for name, (kind, shape) in head.items():
-        count = math.prod(shape)
-        arrays[name] = np.frombuffer(body, np.dtype(kind), count, place).reshape(shape)
-        place += count * np.dtype(kind).itemsize
-    return arrays
-
-
-def pack_dispatch(names: Ints, part_kw: Floats, energy_kwh: Floats, capacity_kwh: Floats) -> bytes:
-    """A battery's parts, named by kind's code and virtual asset, with its energies: as `pack` would, in one go."""
-    width = ("<f8", [part_kw.shape[1]])
-    head = {"energy": ("<f8", [len(energy_kwh)])}
-    head |= {f"{KIND_OF_CODE[kind]}:{asset_key}": width for kind, asset_key in names.tolist()}
-    head["capacity"] = width
-    return _compress_arrays(head, energy_kwh.tobytes() + part_kw.tobytes() + capacity_kwh.tobytes())
-
-
-# --- pieces --------------------------------------------------------------------------------------------------------
-
 Piece = tuple[str, int]
 """The name of an array, and the number of a block of its rows."""
 

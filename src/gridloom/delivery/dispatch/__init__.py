@@ -1,0 +1,1 @@
+"""What each battery must do: versions, and what stands of them."""

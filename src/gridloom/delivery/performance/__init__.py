@@ -1,0 +1,1 @@
+"""What batteries did against what they must."""

@@ -1,0 +1,1 @@
+"""The plan that stands in each zone, and how it is kept."""

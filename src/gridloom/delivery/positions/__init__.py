@@ -1,0 +1,1 @@
+"""Open positions of virtual assets and of batteries' owners."""

@@ -1,0 +1,1 @@
+"""Looks at gates and the runs that follow from them."""

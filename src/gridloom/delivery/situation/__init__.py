@@ -1,0 +1,1 @@
+"""What a zone's plan is made from, and whether any of it has changed."""

@@ -1,0 +1,1 @@
+"""Zones by quarter-hours: what was scheduled, netted and left unserved."""
