@@ -139,8 +139,8 @@ def _find_offset(instant: datetime) -> int:
 
 def period_numbers(instants: Sequence[datetime]) -> tuple[Ints, NDArray[np.bool_]]:
     """The period of each instant, and whether the instant is exactly its start."""
-    seconds = np.fromiter((instant.timestamp() for instant in instants), np.float64, len(instants))
-    numbers = np.floor_divide(seconds, PERIOD_S)
+    seconds = np.array([instant.timestamp() for instant in instants])
+    numbers = seconds // PERIOD_S
     return numbers.astype(np.int64), numbers * PERIOD_S == seconds
 
 

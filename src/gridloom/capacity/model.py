@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Final
 from uuid import UUID
 
@@ -78,6 +79,7 @@ class OwnSchedule:
     power_kw: Floats
 
     @staticmethod
+    @cache
     def nothing() -> OwnSchedule:
         return OwnSchedule(np.zeros(0, dtype=np.int64), np.zeros(0))
 

@@ -18,12 +18,13 @@ class Statement:
 
     def __init__(self, text: str) -> None:
         self.names = tuple(dict.fromkeys(_NAME.findall(text)))
+        self._named = frozenset(self.names)
         self.text = _NAME.sub(lambda found: f"${self.names.index(found[1]) + 1}", text)
 
     def arguments(self, values: dict[str, Any]) -> list[Any]:
         """The values in the order of the numbers; a statement is passed exactly what it names."""
-        if values.keys() != set(self.names):
-            odd = ", ".join(sorted(values.keys() ^ set(self.names)))
+        if values.keys() != self._named:
+            odd = ", ".join(sorted(values.keys() ^ self._named))
             raise TypeError(f"The statement and its caller disagree about {odd}.")
         return [values[name] for name in self.names]
 

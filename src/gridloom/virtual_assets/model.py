@@ -138,8 +138,6 @@ class VirtualAsset:
     first_activated: int | None
     """No activation was ever settled for a period before this one; None where there is none at all."""
     promises: tuple[Promise, ...]
-    has_reserves: bool = False
-    """Whether blocks of balancing capacity stand on it, which narrow the bounds of its energy."""
     periods: tuple[int, int] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,6 @@ from gridloom.database.statement import Statement
 from gridloom.kernel.ids import (
     AuctionID,
     OrganisationID,
-    PhysicalAssetID,
     PortfolioID,
     VirtualAssetID,
 )
@@ -36,27 +35,20 @@ _COLUMNS = """
   v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
   v.first_misfit, v.judged_until, v.first_activated
 """
-# One asset, by its key, with what backs it.
-_ASSET = f"""
-  select {_COLUMNS},
-         (select json_agg(json_build_array(
-                   b.physical_asset_key, p.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh) order by b.position)
-          from virtual_backing b join asset p on p.key = b.physical_asset_key
-          where b.asset_key = $1) as promises,
-         exists (select 1 from virtual_block b
-                 where b.asset_key = $1 and b.until_version is null and b.market <> 'WHOLESALE') as has_reserves
-"""  # noqa: S608 — constants, here and below
-_READ = f"{_ASSET} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1"
+_READ = f"select {_COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1"  # noqa: S608 — constants, here and below
 # The row is locked by its key alone, and read as the lock found it.
 _LOCK = f"""
   with v as materialized (select * from virtual_asset where asset_key = $1 for no key update)
-  {_ASSET} from v join asset a on a.key = v.asset_key where v.asset_key = $1
+  select {_COLUMNS} from v join asset a on a.key = v.asset_key where v.asset_key = $1
 """  # noqa: S608
 _LIST = f"select {_COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key"  # noqa: S608
 
 _known_keys: dict[UUID, int] = {}
 """An id has its key for good; what is read by the key is checked against the id all the same."""
 MOST_KNOWN_KEYS = 100_000
+_known_promises: dict[UUID, tuple[Promise, ...]] = {}
+"""What backs an asset is written with it and never changes."""
+MOST_KNOWN_PROMISES = 20_000
 
 
 async def _read_key(db: Database, asset_id: UUID) -> int | None:
@@ -70,17 +62,32 @@ async def _read_key(db: Database, asset_id: UUID) -> int | None:
     return key
 
 
+async def _read_promises(db: Database, asset_id: UUID, key: int) -> tuple[Promise, ...]:
+    promises = _known_promises.get(asset_id)
+    if promises is None:
+        rows = await db.fetch(
+            """select b.physical_asset_key, p.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh
+               from virtual_backing b join asset p on p.key = b.physical_asset_key
+               where b.asset_key = $1 order by b.position""",
+            key,
+        )
+        if len(_known_promises) >= MOST_KNOWN_PROMISES:
+            _known_promises.clear()
+        promises = _known_promises[asset_id] = tuple(Promise(*row) for row in rows)
+    return promises
+
+
 async def read_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> VirtualAsset | None:
     key = await _read_key(db, asset_id)
     if key is None:
         return None
     row = await db.fetchrow(_READ + " and a.id = $2 and v.organisation_id = $3", key, asset_id, organisation_id)
-    return None if row is None else VirtualAsset(**_asset_fields(row))
+    return None if row is None else VirtualAsset(**_asset_fields(row, await _read_promises(db, row["id"], key)))
 
 
 async def read_asset_by_key(db: Database, key: int) -> VirtualAsset | None:
     row = await db.fetchrow(_READ, key)
-    return None if row is None else VirtualAsset(**_asset_fields(row))
+    return None if row is None else VirtualAsset(**_asset_fields(row, await _read_promises(db, row["id"], key)))
 
 
 async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> LockedAsset | None:
@@ -89,12 +96,12 @@ async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID
     if key is None:
         return None
     row = await db.fetchrow(_LOCK + " and a.id = $2 and v.organisation_id = $3", key, asset_id, organisation_id)
-    return None if row is None else LockedAsset(**_asset_fields(row))
+    return None if row is None else LockedAsset(**_asset_fields(row, await _read_promises(db, row["id"], key)))
 
 
 async def lock_virtual_asset_by_key(db: Database, key: int) -> LockedAsset | None:
     row = await db.fetchrow(_LOCK, key)
-    return None if row is None else LockedAsset(**_asset_fields(row))
+    return None if row is None else LockedAsset(**_asset_fields(row, await _read_promises(db, row["id"], key)))
 
 
 async def read_assets(
@@ -122,34 +129,22 @@ async def read_assets(
 
 
 async def _complete_assets(db: Database, rows: Sequence[asyncpg.Record]) -> list[VirtualAsset]:
-    """Assets with what backs them, and whether they hold reserves."""
+    """Assets with what backs them."""
     keys = [row["key"] for row in rows]
     if not keys:
         return []
-    promises: dict[int, list[Any]] = {key: [] for key in keys}
-    for found in await db.fetch(
+    promises: dict[int, list[Promise]] = {key: [] for key in keys}
+    for key, *promise in await db.fetch(
         """select b.asset_key, b.physical_asset_key, p.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh
            from virtual_backing b join asset p on p.key = b.physical_asset_key
            where b.asset_key = any($1::int[]) order by b.asset_key, b.position""",
         keys,
     ):
-        promises[found["asset_key"]].append(tuple(found)[1:])
-    reserved = await db.fetch(
-        """select distinct asset_key from virtual_block
-           where asset_key = any($1::int[]) and until_version is null and market <> 'WHOLESALE'""",
-        keys,
-    )
-    with_reserves = {found["asset_key"] for found in reserved}
-    return [
-        VirtualAsset(**_asset_fields({**row, "promises": promises[key], "has_reserves": key in with_reserves}))
-        for key, row in zip(keys, rows, strict=True)
-    ]
+        promises[key].append(Promise(*promise))
+    return [VirtualAsset(**_asset_fields(row, tuple(promises[key]))) for key, row in zip(keys, rows, strict=True)]
 
 
-def _asset_fields(row: Mapping[str, Any] | asyncpg.Record) -> dict[str, Any]:
-    promises = tuple(
-        Promise(key, PhysicalAssetID(UUID(str(id))), *map(float, rest)) for key, id, *rest in row["promises"]
-    )
+def _asset_fields(row: asyncpg.Record, promises: tuple[Promise, ...]) -> dict[str, Any]:
     terms = AssetTerms(
         name=row["name"],
         window=Window(row["start_at"], row["end_at"]),
@@ -182,7 +177,6 @@ def _asset_fields(row: Mapping[str, Any] | asyncpg.Record) -> dict[str, Any]:
         "judged_until": row["judged_until"],
         "first_activated": row["first_activated"],
         "promises": promises,
-        "has_reserves": row["has_reserves"],
     }
 
 

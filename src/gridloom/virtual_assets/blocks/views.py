@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
-from msgspec import structs
 
 from gridloom.edge import JSON, Stream, View
 from gridloom.edge.tabular import points_json
@@ -14,7 +13,15 @@ from gridloom.edge.wire import to_json
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing.availability import Availability
-from gridloom.virtual_assets.blocks.wire import BlockHead, BlockView, ExpectedCut, ImbalanceView, ScheduledBlockView
+from gridloom.virtual_assets.blocks.wire import (
+    BlockHead,
+    BlockView,
+    ExpectedCut,
+    ImbalanceView,
+    PowerCapacity,
+    ScheduledBlockView,
+    ScheduledPower,
+)
 from gridloom.virtual_assets.model import Adjustment, Block
 from gridloom.virtual_assets.schedule.imbalance import Imbalance
 from gridloom.virtual_assets.streaming import list_json, period_times, rows_json
@@ -26,6 +33,7 @@ CAPACITY_COLUMNS = (
     "ratedChargePowerCapacity",
     "ratedDischargePowerCapacity",
 )
+_FEW_POINTS: Final = 24
 
 
 def imbalance_view(imbalance: Imbalance) -> ImbalanceView:
@@ -68,37 +76,62 @@ def expected_cuts(cuts: Sequence[Adjustment]) -> list[ExpectedCut]:
 
 
 def block_view_without_series(block: Block) -> BlockHead:
-    window = block.window
-    return BlockHead(
-        id=block.id,
-        start=window.start,
-        end=window.end,
-        market=block.market,
-        rated_charge_power=block.charge_kw,
-        rated_discharge_power=block.discharge_kw,
-    )
+    return BlockHead(**_head_fields(block))
+
+
+def _head_fields(block: Block) -> dict[str, Any]:
+    return {
+        "id": block.id,
+        "start": period_start(block.first),
+        "end": period_start(block.end),
+        "market": block.market,
+        "rated_charge_power": block.charge_kw,
+        "rated_discharge_power": block.discharge_kw,
+    }
 
 
 def _block_fields(block: Block, first: int, power_kw: Floats, available: Availability) -> dict[str, Any]:
+    capacities_kw = capacity_kw(block, first, first + len(power_kw), available)
+    return _head_fields(block) | series_fields(first, power_kw, capacities_kw)
+
+
+def series_fields(first: int, power_kw: Floats, capacities_kw: Sequence[Floats]) -> dict[str, Any]:
+    """A schedule and the capacities beside it, in the order of `CAPACITY_COLUMNS`.
+
+    A struct for each point where there are few, as after a change of one period; JSON by columns where there are many.
+    """
     end = first + len(power_kw)
-    times = period_times(first, end)
-    return structs.asdict(block_view_without_series(block)) | {
-        "schedule": already_json(points_json(times, power_kw, name="power")),
-        "power_capacity": already_json(
-            rows_json(times, dict(zip(CAPACITY_COLUMNS, capacity_kw(block, first, end, available), strict=True)))
-        ),
+    if len(power_kw) <= _FEW_POINTS:
+        times = [period_start(period) for period in range(first, end)]
+        rows = zip(times, *(column.tolist() for column in capacities_kw), strict=True)
+        return {
+            "schedule": [ScheduledPower(time=t, power=kw) for t, kw in zip(times, power_kw.tolist(), strict=True)],
+            "power_capacity": [
+                PowerCapacity(
+                    time=time,
+                    charge_power_capacity=charge_kw,
+                    discharge_power_capacity=discharge_kw,
+                    rated_charge_power_capacity=rated_charge_kw,
+                    rated_discharge_power_capacity=rated_discharge_kw,
+                )
+                for time, charge_kw, discharge_kw, rated_charge_kw, rated_discharge_kw in rows
+            ],
+        }
+    times_ms = period_times(first, end)
+    return {
+        "schedule": already_json(points_json(times_ms, power_kw, name="power")),
+        "power_capacity": already_json(rows_json(times_ms, dict(zip(CAPACITY_COLUMNS, capacities_kw, strict=True)))),
     }
 
 
 def capacity_kw(block: Block, first: int, end: int, available: Availability) -> tuple[Floats, Floats, Floats, Floats]:
     """Available and rated power of the block, charging and discharging, in each period."""
     there = available.between(first, end)
-    rated = np.ones(end - first)
     return (
         there.charge * block.charge_kw,
         there.discharge * block.discharge_kw,
-        rated * block.charge_kw,
-        rated * block.discharge_kw,
+        np.full(end - first, block.charge_kw),
+        np.full(end - first, block.discharge_kw),
     )
 
 

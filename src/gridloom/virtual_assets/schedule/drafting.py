@@ -70,10 +70,7 @@ async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, 
 def find_days(changes: Mapping[int, LaneChange]) -> list[int]:
     """The days that are touched, in order."""
     touched: set[int] = set()
-    for change in changes.values():
-        days = change.periods // PERIODS_PER_DAY
-        touched.update((np.flatnonzero(np.bincount(days - days[0])) + days[0]).tolist())
-    return sorted(touched)
+    return sorted(touched.union(*(change.days() for change in changes.values())))
 
 
 def draft_over(
@@ -83,16 +80,32 @@ def draft_over(
     days = find_days(changes)
     lanes = {lane for known in powers.values() for lane in known} | set(changes)
     rows_kw = {lane: schedule_store.whole_days(powers, lane, days) for lane in lanes}
-    nothing_kw = np.zeros((len(days), PERIODS_PER_DAY))
-    before_kw = sum(rows_kw.values(), start=nothing_kw)
-    day_numbers = np.array(days, dtype=np.int64)
+    before_kw = _add_lanes(rows_kw, len(days))
     for lane, change in changes.items():
-        rows = day_numbers.searchsorted(change.periods // PERIODS_PER_DAY)
-        rows_kw[lane][rows, change.periods % PERIODS_PER_DAY] = change.power_kw
-    after_kw = sum(rows_kw.values(), start=nothing_kw)
-    after = before.with_days(day_numbers - asset.first_day, DaySummaries.of(after_kw, asset.terms.efficiency))
+        _lay_change(rows_kw[lane], days, change)
+    after_kw = _add_lanes(rows_kw, len(days))
+    places = [day - asset.first_day for day in days]
+    after = before.with_days(places, DaySummaries.of(after_kw, asset.terms.efficiency))
     end_kwh = float(after.day_starts_kwh(asset.initial_kwh)[-1])
     return Draft(days, {lane: rows_kw[lane] for lane in changes}, before_kw, after_kw, before, after, end_kwh)
+
+
+def _add_lanes(rows_kw: Mapping[int, Floats], days: int) -> Floats:
+    total_kw = np.zeros((days, PERIODS_PER_DAY))
+    for lane_kw in rows_kw.values():
+        total_kw += lane_kw
+    return total_kw
+
+
+def _lay_change(rows_kw: Floats, days: list[int], change: LaneChange) -> None:
+    """Set the change's periods in whole days; those of a run lie side by side there."""
+    if change.is_run:
+        day, slot = divmod(int(change.periods[0]), PERIODS_PER_DAY)
+        start = bisect_left(days, day) * PERIODS_PER_DAY + slot
+        rows_kw.reshape(-1)[start : start + len(change.periods)] = change.power_kw
+        return
+    rows = np.searchsorted(days, change.periods // PERIODS_PER_DAY)
+    rows_kw[rows, change.periods % PERIODS_PER_DAY] = change.power_kw
 
 
 async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, available: Availability) -> bool:

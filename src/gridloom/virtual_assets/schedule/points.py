@@ -31,5 +31,5 @@ async def points_of(body: NewSchedule, span: tuple[int, int], whose: str = "bloc
 
 
 def _read_body(body: NewSchedule, span: tuple[int, int], whose: str) -> Points:
-    power_kw = np.fromiter((point.power for point in body.schedule), np.float64, len(body.schedule))
+    power_kw = np.array([point.power for point in body.schedule], dtype=np.float64)
     return read_points([point.time for point in body.schedule], power_kw, span, whose)

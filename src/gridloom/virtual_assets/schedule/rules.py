@@ -87,21 +87,22 @@ def read_points(times: Sequence[datetime], power_kw: Floats, span: tuple[int, in
     if not times:
         raise BadRequest("The schedule is empty.", [FieldError("/schedule", "Expected at least one {time, power}.")])
     numbers, on_grid = period_numbers(times)
+    is_in_order = bool((numbers[1:] > numbers[:-1]).all())
+    is_inside = is_in_order and span[0] <= numbers[0] and numbers[-1] < span[1]
+    if is_inside and on_grid.all() and np.isfinite(power_kw).all():  # as nearly all are
+        return Points(numbers, power_kw + 0.0, np.arange(len(numbers)))  # an optimiser's -0.0 is a plain 0
     _refuse_points(~on_grid, "Expected a time on a 15-minute boundary.")
     outside = (numbers < span[0]) | (numbers >= span[1])
     if outside.any():
         where = f" The {whose} runs from {wire_time(span[0])} to {wire_time(span[1])}."
         _refuse_points(outside, f"Expected a time within the {whose}.", where)
     _refuse_points(~np.isfinite(power_kw), "Expected a finite power.", member="power")
-    power_kw = power_kw + 0.0  # an optimiser's -0.0 is a plain 0
-    if (numbers[1:] > numbers[:-1]).all():
-        return Points(numbers, power_kw, np.arange(len(numbers)))
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     doubled = np.zeros(len(numbers), dtype=bool)
     doubled[order[1:]] = ordered[1:] == ordered[:-1]
     _refuse_points(doubled, "Expected each time once; it is doubled.")
-    return Points(ordered, power_kw[order], order)
+    return Points(ordered, power_kw[order] + 0.0, order)
 
 
 def _refuse_points(wrong: npt.NDArray[np.bool_], detail: str, where: str = "", member: str = "time") -> None:

@@ -130,12 +130,26 @@ async def _accept_change(
 ) -> Accepted:
     """Write the change if the stored energy stays within bounds, and have a look asked for where something is cut."""
     draft, now = draft_over(asset, changes, ground.powers, ground.summaries), ground.now
-    if not _may_be_cut(asset, draft, available, ground):
+    if not _goes_as_asked(asset, draft, available, ground):
+        if _may_be_cut(asset, draft, available, ground):
+            return await _accept_cut_change(db, asset, changes, draft, writing, available, now)
         if changes and not fits_whole_asset(asset, draft.after):
             await check_energy(db, asset, draft, available)
-        version = await _write_told(db, asset, draft, writing, changes, now)
-        imbalance = await scheduled_imbalance(db, asset, now, draft.end_kwh, writing.blocks, draft.after)
-        return Accepted(version, now, imbalance, available, draft, ())
+    version = await _write_told(db, asset, draft, writing, changes, now)
+    imbalance = await scheduled_imbalance(db, asset, now, draft.end_kwh, writing.blocks, draft.after)
+    return Accepted(version, now, imbalance, available, draft, ())
+
+
+async def _accept_cut_change(
+    db: Database,
+    asset: LockedAsset,
+    changes: Mapping[int, LaneChange],
+    draft: Draft,
+    writing: Writing,
+    available: Availability,
+    now: datetime,
+) -> Accepted:
+    """The same where schedules may have to be cut, those that stand or those that are asked for."""
     judged = await judge_projected(db, asset, changes, available, now)
     version = await _write_told(db, asset, draft, writing, changes, now)
     if judged.projection.cuts:
@@ -161,6 +175,17 @@ async def _write_told(
     version = await write_change(db, asset, draft, VersionKind.SCHEDULE, writing.author, writing.block, changes, now)
     assert version == next_version, "the asset's row is held"
     return version
+
+
+def _goes_as_asked(asset: VirtualAsset, draft: Draft, available: Availability, ground: Ground) -> bool:
+    """Whether, at a glance, the asset does all that its schedules say once they are changed; never wrongly yes.
+
+    Cycle limits are left to `_may_be_cut`: a change is judged beside what they leave of the schedules before it.
+    """
+    is_limited = asset.terms.daily_cycle_limit is not None or asset.terms.annual_cycle_limit is not None
+    if is_limited or ground.has_reserves or asset.first_activated is not None:
+        return False
+    return available.is_whole and fits_whole_asset(asset, draft.after)
 
 
 def _may_be_cut(asset: VirtualAsset, draft: Draft, available: Availability, ground: Ground) -> bool:

@@ -14,7 +14,7 @@ from gridloom.database.last_rows import fetchrow_with_collected
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
 from gridloom.kernel.ids import BlockID
-from gridloom.market_calendar import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, first_period
+from gridloom.market_calendar import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, days_of, first_period
 from gridloom.virtual_assets.model import (
     Author,
     LockedAsset,
@@ -140,8 +140,22 @@ class LaneChange:
     periods: Ints
     power_kw: Floats
 
+    @property
+    def is_run(self) -> bool:
+        """Whether the periods follow each other without a gap, as they do in most changes."""
+        return int(self.periods[-1]) - int(self.periods[0]) + 1 == len(self.periods)
+
+    def days(self) -> list[int]:
+        """The days that are touched, in order."""
+        if self.is_run:
+            return list(days_of(int(self.periods[0]), int(self.periods[-1]) + 1))
+        touched: list[int] = np.unique(self.periods // PERIODS_PER_DAY).tolist()
+        return touched
+
     def runs(self) -> tuple[list[int], list[int]]:
         """Where runs of consecutive periods start, and how long they are."""
+        if self.is_run:
+            return [int(self.periods[0])], [len(self.periods)]
         breaks = (np.flatnonzero(self.periods[1:] - self.periods[:-1] != 1) + 1).tolist()
         starts, ends = [0, *breaks], [*breaks, len(self.periods)]
         return self.periods[starts].tolist(), [end - start for start, end in zip(starts, ends, strict=True)]

@@ -5,6 +5,7 @@ Power is signed as everywhere: positive leaves the battery, negative enters it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.kernel.units import QUARTER_HOUR_H
-from gridloom.market_calendar import PERIODS_PER_DAY, Floats, Ints
+from gridloom.market_calendar import PERIODS_PER_DAY, Floats
 from gridloom.virtual_assets.model import Efficiency
 
 # A milliwatt-hour, and a billionth of the capacity for large ones: sums of doubles over decades of quarter-hours err by
@@ -90,12 +91,12 @@ class DaySummaries:
         relative_kwh = energy_changes_kwh(power_kw, efficiency).cumsum(axis=1)
         rows_kwh = np.empty((4, len(power_kw)))
         rows_kwh[0] = relative_kwh[:, -1]
-        relative_kwh.min(axis=1, out=rows_kwh[1])
-        relative_kwh.max(axis=1, out=rows_kwh[2])
-        exported_kwh(power_kw).sum(axis=1, out=rows_kwh[3])
+        np.minimum.reduce(relative_kwh, axis=1, out=rows_kwh[1])
+        np.maximum.reduce(relative_kwh, axis=1, out=rows_kwh[2])
+        np.add.reduce(exported_kwh(power_kw), axis=1, out=rows_kwh[3])
         return DaySummaries(rows_kwh)
 
-    def with_days(self, positions: Ints, days: DaySummaries) -> DaySummaries:
+    def with_days(self, positions: Sequence[int], days: DaySummaries) -> DaySummaries:
         """These summaries with the days at `positions` replaced."""
         rows_kwh = self.rows_kwh.copy()
         rows_kwh[:, positions] = days.rows_kwh

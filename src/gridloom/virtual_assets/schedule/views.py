@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from gridloom.edge.tabular import points_json
 from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing.availability import Availability
-from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, expected_cuts, imbalance_view
+from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, expected_cuts, imbalance_view, series_fields
 from gridloom.virtual_assets.model import Adjustment, Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.imbalance import Imbalance
 from gridloom.virtual_assets.schedule.spreading import rated_kw
 from gridloom.virtual_assets.schedule.wire import AssetScheduleHead, AssetScheduleView, ScheduledAssetView
-from gridloom.virtual_assets.streaming import period_times, rows_json
-from gridloom.virtual_assets.wire import already_json
 
 
 def schedule_head(asset: VirtualAsset) -> AssetScheduleHead:
@@ -61,8 +58,5 @@ def scheduled_asset_view(
 
 
 def _view_fields(asset: VirtualAsset, first: int, columns: Mapping[str, Floats]) -> dict[str, Any]:
-    times = period_times(first, first + len(columns["power"]))
-    return structs.asdict(schedule_head(asset)) | {
-        "schedule": already_json(points_json(times, columns["power"], name="power")),
-        "power_capacity": already_json(rows_json(times, {name: columns[name] for name in CAPACITY_COLUMNS})),
-    }
+    capacities_kw = [columns[name] for name in CAPACITY_COLUMNS]
+    return structs.asdict(schedule_head(asset)) | series_fields(first, columns["power"], capacities_kw)
