@@ -8,7 +8,6 @@ import importlib
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -31,6 +30,7 @@ from gridloom.heap import keep_freed_memory
 from gridloom.settings import Settings, address_of
 from gridloom.shared_metrics import forget_worker
 from gridloom.signals import END_STREAMS
+from gridloom.simulator_process import SimulatorProcess
 
 log = structlog.get_logger()
 
@@ -41,7 +41,6 @@ FREE_RESTARTS = 3  # in a row and at once; then with growing pauses
 MOST_FAILED_STARTS = 8  # before the service has ever been ready: then something is wrong with it
 LONGEST_PAUSE_S = 1.0
 LONGEST_START_S = 30.0
-SIMULATOR_PAUSE_S = 2.0
 ROTATION_EVERY_S = 30.0
 LONGEST_TURN_S = (
     0.001  # of a thread, while the event loop waits for the interpreter; by itself Python lets it have 5 ms
@@ -112,8 +111,7 @@ class Supervisor(MPServer):
         self.rotation_due = 0.0
         self.is_ready = False
         self.failure: str | None = None
-        self.simulator: subprocess.Popen[bytes] | None = None
-        self.simulator_due = 0.0
+        self.simulator = SimulatorProcess(settings)
 
     def run(self) -> str | None:
         """Until told to stop; what went wrong, if the service never got to its work."""
@@ -142,7 +140,8 @@ class Supervisor(MPServer):
                 self.is_ready = True
                 self._expose_metrics()
                 self.on_ready()
-            self._keep_simulating()
+            if self.is_ready:
+                self.simulator.keep_alive()
         self.interrupt_children.clear()
 
     def _renew_workers(self, spawn_target: Any, target_loader: Any) -> None:
@@ -200,28 +199,9 @@ class Supervisor(MPServer):
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         start_http_server(self.settings.metrics_port, self.settings.host, registry)
 
-    def _keep_simulating(self) -> None:
-        """The simulator is a client with a process of its own: it goes on from its last step whenever it is started."""
-        if not self.settings.simulator or not self.is_ready:
-            return
-        if self.simulator is not None and self.simulator.poll() is None:
-            return
-        now = time.monotonic()
-        if self.simulator is not None and now < self.simulator_due:
-            return
-        if self.simulator is not None:
-            log.error("simulator_died", action="starting it again")
-        self.simulator_due = now + SIMULATOR_PAUSE_S
-        command = [sys.executable, "-m", "gridloom.simulator", address_of(self.settings), str(self.settings.home)]
-        self.simulator = subprocess.Popen(  # noqa: S603
-            command, preexec_fn=partial(end_with_parent, os.getpid(), signal.SIGKILL), start_new_session=True
-        )
-
     def _stop_workers(self) -> None:
         """The simulator first, for it is a client; then streams, which would hold the workers until they are killed."""
-        if self.simulator is not None:
-            self.simulator.kill()
-            self.simulator.wait()
+        self.simulator.stop()
         for worker in self.wrks:
             with suppress(ProcessLookupError):
                 os.kill(worker.inner.pid, END_STREAMS)

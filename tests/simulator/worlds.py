@@ -41,6 +41,7 @@ class SimulatedWorld:
     people: People
     operator: httpx2.AsyncClient
     kept: Kept
+    settings: Settings
 
     @property
     def connect(self) -> Connect:
@@ -103,4 +104,4 @@ async def simulated_world(settings: Settings, home: Any, *, days: int, seed: int
             await let_simulator_in(connection, home)
         kept = read_kept(home)
         assert kept is not None
-        yield SimulatedWorld(edge, people, operator, kept)
+        yield SimulatedWorld(edge, people, operator, kept, asked)

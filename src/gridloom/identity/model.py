@@ -111,6 +111,7 @@ class Grant:
 
     asset_key: int
     organisation_id: OrganisationID
+    organisation_name: str
     permissions: frozenset[str]
     granted_by: UUID
     version: int

@@ -31,6 +31,8 @@ class Simulation:
     now: datetime
     """On the platform's clock."""
     real: datetime
+    fault: str | None = None
+    """Why no simulator takes part, where it was not let in."""
 
     @property
     def awaits_simulator(self) -> bool:

@@ -39,6 +39,9 @@ class SimulatorView(View):
     now: Instant
     history_complete: Annotated[bool, Meta(description="Whether the world has reached the present")]
     progress: Annotated[float, Meta(ge=0, le=1, description="How much of its past the world has lived through")]
+    fault: Annotated[str | UnsetType, Meta(description="Why the world stands still, where no simulator is let in")] = (
+        UNSET
+    )
 
 
 class SimulatorChange(RequestBody):
@@ -96,6 +99,7 @@ async def _show_simulator(call: Call, state: Simulation | None) -> SimulatorView
         now=_to_the_millisecond(state.now),
         history_complete=state.history_complete,
         progress=round(state.progress, 4),
+        fault=UNSET if state.fault is None else state.fault,
     )
 
 

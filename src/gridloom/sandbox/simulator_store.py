@@ -17,7 +17,7 @@ async def read_simulation(db: Database) -> Simulation | None:
     row = await db.fetchrow(
         """
         select world, seed, running, speed, start, step, is_done, history_complete, target, anchor_real,
-               anchor_platform, platform_now() as now, clock_timestamp() as real
+               anchor_platform, fault, platform_now() as now, clock_timestamp() as real
         from sandbox_simulator
         """
     )
@@ -105,13 +105,18 @@ async def take_part(db: Database, member_id: UUID, silence: timedelta) -> bool:
     """Be the simulator of this world: whoever is, until it has not been heard of for a while. False: another one is."""
     taken = await db.fetchval(
         """
-        update sandbox_simulator set taken_by = $1, taken_at = clock_timestamp()
+        update sandbox_simulator set taken_by = $1, taken_at = clock_timestamp(), fault = null
         where taken_by is null or taken_by = $1 or taken_at < clock_timestamp() - $2::interval
         returning true
         """,
         member_id, silence,
     )  # fmt: skip
     return taken is not None
+
+
+async def keep_fault(db: Database, sentence: str) -> None:
+    """Why there is no simulator; until one takes part again."""
+    await db.execute("update sandbox_simulator set fault = $1", sentence)
 
 
 async def hand_out(db: Database, step: datetime) -> None:

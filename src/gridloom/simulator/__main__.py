@@ -11,8 +11,8 @@ from pathlib import Path
 
 import structlog
 
-from gridloom.simulator.credentials import read_kept
-from gridloom.simulator.living import live
+from gridloom.simulator.credentials import SHUT_OUT_STATUS, read_kept, say_shut_out
+from gridloom.simulator.living import ShutOut, live
 from gridloom.simulator.voices import connect_to
 
 log = structlog.get_logger()
@@ -26,7 +26,11 @@ def main(url: str, home: str) -> None:
     if kept is None:
         log.error("simulator.no_credentials", home=home)
         raise SystemExit(1)
-    asyncio.run(live(connect_to(url), kept))
+    try:
+        asyncio.run(live(connect_to(url), kept))
+    except ShutOut:
+        log.error("simulator.shut_out", detail=say_shut_out(Path(home)))
+        raise SystemExit(SHUT_OUT_STATUS) from None
 
 
 if __name__ == "__main__":

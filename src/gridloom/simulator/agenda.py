@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
 
-from gridloom.simulator import operator, owners, traders
+from gridloom.simulator import operator, owners, traders, trading
 from gridloom.simulator.scene import Scene
 
 _DAY = timedelta(days=1)
@@ -61,7 +61,7 @@ async def publish_day_ahead(scene: Scene) -> None:
 
 
 async def sell_tomorrow(scene: Scene) -> None:
-    await traders.sell(scene, scene.today + _DAY)
+    await trading.sell_day_ahead(scene, scene.today + _DAY)
 
 
 async def renew_tolls(scene: Scene) -> None:
@@ -76,10 +76,10 @@ async def publish_intraday(scene: Scene) -> None:
 
 
 AGENDA: Final[dict[tuple[int, int], tuple[Item, ...]]] = {
-    (0, 0): (begin_day, publish_intraday),
+    (0, 0): (begin_day, publish_intraday, trading.trade_intraday),
     (4, 0): (publish_intraday,),
     (7, 30): (offer_balancing,),
-    (8, 0): (settle_yesterday, publish_intraday),
+    (8, 0): (settle_yesterday, publish_intraday, trading.trade_intraday),
     (8, 15): (publish_fcr,),
     (9, 45): (clear_balancing, offer_auctions),
     (10, 15): (bid_first,),
@@ -87,7 +87,7 @@ AGENDA: Final[dict[tuple[int, int], tuple[Item, ...]]] = {
     (12, 0): (publish_intraday,),
     (12, 45): (publish_day_ahead,),
     (13, 0): (sell_tomorrow,),
-    (16, 0): (publish_intraday,),
+    (16, 0): (publish_intraday, trading.trade_intraday),
     (17, 0): (renew_tolls,),
     (18, 30): (bid_last,),
     (20, 0): (publish_intraday,),

@@ -14,6 +14,8 @@ import msgspec
 from gridloom.simulator.cast import ORGANISATIONS
 
 FILE = "simulator.json"
+SHUT_OUT_STATUS = 78
+"""What a simulator ends with that the service does not let in; the number stands for a wrong configuration."""
 
 
 class Kept(msgspec.Struct):
@@ -44,6 +46,13 @@ def write_kept(home: Path, kept: Kept) -> None:
     partial.touch(mode=0o600)
     partial.write_bytes(msgspec.json.encode(kept))
     partial.replace(home / FILE)
+
+
+def say_shut_out(home: Path) -> str:
+    return (
+        f"The simulator cannot sign in with what {home / FILE} holds: its members have other passwords here, "
+        "or are gone. Start with another GRIDLOOM_HOME, or remove that file, start again and reset the sandbox."
+    )
 
 
 def new_secret() -> str:

@@ -28,6 +28,12 @@ METER_EVERY = timedelta(hours=12)
 """While time is hurrying; otherwise every quarter-hour, and every minute where somebody could watch."""
 WATCHABLE_SPEED = 10.0
 PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
+MOST_REFUSALS = 3
+"""In a row, before a wrong password is taken for one: members also end for a moment when the sandbox is reset."""
+
+
+class ShutOut(Exception):
+    """The simulator's members are unknown here, or have other passwords: trying on would change nothing."""
 
 
 @dataclass
@@ -46,14 +52,20 @@ class World:
 
 
 async def live(connect: Connect, kept: Kept) -> None:
-    """For ever; a service that is away is waited for, and whatever went wrong is tried again from the last step."""
-    pause_s = PAUSE_S
+    """For ever; a service that is away is waited for, and whatever went wrong is tried again from the last step.
+
+    Raises ShutOut where the service does not let the simulator in.
+    """
+    pause_s, refusals = PAUSE_S, 0
     while True:
         try:
             async with connect(member_name(kept, "operator"), member_password(kept, "operator")) as client:
                 operator_voice = await _sign_in(client, kept)
                 await _live_on(connect, kept, operator_voice)
         except GridloomError as error:
+            refusals = refusals + 1 if isinstance(error, UnauthenticatedError) else 0
+            if refusals == MOST_REFUSALS:
+                raise ShutOut(str(error)) from error
             log.warning("simulator.interrupted", error=str(error), retry_in_s=pause_s)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

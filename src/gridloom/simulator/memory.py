@@ -86,7 +86,9 @@ class Memory(msgspec.Struct):
     """By delivery day"""
     outages: list[Outage] = []
     plans: dict[str, dict[str, list[float]]] = {}
-    """By delivery day and virtual battery: the power that is still to be traded"""
+    """By delivery day and virtual battery: the power that is still to be traded, in kW"""
+    unsold: dict[str, dict[str, list[float]]] = {}
+    """By delivery day and virtual battery: what is left for the day itself, in MWh"""
 
     # --- batteries ---------------------------------------------------------------------------------------------------
 
@@ -123,6 +125,7 @@ class Memory(msgspec.Struct):
         old = day.isoformat()
         self.awards = {of: awards for of, awards in self.awards.items() if of >= old}
         self.plans = {of: plans for of, plans in self.plans.items() if of >= old}
+        self.unsold = {of: kept for of, kept in self.unsold.items() if of > old}
         self.holdings = [one for one in self.holdings if one.end > now]
         self.auctions = [one for one in self.auctions if one.delivery_day >= day]
         self.outages = [one for one in self.outages if one.end > (self.metered_until or now)]

@@ -41,10 +41,16 @@ class Plan:
 
 
 def plan_day(
-    store: Store, prices_eur_mwh: Floats, *, start: float = 0.5, end: float = 0.5, most_cycles: float | None = None
+    store: Store,
+    prices_eur_mwh: Floats,
+    *,
+    start: float = 0.5,
+    end: float = 0.5,
+    most_cycles: float | None = None,
+    least_margin_eur_mwh: float = WEAR_EUR_MWH[0],
 ) -> Plan:
     """The best way from one state of charge (a ratio) to another within so many cycles, as far as there is one."""
-    for wear_eur_mwh in WEAR_EUR_MWH:
+    for wear_eur_mwh in (least_margin_eur_mwh, *(wear for wear in WEAR_EUR_MWH if wear > least_margin_eur_mwh)):
         plan = _plan_at(store, prices_eur_mwh, start, end, wear_eur_mwh)
         discharged_kwh = float(np.maximum(plan.power_kw, 0).sum()) / 4
         if most_cycles is None or discharged_kwh <= most_cycles * store.energy_kwh:

@@ -1,4 +1,4 @@
-"""What traders do: value and bid, plan the next day, and sell what they planned."""
+"""What traders do: value and bid, and plan the next day."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from gridloom.simulator.memory import Holding, OpenAuction
 from gridloom.simulator.operator import euros, is_whole_day
 from gridloom.simulator.planning import Store, plan_day
 from gridloom.simulator.scene import Scene
+from gridloom.simulator.strategies import NORMALS, STRATEGIES, see_prices
 from gridloom.simulator.voices import Refused, Voice, note_refusal, read_moment, written
 
 VIEW_SPREAD = 0.12
 """How far traders' views of a day's worth lie apart."""
-FIRST_OFFER, LAST_OFFER = (0.50, 0.68), (0.62, 0.80)
+FIRST_OFFER, LAST_OFFER = (0.42, 0.54), (0.50, 0.64)
 """The part of what a trader thinks a day is worth that it offers, at first and in the end."""
 FORECAST_SHARE = 0.92
 """What planning on forecasts brings of what foresight would."""
@@ -48,6 +49,7 @@ async def _place_bid(scene: Scene, trader: Organisation, auction: OpenAuction, i
         return  # content with the first offer
     low, high = LAST_OFFER if is_last else FIRST_OFFER
     part = low + (high - low) * float(1 / (1 + np.exp(-(high_draw if is_last else low_draw))))
+    part *= STRATEGIES[trader.slug].offers_share
     voice = scene.voices[trader.slug]
     try:
         price = await _value_auction(scene, trader, auction) * float(np.exp(VIEW_SPREAD * view)) * part
@@ -101,7 +103,7 @@ async def _take_won(scene: Scene, trader: Organisation, auction: OpenAuction) ->
     )
 
 
-# --- schedules and trades --------------------------------------------------------------------------------------------
+# --- schedules -------------------------------------------------------------------------------------------------------
 
 
 async def plan(scene: Scene, day: date) -> None:
@@ -159,42 +161,16 @@ def _choose_powers(scene: Scene, holding: Holding, day: date, block: Any, start:
         holding.charge_efficiency,
         holding.discharge_efficiency,
     )
-    chance = scene.chance("price view", _number_text(holding.holder), day.toordinal())
-    expected = scene.board.expected(day, day - timedelta(days=1))
-    seen = expected * (1 + 0.05 * chance.standard_normal(len(expected)))
-    found = plan_day(store, seen, start=start, end=0.5, most_cycles=holding.daily_cycle_limit)
+    strategy = STRATEGIES[holding.holder]
+    expected = scene.board.expected(day, day - timedelta(days=1), strategy.weights)
+    chance = scene.chance("price view", _number_text(holding.holder), _number_text(holding.zone), day.toordinal())
+    found = plan_day(
+        store,
+        see_prices(strategy, expected, chance.standard_normal(NORMALS)),
+        start=start,
+        end=0.5,
+        most_cycles=min(strategy.most_cycles, holding.daily_cycle_limit or strategy.most_cycles),
+        least_margin_eur_mwh=strategy.least_margin_eur_mwh,
+    )
     powers: list[float] = found.power_kw.tolist()
     return powers
-
-
-async def sell(scene: Scene, day: date) -> None:
-    """What was planned is bought and sold at the auction's prices."""
-    plans = scene.memory.plans.pop(day.isoformat(), {})
-    holders = {one.id: one.holder for one in scene.memory.holdings}
-    prices, periods = scene.board.day_ahead(day).tolist(), [written(one) for one in periods_of(day)]
-    for trader in TRADERS:
-        rows = [
-            {
-                "tradeID": f"DA-{day:%Y%m%d}-{asset_id[-6:]}",
-                "assetID": asset_id,
-                "time": period,
-                "side": "SELL" if power > 0 else "BUY",
-                "volume": round(abs(power) / 4000, 8),
-                "price": price,
-                "market": "DAY_AHEAD",
-            }
-            for asset_id, powers in plans.items()
-            if holders.get(asset_id) == trader.slug
-            for period, power, price in zip(periods, powers, prices, strict=True)
-            if power
-        ]
-        if rows:
-            await _record_trades(scene, trader, rows)
-
-
-async def _record_trades(scene: Scene, trader: Organisation, rows: list[dict[str, Any]]) -> None:
-    key = scene.key(f"trades/{trader.slug}")
-    try:
-        await scene.voices[trader.slug].post("/settlements/wholesale-trades", rows, key)
-    except Refused as problem:
-        note_refusal(f"trades of {trader.slug}", problem)

@@ -257,3 +257,4 @@ class Grant(Answered):
     physical_asset_id: UUID
     organisation_id: UUID
     permissions: tuple[str, ...]
+    organisation_name: str | None = None

@@ -12,7 +12,7 @@ class Clock(Answered):
 
 
 class Simulator(Answered):
-    """`progress` reaches 1 when the world's past has been lived through."""
+    """`progress` reaches 1 when the world's past has been lived through; `fault` says why it stands still."""
 
     running: bool
     seed: int
@@ -20,6 +20,7 @@ class Simulator(Answered):
     now: datetime
     history_complete: bool
     progress: float
+    fault: str | None = None
 
 
 class SimulatorStep(Answered):

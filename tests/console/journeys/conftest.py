@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, StorageState, async_playwright
 from tests.conftest import migrated_database
 from tests.console.journeys.scene import Scene, make_scene
 from tests.console.journeys.watching import Tab
@@ -94,25 +94,32 @@ async def scene(settings: Settings, browser: Browser) -> AsyncIterator[Scene]:
             await asyncio.to_thread(thread.join, 20)
 
 
+@pytest.fixture(scope="session")
+def sessions() -> dict[str, StorageState]:
+    """What a browser keeps of each person who has signed in once: the cookie, and that there is one."""
+    return {}
+
+
 @pytest.fixture
-def open_tab(browser: Browser, scene: Scene) -> OpenTab:
-    """`async with open_tab("trader") as tab`: signed in, and at its end nothing may have gone wrong."""
+def open_tab(browser: Browser, scene: Scene, sessions: dict[str, StorageState]) -> OpenTab:
+    """`async with open_tab("trader") as tab`: of somebody who is signed in, and at its end nothing may have gone wrong.
+    Where it goes first is the test's to say."""
 
     @asynccontextmanager
-    async def opened(
-        username: str | None, *, theme: str = "light", size: tuple[int, int] = (1440, 900)
-    ) -> AsyncIterator[Tab]:
+    async def opened(username: str | None, *, size: tuple[int, int] = (1440, 900)) -> AsyncIterator[Tab]:
         context = await browser.new_context(
             viewport={"width": size[0], "height": size[1]},
-            color_scheme="dark" if theme == "dark" else "light",
+            color_scheme="light",
             permissions=["clipboard-read", "clipboard-write"],
             base_url=scene.base_url,
+            storage_state=None if username is None else sessions.get(username),
         )
         tab = Tab(await context.new_page(), scene.base_url)
         await tab.watch()
         try:
-            if username is not None:
+            if username is not None and username not in sessions:
                 await tab.sign_in(username)
+                sessions[username] = await context.storage_state()
             yield tab
             assert tab.faults == []
         finally:

@@ -14,7 +14,7 @@ import { Boundary } from './Boundary'
 import { useShortcuts } from './keyboard'
 import { Mark } from './Mark'
 import { Link, match, usePath } from './router'
-import { SandboxBar } from './SandboxBar'
+import { SandboxBar, SimulatorFault } from './SandboxBar'
 import { PLACES, type Place, SCREENS } from './screens'
 import { chooseTheme, useTheme } from './theme'
 
@@ -83,6 +83,7 @@ export function Frame({ onSignedOut }: { onSignedOut: () => void }) {
         </div>
       </header>
       <main id="screen" className="screen" tabIndex={-1}>
+        <SimulatorFault />
         <Boundary key={path}>
           <Suspense fallback={<Loading />}>
             <Outlet path={path} />
@@ -166,7 +167,10 @@ function TabBar({ places, path, onMore }: { places: Place[]; path: string; onMor
           className={isHere(place, path) ? 'is-current' : ''}
           aria-current={isHere(place, path) ? 'page' : undefined}
         >
-          <Icon name={place.icon} size={20} />
+          <span className="tab-icon">
+            <Icon name={place.icon} size={20} />
+            {place.path === '/auctions' && <OpenAuctions />}
+          </span>
           {place.short ?? place.label}
         </Link>
       ))}

@@ -23,6 +23,8 @@ interface Simulator {
   now: string
   historyComplete?: boolean
   progress?: number
+  /** Why the world stands still. */
+  fault?: string
 }
 
 export function SandboxBar() {
@@ -83,20 +85,37 @@ export function SandboxBar() {
           {move.isError && <span className="tone-danger">{sentenceOf(move.error)}</span>}
         </div>
       )}
-      {isSandbox && offers('GET /sandbox/simulator') && <Speed />}
+      {isSandbox && <Speed />}
     </div>
+  )
+}
+
+function useSimulator() {
+  const isThere = useSession().environment === 'sandbox' && offers('GET /sandbox/simulator')
+  return useQuery({
+    queryKey: ['simulator'],
+    queryFn: () => askJson<Simulator>('/sandbox/simulator'),
+    enabled: isThere,
+    refetchInterval: 10_000,
+    retry: false,
+  })
+}
+
+/** Why the simulated world stands still, if it does: above every screen, for none of them moves. */
+export function SimulatorFault() {
+  const { data } = useSimulator()
+  if (!data?.fault) return null
+  return (
+    <p className="strip" role="status">
+      {data.fault}
+    </p>
   )
 }
 
 function Speed() {
   const isOperator = useIsOperator()
   const queries = useQueryClient()
-  const simulator = useQuery({
-    queryKey: ['simulator'],
-    queryFn: () => askJson<Simulator>('/sandbox/simulator'),
-    refetchInterval: 10_000,
-    retry: false,
-  })
+  const simulator = useSimulator()
   const steer = useMutation({
     mutationFn: (change: Partial<Simulator>) =>
       askJson<Simulator>('/sandbox/simulator', { method: 'PUT', body: change }),
@@ -135,9 +154,13 @@ function Speed() {
           </fieldset>
         </>
       )}
-      <span className="note">
-        {state.running ? pace : 'paused'} · seed {state.seed}
-      </span>
+      {state.fault ? (
+        <span className="note tone-danger">the world stands still</span>
+      ) : (
+        <span className="note">
+          {state.running ? pace : 'paused'} · seed {state.seed}
+        </span>
+      )}
     </div>
   )
 }

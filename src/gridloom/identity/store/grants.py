@@ -27,6 +27,7 @@ def _read_grant(row: asyncpg.Record) -> Grant:
     return Grant(
         asset_key=row["asset_key"],
         organisation_id=OrganisationID(row["organisation_id"]),
+        organisation_name=row["organisation_name"],
         permissions=frozenset(row["permissions"]),
         granted_by=row["granted_by"],
         version=row["version"],
@@ -68,7 +69,8 @@ async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit
     """By organisation."""
     rows = await db.fetch(
         """
-        select asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at
+        select asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at,
+               (select name from organisation where id = asset_grant.organisation_id) as organisation_name
         from asset_grant where asset_key = $1 and ($2::uuid is null or organisation_id > $2)
         order by organisation_id limit $3
         """,
@@ -82,7 +84,8 @@ async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit
 async def read_grant(db: Database, asset_key: int, organisation_id: UUID) -> Grant | None:
     row = await db.fetchrow(
         """
-        select asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at
+        select asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at,
+               (select name from organisation where id = asset_grant.organisation_id) as organisation_name
         from asset_grant where asset_key = $1 and organisation_id = $2
         """,
         asset_key,
@@ -105,7 +108,8 @@ async def put_grant(
                                 else excluded.granted_by end,
               version = g.version + (g.permissions <> excluded.permissions)::int,
               updated_at = case when g.permissions = excluded.permissions then g.updated_at else excluded.updated_at end
-        returning asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at
+        returning asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at,
+                  (select name from organisation where id = $2) as organisation_name
         """,
         asset_key,
         organisation_id,

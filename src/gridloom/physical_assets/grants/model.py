@@ -21,6 +21,7 @@ class NewGrant(RequestBody):
 class Grant(View):
     physical_asset_id: UUID
     organisation_id: UUID
+    organisation_name: Annotated[str, Meta(description="What the organisation is called")]
     permissions: list[Permission]
     created_at: datetime
     updated_at: datetime

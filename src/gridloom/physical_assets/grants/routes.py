@@ -149,6 +149,7 @@ def _show_grant(asset_id: UUID, grant: identity.Grant) -> Grant:
     return Grant(
         physical_asset_id=asset_id,
         organisation_id=grant.organisation_id,
+        organisation_name=grant.organisation_name,
         permissions=in_order(grant.permissions),
         created_at=grant.created_at,
         updated_at=grant.updated_at,

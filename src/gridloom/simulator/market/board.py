@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, timedelta
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,18 @@ from gridloom.simulator.market.day_ahead import DayAhead
 from gridloom.simulator.market.intraday import imbalance_prices, intraday_prices
 
 LOOK_BACK_DAYS = 7
+
+
+class Weights(NamedTuple):
+    """What somebody makes of past days: how much each counts, together one."""
+
+    latest: float
+    week: float
+    same_weekday: float
+
+
+EVEN_HANDED = Weights(latest=0.35, week=0.4, same_weekday=0.25)
+"""A careful person's."""
 
 
 class Board:
@@ -46,13 +59,15 @@ class Board:
     def _frequency_hz(self, day: date) -> Floats:
         return frequency_hz(self._seed_of(day), day)
 
-    def expected(self, day: date, known_until: date) -> Floats:
-        """What a careful person expects of a day from those whose prices are known: the latest, the last week's mean
-        and the same day of the week before, by the wall clock."""
+    def expected(self, day: date, known_until: date, weights: Weights = EVEN_HANDED) -> Floats:
+        """What somebody expects of a day from those whose prices are known: the latest, the last week's mean and the
+        same day of the week before, by the wall clock."""
         days = [known_until - timedelta(days=n) for n in range(LOOK_BACK_DAYS)]
         profiles = np.array([_by_wall_clock(one, self.day_ahead(one)) for one in days])
         same_weekday = profiles[(known_until - day).days % LOOK_BACK_DAYS]
-        mixed = 0.35 * profiles[0] + 0.4 * profiles.mean(axis=0) + 0.25 * same_weekday
+        mixed = (
+            weights.latest * profiles[0] + weights.week * profiles.mean(axis=0) + weights.same_weekday * same_weekday
+        )
         found = mixed[hours_of(day)].ravel()
         assert len(found) == period_count(day)
         return np.asarray(found)

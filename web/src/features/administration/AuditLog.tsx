@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { ask } from '../../shared/api/client'
+import { namedPath, shortID, useNames } from '../../shared/api/names'
 import { timeMs, weekday } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
@@ -14,6 +15,7 @@ const PAGE = 50
 /** Who did what to which resource, when and from where; nothing is ever taken out of it. */
 export function AuditLog() {
   const zone = useZone()
+  const nameOf = useNames()
   const [resource, setResource] = useState('')
   const log = useInfiniteQuery({
     queryKey: ['administration', 'audit-log', resource],
@@ -59,9 +61,16 @@ export function AuditLog() {
                 </td>
                 <td>
                   <strong>{entry.actorName ?? entry.actorKind.toLowerCase()}</strong>
+                  {entry.organisationID && (
+                    <span className="note second-line" title={entry.organisationID}>
+                      {nameOf(entry.organisationID) ?? shortID(entry.organisationID)}
+                    </span>
+                  )}
                 </td>
                 <td>{entry.action}</td>
-                <td className="code">{entry.resource}</td>
+                <td className="audit-resource" title={entry.resource}>
+                  {namedPath(entry.resource, nameOf)}
+                </td>
                 <td>
                   <Badge tone={entry.status < 400 ? 'good' : 'danger'}>{entry.status}</Badge>
                 </td>

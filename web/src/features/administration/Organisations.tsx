@@ -1,6 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useRef, useState } from 'react'
-import { allPages, askJson, type Schemas } from '../../shared/api/client'
+import { askJson, type Schemas } from '../../shared/api/client'
+import { type Organisation, useOrganisations } from '../../shared/api/names'
 import { faultAt } from '../../shared/api/problem'
 import { words } from '../../shared/format'
 import { weekdayTime } from '../../shared/time/words'
@@ -12,17 +13,12 @@ import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Shown } from './Shown'
 
-type Organisation = Schemas['OrganisationView']
-
 /** The operator's: who takes part in the platform, and the first invitation into each. */
 export function Organisations() {
   const zone = useZone()
   const queries = useQueryClient()
   const form = useRef<HTMLFormElement>(null)
-  const organisations = useQuery({
-    queryKey: ['organisations'],
-    queryFn: () => allPages<Organisation>('/organisations?limit=1000'),
-  })
+  const organisations = useOrganisations()
   const make = useMutation({
     mutationFn: (name: string) =>
       askJson<Organisation>('/organisations', { method: 'POST', body: { name, kind: 'PARTICIPANT' } }),

@@ -1,5 +1,5 @@
 /** Auctions as a bidder and as the operator read them. */
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { allPages, answered, api, offers, type Schemas } from '../../shared/api/client'
 import { useMay } from '../../shared/api/session'
 import { HOUR_MS } from '../../shared/time/marketDay'
@@ -38,22 +38,50 @@ export function useBids(id: string, isShown: boolean) {
   })
 }
 
-export function useValuation(auction: Auction) {
-  const may = useMay('Create:optimisations')
-  return useQuery({
-    queryKey: ['auctions', auction.id, 'valuation'],
-    queryFn: () =>
-      answered(
-        api.POST('/auctions/{auctionID}/valuations', {
-          params: { path: { auctionID: auction.id } },
-          body: { basis: 'FORESIGHT' },
-        }),
-      ),
-    enabled: may && offers('POST /auctions/{auctionID}/valuations') && auction.status !== 'NO_BIDS_SUBMITTED',
-    staleTime: Number.POSITIVE_INFINITY,
-    retry: false,
-  })
+/** Asked once: nothing but another forecast makes it another. */
+const valuationOf = (id: string) => ({
+  queryKey: ['valuations', id],
+  queryFn: () =>
+    answered(
+      api.POST('/auctions/{auctionID}/valuations', {
+        params: { path: { auctionID: id } },
+        body: { basis: 'FORESIGHT' },
+      }),
+    ),
+  staleTime: Number.POSITIVE_INFINITY,
+  retry: false,
+})
+
+function useMayValue(): boolean {
+  return useMay('Create:optimisations') && offers('POST /auctions/{auctionID}/valuations')
 }
+
+export function useValuation(auction: Auction) {
+  const may = useMayValue()
+  return useQuery({ ...valuationOf(auction.id), enabled: may && auction.status !== 'NO_BIDS_SUBMITTED' })
+}
+
+/** What half of the outcomes would beat, of several auctions; one after the other, for each takes the service a while. */
+export function useMedians(ids: string[]): Map<string, number> {
+  const queries = useQueryClient()
+  const found = useQuery({
+    queryKey: ['valuations', 'medians', ...ids],
+    queryFn: async () => {
+      const medians = new Map<string, number>()
+      for (const id of ids) {
+        const valuation = await queries.fetchQuery(valuationOf(id)).catch(() => null)
+        if (valuation) medians.set(id, valuation.p50)
+      }
+      return medians
+    },
+    enabled: useMayValue() && ids.length > 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: keepPreviousData,
+  })
+  return found.data ?? NONE
+}
+
+const NONE: Map<string, number> = new Map()
 
 export function useResults(id: string, isShown: boolean) {
   return useQuery({

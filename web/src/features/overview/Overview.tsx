@@ -6,16 +6,18 @@ import { QUARTER_MS } from '../../shared/time/marketDay'
 import { countdown, time } from '../../shared/time/words'
 import { Page } from '../../shared/ui/Page'
 import { useZone } from '../../shared/zone'
-import { useAuctions } from '../auctions/data'
+import { useAuctions, useMedians } from '../auctions/data'
 import { ComingCard } from './ComingCard'
 import { useHealth, useOutlook, useUnavailabilities } from './data'
 import { nextGate } from './next'
 import './overview.css'
 import { PhysicalTable } from './PhysicalTable'
 import { QueueCard } from './QueueCard'
-import { needsOf } from './queue'
+import { closingFirst, needsOf } from './queue'
 import { RevenueCard } from './RevenueCard'
 import { VirtualTable } from './VirtualTable'
+
+const MOST_VALUED = 4
 
 /** What needs me now? */
 export default function Overview() {
@@ -35,15 +37,18 @@ export default function Overview() {
   const health = useHealth(batteries)
   const unavailabilities = useUnavailabilities(batteries)
   const isLoading = virtual.isLoading || physical.isLoading || (mayReadAuctions && auctions.isLoading)
+  const isBidder = mayBid && !isOperator
+  const medians = useMedians(isBidder ? closingFirst(auctions.data ?? [], now, MOST_VALUED) : [])
   const needs = needsOf(
     {
       auctions: auctions.data ?? [],
+      medians,
       virtual: living,
       cuts,
       idle: mayPlan ? idle : [],
       physical: batteries,
       health,
-      mayBid: mayBid && !isOperator,
+      mayBid: isBidder,
     },
     now,
     (ms) => time(ms, zone),

@@ -22,7 +22,16 @@ const battery = (more = {}) =>
     endStateOfChargePercentage: 44.9,
     ...more,
   }) as never
-const nothing = { auctions: [], virtual: [], cuts: [], idle: [], physical: [], health: new Map(), mayBid: true }
+const nothing = {
+  auctions: [],
+  medians: new Map(),
+  virtual: [],
+  cuts: [],
+  idle: [],
+  physical: [],
+  health: new Map(),
+  mayBid: true,
+}
 
 describe('the queue', () => {
   test('has the nearest deadline first and what has none last', () => {
@@ -49,6 +58,18 @@ describe('the queue', () => {
   test('says nothing of a battery that ends within its tolerance, or whose gate has closed', () => {
     expect(needsOf({ ...nothing, virtual: [battery({ imbalanceCharge: 399 })] }, NOW, tell)).toEqual([])
     expect(needsOf({ ...nothing, virtual: [battery({ end: '2026-11-16T09:45:00Z' })] }, NOW, tell)).toEqual([])
+  })
+
+  test('sets a bid against the median of what the window may be worth', () => {
+    const bid = (price?: number) => [
+      auction('soon', '2026-11-16T09:45:00Z', price === undefined ? {} : { currentBid: { price } }),
+    ]
+    const said = (price?: number) =>
+      needsOf({ ...nothing, auctions: bid(price), medians: new Map([['soon', 23140]]) }, NOW, tell)[0]?.note
+    expect(said(21200)).toBe('Your bid €21,200.00 stands, €1,940 below the median value')
+    expect(said(24000)).toBe('Your bid €24,000.00 stands, €860 above the median value')
+    expect(said()).toBe('No bid of yours stands, the median value is €23,140')
+    expect(needsOf({ ...nothing, auctions: bid(21200) }, NOW, tell)[0]?.note).toBe('Your bid €21,200.00 stands')
   })
 
   test('shows auctions only to who may bid', () => {

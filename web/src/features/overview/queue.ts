@@ -32,6 +32,8 @@ export interface Cut {
 
 export interface Known {
   auctions: Auction[]
+  /** EUR, of those auctions of which it is known. */
+  medians: Map<string, number>
   virtual: VirtualAsset[]
   cuts: Cut[]
   /** Who delivers tomorrow and has no plan for it. */
@@ -54,7 +56,7 @@ export function needsOf(known: Known, now: number, tellTime: (ms: number) => str
   return needs.sort((a, b) => (a.deadline ?? Number.POSITIVE_INFINITY) - (b.deadline ?? Number.POSITIVE_INFINITY))
 }
 
-function auctionNeeds({ auctions, mayBid }: Known, now: number, tellTime: (ms: number) => string): Need[] {
+function auctionNeeds({ auctions, medians, mayBid }: Known, now: number, tellTime: (ms: number) => string): Need[] {
   if (!mayBid) return []
   return auctions
     .filter((one) => Date.parse(one.start) <= now && now < Date.parse(one.end))
@@ -68,11 +70,30 @@ function auctionNeeds({ auctions, mayBid }: Known, now: number, tellTime: (ms: n
         icon: 'auction' as const,
         tone: end - now < URGENT_MS ? ('danger' as const) : ('warning' as const),
         title: `Auction **${size(one.item.ratedDischargePower, one.item.energyCapacity)} ${one.item.deliveryZone}** closes`,
-        note: bid ? `Your bid ${euro(bid.price)} stands` : 'No bid of yours stands',
+        note: bidInWords(bid?.price, medians.get(one.id)),
         action: bid ? 'Raise bid' : 'Bid',
         to: `/auctions/${one.id}`,
       }
     })
+}
+
+function bidInWords(price: number | undefined, median: number | undefined): string {
+  if (price === undefined)
+    return `No bid of yours stands${median === undefined ? '' : `, the median value is ${euro(median, 0)}`}`
+  const stands = `Your bid ${euro(price)} stands`
+  if (median === undefined) return stands
+  const off = Math.round(price - median)
+  if (off === 0) return `${stands}, at the median value`
+  return `${stands}, ${euro(Math.abs(off), 0)} ${off < 0 ? 'below' : 'above'} the median value`
+}
+
+/** The open ones that close first: those whose worth the reader wants to know. */
+export function closingFirst(auctions: Auction[], now: number, most: number): string[] {
+  return auctions
+    .filter((one) => Date.parse(one.start) <= now && now < Date.parse(one.end))
+    .sort((a, b) => Date.parse(a.end) - Date.parse(b.end))
+    .slice(0, most)
+    .map((one) => one.id)
 }
 
 const DAY_AHEAD_GATE_MINUTES = 12 * 60

@@ -55,8 +55,11 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
                 <tbody>
                   {list.map((grant) => (
                     <tr key={grant.organisationID}>
-                      <td className="code">{grant.organisationID}</td>
-                      <td>{grant.permissions.join(', ')}</td>
+                      <td>
+                        <strong>{grant.organisationName}</strong>
+                        <span className="note second-line code">{grant.organisationID}</span>
+                      </td>
+                      <td className="grant-permissions">{grant.permissions.join(', ')}</td>
                       <td>{weekdayTime(Date.parse(grant.updatedAt), zone)}</td>
                       <td className="number">
                         {mayManage && (

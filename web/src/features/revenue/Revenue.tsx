@@ -32,6 +32,7 @@ import { HeatMap } from './HeatMap'
 import { Quarters } from './Quarters'
 import './revenue.css'
 import { StatementCard } from './StatementCard'
+import { useVolumes } from './statement'
 
 const RANGES = [
   { value: 'day', label: 'Day' },
@@ -88,6 +89,7 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
   const daily = useBuckets(subject, span, 'daily')
   const earlier = useBuckets(subject, before, 'daily')
   const statement = useStatement(subject, span)
+  const volumes = useVolumes(subject, span)
   const [chosen, setChosen] = useState<Day | null>(null)
   const [viewText, setView] = useParameter('view')
   const view = viewText === 'kept' && statement.data ? 'kept' : 'earned'
@@ -164,7 +166,7 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
                     onChoose={setChosen}
                   />
                 </div>
-                <StatementCard statement={statement} />
+                <StatementCard statement={statement} volumes={volumes.data} />
               </div>
             </>
           )

@@ -1,12 +1,13 @@
 import type { UseQueryResult } from '@tanstack/react-query'
-import { decimal, words } from '../../shared/format'
+import { decimal } from '../../shared/format'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { ProblemNote, SkeletonRows } from '../../shared/ui/states'
-import { type Line, linesOf, type Statement } from './data'
+import type { Statement } from './data'
+import { type Line, linesOf, type Volumes } from './statement'
 
 /** From the reader's side: what came in, what was paid, and what is left. */
-export function StatementCard({ statement }: { statement: UseQueryResult<Statement> }) {
+export function StatementCard({ statement, volumes }: { statement: UseQueryResult<Statement>; volumes?: Volumes }) {
   return (
     <Card
       className="statement"
@@ -21,13 +22,13 @@ export function StatementCard({ statement }: { statement: UseQueryResult<Stateme
     >
       {statement.isLoading && <SkeletonRows rows={6} />}
       {statement.isError && <ProblemNote error={statement.error} onRetry={() => void statement.refetch()} />}
-      {statement.data && <Lines statement={statement.data} />}
+      {statement.data && <Lines statement={statement.data} volumes={volumes} />}
     </Card>
   )
 }
 
-function Lines({ statement }: { statement: Statement }) {
-  const { income, cost } = linesOf(statement)
+function Lines({ statement, volumes }: { statement: Statement; volumes: Volumes | undefined }) {
+  const { income, cost } = linesOf(statement, volumes)
   const sum = (lines: Line[]) => lines.reduce((total, line) => total + line.amount, 0)
   return (
     <>
@@ -48,9 +49,15 @@ function Part({ title, lines, sumTitle, sum }: { title: string; lines: Line[]; s
       <caption>{title}</caption>
       <tbody>
         {lines.map((line) => (
-          <tr key={line.line}>
+          <tr key={line.label}>
             <th scope="row">
-              {words(line.line).replace(/\b(fcr|afrr)\b/gi, (name) => (name.toLowerCase() === 'fcr' ? 'FCR' : 'aFRR'))}
+              <span className="statement-line">
+                {line.colour && (
+                  <span className="swatch swatch-box" style={{ color: line.colour }} aria-hidden="true" />
+                )}
+                {line.label}
+              </span>
+              {line.note && <span className="note">{line.note}</span>}
             </th>
             <td>{decimal(line.amount, 2)}</td>
           </tr>

@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { bucketsOf, keptOf, linesOf, spanBefore } = await import('./data')
+const { bucketsOf, keptOf, spanBefore } = await import('./data')
 
 describe('the buckets', () => {
   test('join the categories by time, in order', () => {
@@ -12,21 +12,6 @@ describe('the buckets', () => {
     })
     expect(buckets.map((bucket) => bucket.total)).toEqual([10, 30])
     expect(buckets[0]?.parts.revenue_fcr).toBe(4)
-  })
-})
-
-describe('the statement', () => {
-  test('adds each line up, income apart from cost', () => {
-    const line = (name: string, amount: number) => ({ time: '', line: name, amount, counterparty: 'MARKET' })
-    const { income, cost } = linesOf({
-      lines: [line('TOLL', 5), line('WHOLESALE', 8), line('TOLL', 7), line('IMBALANCE', -3)],
-      total: 17,
-    })
-    expect(income).toEqual([
-      { line: 'TOLL', amount: 12 },
-      { line: 'WHOLESALE', amount: 8 },
-    ])
-    expect(cost).toEqual([{ line: 'IMBALANCE', amount: -3 }])
   })
 })
 

@@ -75,7 +75,7 @@ export function useSubjects(): { subjects: Subject[]; isLoading: boolean; error:
 }
 
 export type Resolution = '15-minute' | 'hourly' | 'daily'
-type Series = Record<string, { time: string; value: number | null }[]>
+export type Series = Record<string, { time: string; value: number | null }[]>
 
 export function pointsPath(
   subject: Subject,
@@ -149,29 +149,6 @@ export function useStatement(subject: Subject | undefined, span: Span) {
     enabled: subject !== undefined && offers('GET /revenue-reporting/fleets/{fleetID}/statement'),
     retry: false,
   })
-}
-
-export interface Line {
-  line: string
-  amount: number
-}
-
-/** Each line once, income first, the largest first. */
-export function linesOf(statement: Statement): { income: Line[]; cost: Line[] } {
-  const sums = new Map<string, { plus: number; minus: number }>()
-  for (const { line, amount } of statement.lines) {
-    const sum = sums.get(line) ?? { plus: 0, minus: 0 }
-    if (amount >= 0) sum.plus += amount
-    else sum.minus += amount
-    sums.set(line, sum)
-  }
-  const income: Line[] = []
-  const cost: Line[] = []
-  for (const [line, { plus, minus }] of sums) {
-    if (plus > 0) income.push({ line, amount: plus })
-    if (minus < 0) cost.push({ line, amount: minus })
-  }
-  return { income: income.sort((a, b) => b.amount - a.amount), cost: cost.sort((a, b) => a.amount - b.amount) }
 }
 
 const PRODUCT_OF_LINE: Record<string, string> = {

@@ -40,7 +40,7 @@ const STALE: Record<string, string[]> = {
   'exchange-notification': ['physical-assets'],
   'data-points': ['revenue', 'virtual-assets'],
   dispatch: ['delivery', 'physical-assets'],
-  forecast: ['forecasts', 'auctions'],
+  forecast: ['forecasts', 'valuations'],
 }
 
 export function staleKeys(type: string): string[] {

@@ -1,5 +1,8 @@
-/** Panes over one axis of time: titles with what is read in them, axes, hours and the moment that is now. */
-import type { ReactNode } from 'react'
+/**
+ * Panes over one axis of time: titles with what is read in them, axes, hours and the moment that is now. Those that do
+ * not follow a hand are drawn anew only for another scale: give them the same one.
+ */
+import { memo, type ReactNode } from 'react'
 import { HOUR_MS, type Span, wallAt, type Zone } from '../time/marketDay'
 import { time } from '../time/words'
 import type { Scale } from './scale'
@@ -25,11 +28,17 @@ export function hourMarks({ start, end }: Span, zone: Zone): number[] {
   return [...marks, end]
 }
 
-export function HourLines({ span, zone, x, top, bottom }: AxisProps & { top: number; bottom: number }) {
+export const HourLines = memo(function HourLines({
+  span,
+  zone,
+  x,
+  top,
+  bottom,
+}: AxisProps & { top: number; bottom: number }) {
   return hourMarks(span, zone).map((at) => (
     <line key={at} x1={x(at)} x2={x(at)} y1={top} y2={bottom} className="grid-line" />
   ))
-}
+})
 
 interface AxisProps {
   span: Span
@@ -38,7 +47,7 @@ interface AxisProps {
 }
 
 /** The hours under a chart; none under the tag that says what time it is. */
-export function TimeAxis({ span, zone, x, y, now }: AxisProps & { y: number; now: number }) {
+export const TimeAxis = memo(function TimeAxis({ span, zone, x, y, now }: AxisProps & { y: number; now: number }) {
   const isShown = (at: number) => now < span.start || now > span.end || Math.abs(x(at) - x(now)) > 56
   return hourMarks(span, zone)
     .filter(isShown)
@@ -53,10 +62,17 @@ export function TimeAxis({ span, zone, x, y, now }: AxisProps & { y: number; now
         {at === span.end && time(at, zone) === '00:00' ? '24:00' : time(at, zone)}
       </text>
     ))
-}
+})
 
 /** A line through all panes, and the time at its foot. */
-export function NowMark({ span, zone, x, now, top, bottom }: AxisProps & { now: number; top: number; bottom: number }) {
+export const NowMark = memo(function NowMark({
+  span,
+  zone,
+  x,
+  now,
+  top,
+  bottom,
+}: AxisProps & { now: number; top: number; bottom: number }) {
   if (now < span.start || now >= span.end) return null
   return (
     <g>
@@ -67,10 +83,10 @@ export function NowMark({ span, zone, x, now, top, bottom }: AxisProps & { now: 
       </text>
     </g>
   )
-}
+})
 
 /** What is past, shaded. */
-export function Past({
+export const Past = memo(function Past({
   span,
   x,
   now,
@@ -80,7 +96,7 @@ export function Past({
   if (now <= span.start) return null
   const until = Math.min(now, span.end)
   return <rect x={x(span.start)} width={x(until) - x(span.start)} y={top} height={height} className="past" />
-}
+})
 
 interface TitleProps {
   edges: Edges
@@ -121,7 +137,7 @@ interface ValueAxisProps {
   tell: (value: number) => string
 }
 
-export function ValueAxis({ edges, width, values, scale, tell }: ValueAxisProps) {
+export const ValueAxis = memo(function ValueAxis({ edges, width, values, scale, tell }: ValueAxisProps) {
   return values.map((value) => (
     <g key={value}>
       <line
@@ -136,7 +152,7 @@ export function ValueAxis({ edges, width, values, scale, tell }: ValueAxisProps)
       </text>
     </g>
   ))
-}
+})
 
 /** A line closed down, or up, to its base. */
 export function areaPath(points: readonly (readonly [number, number])[], base: number): string {

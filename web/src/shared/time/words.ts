@@ -1,32 +1,35 @@
 /** Times in words, in Berlin's or UTC's. */
 import { type Day, dayOf, HOUR_MS, type Zone } from './marketDay'
 
-const made = new Map<string, Intl.DateTimeFormat>()
+type Told = (ms: number, zone: Zone) => string
 
-function format(ms: number, zone: Zone, options: Intl.DateTimeFormatOptions): string {
-  const key = zone + JSON.stringify(options)
-  let found = made.get(key)
-  if (!found) {
-    found = new Intl.DateTimeFormat('en-GB', { timeZone: zone, hourCycle: 'h23', ...options })
-    made.set(key, found)
+/** A way to write moments; what the browser makes for a zone is made once. */
+function teller(options: Intl.DateTimeFormatOptions): Told {
+  const made = new Map<Zone, Intl.DateTimeFormat>()
+  return (ms, zone) => {
+    let found = made.get(zone)
+    if (!found) {
+      found = new Intl.DateTimeFormat('en-GB', { timeZone: zone, hourCycle: 'h23', ...options })
+      made.set(zone, found)
+    }
+    return found.format(ms)
   }
-  return found.format(ms)
 }
 
-export const time = (ms: number, zone: Zone) => format(ms, zone, { hour: '2-digit', minute: '2-digit' })
-export const timeS = (ms: number, zone: Zone) =>
-  format(ms, zone, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+export const time = teller({ hour: '2-digit', minute: '2-digit' })
+export const timeS = teller({ hour: '2-digit', minute: '2-digit', second: '2-digit' })
 export const timeMs = (ms: number, zone: Zone) => `${timeS(ms, zone)}.${String(ms % 1000).padStart(3, '0')}`
 /** `19 Nov` */
-export const dayMonth = (ms: number, zone: Zone) => format(ms, zone, { day: 'numeric', month: 'short' })
+export const dayMonth = teller({ day: 'numeric', month: 'short' })
+const dayNumber = teller({ day: 'numeric' })
+const month = teller({ month: 'short' })
+const dayName = teller({ weekday: 'short' })
+const dayMonthYear = teller({ day: 'numeric', month: 'short', year: 'numeric' })
+const namedDay = teller({ weekday: 'short', day: 'numeric', month: 'short' })
 /** `Thu 19 Nov` */
-export const weekday = (ms: number, zone: Zone) =>
-  format(ms, zone, { weekday: 'short', day: 'numeric', month: 'short' }).replace(',', '')
+export const weekday = (ms: number, zone: Zone) => namedDay(ms, zone).replace(',', '')
 /** `Mon, 16 Nov 2026` */
-export const longDay = (ms: number, zone: Zone) => {
-  const name = format(ms, zone, { weekday: 'short' })
-  return `${name}, ${format(ms, zone, { day: 'numeric', month: 'short', year: 'numeric' })}`
-}
+export const longDay = (ms: number, zone: Zone) => `${dayName(ms, zone)}, ${dayMonthYear(ms, zone)}`
 /** `Thu 19 Nov 00:00` */
 export const weekdayTime = (ms: number, zone: Zone) => `${weekday(ms, zone)} ${time(ms, zone)}`
 
@@ -34,7 +37,7 @@ export const weekdayTime = (ms: number, zone: Zone) => `${weekday(ms, zone)} ${t
 export function nearTime(ms: number, now: number, zone: Zone): string {
   const at = time(ms, zone)
   if (dayOf(ms, zone) === dayOf(now, zone)) return `Today ${at}`
-  if (Math.abs(now - ms) < 6 * 24 * HOUR_MS) return `${format(ms, zone, { weekday: 'short' })} ${at}`
+  if (Math.abs(now - ms) < 6 * 24 * HOUR_MS) return `${dayName(ms, zone)} ${at}`
   return `${dayMonth(ms, zone)} ${at}`
 }
 
@@ -42,8 +45,8 @@ export function nearTime(ms: number, now: number, zone: Zone): string {
 export function dayRange(start: number, end: number, zone: Zone): string {
   const last = end - 1
   if (dayOf(start, zone) === dayOf(last, zone)) return dayMonth(start, zone)
-  const sameMonth = format(start, zone, { month: 'short' }) === format(last, zone, { month: 'short' })
-  const first = sameMonth ? format(start, zone, { day: 'numeric' }) : dayMonth(start, zone)
+  const sameMonth = month(start, zone) === month(last, zone)
+  const first = sameMonth ? dayNumber(start, zone) : dayMonth(start, zone)
   return `${first}–${dayMonth(last, zone)}`
 }
 
@@ -79,8 +82,7 @@ export function length(start: number, end: number): string {
 
 /** What `<input type="datetime-local">` shows and gives. */
 export function localInput(ms: number, zone: Zone): string {
-  const parts = format(ms, zone, { hour: '2-digit', minute: '2-digit' })
-  return `${dayOf(ms, zone)}T${parts}`
+  return `${dayOf(ms, zone)}T${time(ms, zone)}`
 }
 
 export function dayInWords(day: Day): string {

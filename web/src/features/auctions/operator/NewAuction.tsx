@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { allPages, answered, api, type Schemas } from '../../../shared/api/client'
+import { useOrganisations } from '../../../shared/api/names'
 import { faultAt } from '../../../shared/api/problem'
 import { clock } from '../../../shared/clock'
 import { megawatts } from '../../../shared/format'
@@ -12,7 +13,6 @@ import { Sheet } from '../../../shared/ui/Sheet'
 import { FormProblem } from '../../../shared/ui/states'
 import { useZone, zoneName } from '../../../shared/zone'
 import { go } from '../../../shell/router'
-import { useOrganisations } from './OperatedAuction'
 
 /** From an `<input type="datetime-local">` to a moment. */
 function momentFrom(text: string, zone: string): number {

@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { allPages, answered, api, type Schemas } from '../../../shared/api/client'
+import { type Organisation, useOrganisations } from '../../../shared/api/names'
 import { decimal, euro, percent, plural, words } from '../../../shared/format'
 import { timeMs, weekday } from '../../../shared/time/words'
 import { Button } from '../../../shared/ui/Button'
@@ -12,16 +13,6 @@ import { useZone } from '../../../shared/zone'
 import { Link } from '../../../shell/router'
 import { AuctionHead } from '../AuctionHead'
 import { type Auction, groupOf, type Results, useAuction, useResults } from '../data'
-
-type Organisation = Schemas['OrganisationView']
-
-export function useOrganisations() {
-  return useQuery({
-    queryKey: ['organisations'],
-    queryFn: () => allPages<Organisation>('/organisations?limit=1000'),
-    staleTime: 300_000,
-  })
-}
 
 /** One auction as its operator runs it: who is invited, what backs it, and once it is cleared every bid. */
 export function OperatedAuction({ auction, now }: { auction: Auction; now: number }) {

@@ -1,3 +1,4 @@
+import { useMemo } from 'react'
 import type { VirtualAsset } from '../../../shared/api/resources'
 import { areaPath, PaneTitle, ValueAxis } from '../../../shared/charts/panes'
 import { linear, linePath } from '../../../shared/charts/scale'
@@ -12,10 +13,12 @@ interface Props extends Drawing {
   now: number
 }
 
+const PERCENTS = [0, 25, 50, 75, 100]
+
 /** What is stored: past solid, the plan dashed, what is stored at the service thin and dotted beside an edit. */
 export function ChargePane({ asset, plan, x, width, panes, powersKw, read, energiesKwh, breach, now }: Props) {
   const { top, height } = panes.charge
-  const y = linear(0, 100, top + height, top)
+  const y = useMemo(() => linear(0, 100, top + height, top), [top, height])
   const percent = (kwh: number | undefined) => ((kwh ?? 0) / asset.energyCapacity) * 100
   const placed = (kwh: number[]) => kwh.map((each, index) => [x(startOf(plan, index)), y(percent(each))] as const)
   const curve = placed(energiesKwh)
@@ -41,7 +44,7 @@ export function ChargePane({ asset, plan, x, width, panes, powersKw, read, energ
         value={`${decimal(pointed, 1)} %`}
         tone="var(--soc)"
       />
-      <ValueAxis edges={EDGES} width={width} values={[0, 25, 50, 75, 100]} scale={y} tell={(value) => decimal(value)} />
+      <ValueAxis edges={EDGES} width={width} values={PERCENTS} scale={y} tell={decimal} />
       {breach && (
         <rect
           x={x(startOf(plan, breach.index))}

@@ -3,16 +3,26 @@ import type { VirtualAsset } from '../../../shared/api/resources'
 import { useMay } from '../../../shared/api/session'
 import { useMinute } from '../../../shared/clock'
 import { type Day, QUARTER_MS, spanOf } from '../../../shared/time/marketDay'
-import { Card, Legend } from '../../../shared/ui/Card'
+import { Card, Legend, type LegendItem } from '../../../shared/ui/Card'
 import { isTyping } from '../../../shell/keyboard'
 import { blockLeaving } from '../../../shell/router'
-import { type DayPlan, useHeld, usePrices } from '../data'
+import { type DayPlan, type Held, useHeld, usePrices } from '../data'
 import { energies, firstBreach, value } from '../projection'
 import { applied, clamped, EMPTY, reduce } from '../schedule/draft'
 import { type Proposal, useProposal } from '../schedule/proposal'
 import { ScheduleSheet } from '../schedule/ScheduleSheet'
 import { DayFigures } from './DayFigures'
 import { DayPanes } from './DayPanes'
+
+const NONE: Held[] = []
+const LEGEND: LegendItem[] = [
+  { label: 'past', color: 'var(--soc)', kind: 'line' },
+  { label: 'plan', color: 'var(--soc)', kind: 'dashed' },
+  { label: 'discharge', color: 'var(--discharge)' },
+  { label: 'charge', color: 'var(--charge)' },
+  { label: 'FCR, aFRR', color: 'var(--fcr)', kind: 'outline' },
+  { label: 'gate closed', color: 'var(--line)' },
+]
 
 interface Props {
   asset: VirtualAsset
@@ -26,6 +36,7 @@ export function DayEditor({ asset, plan, day }: Props) {
   const mayEdit = useMay('Update:schedules')
   const prices = usePrices(day)
   const held = useHeld(asset, day)
+  const span = useMemo(() => spanOf(day), [day])
   const [draft, dispatch] = useReducer(reduce, EMPTY)
   const [selection, setSelection] = useState<[number, number] | null>(null)
   const gateMs = asset.dispatchGateClosureSeconds * 1000
@@ -72,27 +83,18 @@ export function DayEditor({ asset, plan, day }: Props) {
       <div className="day">
         <Card className="day-chart" label="The day">
           <div className="day-legend">
-            <Legend
-              items={[
-                { label: 'past', color: 'var(--soc)', kind: 'line' },
-                { label: 'plan', color: 'var(--soc)', kind: 'dashed' },
-                { label: 'discharge', color: 'var(--discharge)' },
-                { label: 'charge', color: 'var(--charge)' },
-                { label: 'FCR, aFRR', color: 'var(--fcr)', kind: 'outline' },
-                { label: 'gate closed', color: 'var(--line)' },
-              ]}
-            />
+            <Legend items={LEGEND} />
             {isEditable && <span className="note">Drag to draw · Shift keeps the level</span>}
           </div>
           <DayPanes
             asset={asset}
             plan={plan}
-            span={spanOf(day)}
+            span={span}
             powersKw={powersKw}
             energiesKwh={projected.energiesKwh}
             breach={projected.breach}
             prices={prices.data}
-            held={held.data ?? []}
+            held={held.data ?? NONE}
             now={now}
             selection={selection}
             isEditable={isEditable}

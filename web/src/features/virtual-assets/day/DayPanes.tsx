@@ -1,5 +1,5 @@
 /** Three panes over one axis of time: state of charge, power (drawn by dragging) and price. */
-import { type PointerEvent, useState } from 'react'
+import { type PointerEvent, useCallback, useMemo, useState } from 'react'
 import type { VirtualAsset } from '../../../shared/api/resources'
 import { HourLines, NowMark, Past, TimeAxis } from '../../../shared/charts/panes'
 import { linear } from '../../../shared/charts/scale'
@@ -12,7 +12,7 @@ import type { DayPlan, Held, Prices } from '../data'
 import { type Breach, bought, sold } from '../projection'
 import { ChargePane } from './ChargePane'
 import { DrawArea } from './DrawArea'
-import { type Drawing, EDGES, panesOf } from './drawing'
+import { type Drawing, EDGES, panesOf, quarterOf, useBox } from './drawing'
 import { PowerPane } from './PowerPane'
 import { PricePane } from './PricePane'
 
@@ -37,20 +37,24 @@ export function DayPanes(props: Props) {
   const { asset, plan, span, powersKw, energiesKwh, now, selection } = props
   const zone = useZone()
   const [ref, { width, height }] = useSize<HTMLDivElement>()
+  const boxOf = useBox()
   const [pointed, setPointed] = useState<number | null>(null)
-  const panes = panesOf(height)
-  const x = linear(span.start, span.end, EDGES.left, Math.max(EDGES.left + 1, width - EDGES.right))
+  // The same while a hand draws: what depends on nothing else is not drawn anew.
+  const panes = useMemo(() => panesOf(height), [height])
+  const x = useMemo(
+    () => linear(span.start, span.end, EDGES.left, Math.max(EDGES.left + 1, width - EDGES.right)),
+    [span, width],
+  )
   const bottom = panes.price.top + panes.price.height
   const read = pointed ?? (selection && selection[0] === selection[1] ? selection[0] : null)
   const drawing: Drawing = { asset, plan, x, width, panes, powersKw, read }
   const at = { span, zone, x, now }
   const point = (event: PointerEvent<SVGElement>) => {
-    const box = event.currentTarget.getBoundingClientRect()
-    const share = (event.clientX - box.left - EDGES.left) / (width - EDGES.left - EDGES.right)
-    const moment = span.start + share * (span.end - span.start)
-    const index = plan.quarters.findIndex((start) => moment >= start && moment < start + QUARTER_MS)
+    const share = (event.clientX - boxOf(event).left - EDGES.left) / (width - EDGES.left - EDGES.right)
+    const index = quarterOf(plan, span, share)
     setPointed(index < 0 ? null : index)
   }
+  const leave = useCallback(() => setPointed(null), [])
   return (
     <div ref={ref} className="day-panes">
       {width > 0 && height > 0 && (
@@ -59,8 +63,9 @@ export function DayPanes(props: Props) {
           height={height}
           role="img"
           aria-label={describe(asset, energiesKwh, powersKw)}
+          onPointerEnter={point}
           onPointerMove={point}
-          onPointerLeave={() => setPointed(null)}
+          onPointerLeave={leave}
         >
           <Past {...at} top={panes.charge.top} height={bottom - panes.charge.top} />
           {selection && <Selected {...drawing} selection={selection} bottom={bottom} />}

@@ -1,6 +1,6 @@
 import { type PointerEvent, useRef } from 'react'
-import { QUARTER_MS, type Span } from '../../../shared/time/marketDay'
-import { type Drawing, EDGES } from './drawing'
+import type { Span } from '../../../shared/time/marketDay'
+import { type Drawing, EDGES, quarterOf, useBox } from './drawing'
 
 const STEP_KW = 100
 
@@ -13,11 +13,11 @@ interface Props extends Drawing {
 
 /** Drawing is for pointers; the table beside it does the same for keys. */
 export function DrawArea({ asset, plan, width, panes, span, isEditable, isClosed, onDraw }: Props) {
+  const boxOf = useBox()
   const stroke = useRef<{ index: number; level: number } | null>(null)
   const placeOf = (event: PointerEvent<SVGElement>): { index: number; level: number } => {
-    const box = event.currentTarget.getBoundingClientRect()
-    const at = span.start + ((event.clientX - box.left) / box.width) * (span.end - span.start)
-    const index = plan.quarters.findIndex((start) => at >= start && at < start + QUARTER_MS)
+    const box = boxOf(event)
+    const index = quarterOf(plan, span, (event.clientX - box.left) / box.width)
     const share = (event.clientY - box.top) / box.height
     const kw = asset.ratedDischargePower - share * (asset.ratedChargePower + asset.ratedDischargePower)
     return { index, level: Math.round(kw / STEP_KW) * STEP_KW }

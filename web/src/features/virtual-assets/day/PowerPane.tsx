@@ -1,3 +1,4 @@
+import { memo, useMemo } from 'react'
 import type { VirtualAsset } from '../../../shared/api/resources'
 import { PaneTitle, ValueAxis } from '../../../shared/charts/panes'
 import type { Scale } from '../../../shared/charts/scale'
@@ -15,7 +16,8 @@ interface Props extends Drawing {
 
 /** Export up, import down; what is held for the grid eats the envelope, a mark shows what is stored or will be cut to. */
 export function PowerPane({ asset, plan, x, width, panes, powersKw, read, held, span, isClosed }: Props) {
-  const y = powerScaleOf(asset, panes.power)
+  const y = useMemo(() => powerScaleOf(asset, panes.power), [asset, panes.power])
+  const axis = useMemo(() => ({ values: ticksOf(asset), scale: (mw: number) => y(mw * 1000) }), [asset, y])
   const power = read === null ? null : (powersKw[read] ?? 0)
   const stored = read === null ? 0 : (plan.powersKw[read] ?? 0)
   return (
@@ -36,13 +38,7 @@ export function PowerPane({ asset, plan, x, width, panes, powersKw, read, held, 
         value={power === null ? `${decimal(sold(powersKw), 1)} MWh` : `${signed(power / 1000, 2)} MW`}
         tone={power !== null && power < 0 ? 'var(--charge-text)' : 'var(--discharge-text)'}
       />
-      <ValueAxis
-        edges={EDGES}
-        width={width}
-        values={ticksOf(asset)}
-        scale={(mw) => y(mw * 1000)}
-        tell={(value) => signed(value, Number.isInteger(value) ? 0 : 1)}
-      />
+      <ValueAxis edges={EDGES} width={width} {...axis} tell={tellTick} />
       {held.map((one) => (
         <HeldBand key={`${one.market}-${one.start}`} held={one} asset={asset} span={span} x={x} y={y} />
       ))}
@@ -52,26 +48,53 @@ export function PowerPane({ asset, plan, x, width, panes, powersKw, read, held, 
         const start = startOf(plan, index)
         const cut = plan.cuts.get(start)
         if (each === 0 && !isChanged && !cut) return null
-        const [left, right] = [x(start), x(start + QUARTER_MS)]
         return (
-          <g key={start}>
-            <rect
-              x={left + (right - left) * 0.11}
-              width={Math.max(1, (right - left) * 0.78)}
-              y={Math.min(y(each), y(0))}
-              height={Math.abs(y(each) - y(0))}
-              rx={1}
-              className={`${each >= 0 ? 'bar-out' : 'bar-in'} ${isClosed(index) ? 'is-closed' : ''}`}
-            />
-            {isChanged && <line x1={left} x2={right} y1={y(before)} y2={y(before)} className="stored-tick" />}
-            {cut && !isChanged && <line x1={left} x2={right} y1={y(cut.to)} y2={y(cut.to)} className="cut-tick" />}
-          </g>
+          <Bar
+            key={start}
+            left={x(start)}
+            right={x(start + QUARTER_MS)}
+            zero={y(0)}
+            top={y(each)}
+            tick={isChanged ? y(before) : cut ? y(cut.to) : null}
+            tickName={isChanged ? 'stored-tick' : 'cut-tick'}
+            isClosed={isClosed(index)}
+          />
         )
       })}
       <line x1={EDGES.left} x2={width - EDGES.right} y1={y(0)} y2={y(0)} className="axis-line" />
     </>
   )
 }
+
+interface BarProps {
+  left: number
+  right: number
+  zero: number
+  top: number
+  /** What is stored beside an edit, or what will be left of it. */
+  tick: number | null
+  tickName: string
+  isClosed: boolean
+}
+
+/** Only those that a hand passes are drawn anew. */
+const Bar = memo(function Bar({ left, right, zero, top, tick, tickName, isClosed }: BarProps) {
+  return (
+    <g>
+      <rect
+        x={left + (right - left) * 0.11}
+        width={Math.max(1, (right - left) * 0.78)}
+        y={Math.min(top, zero)}
+        height={Math.abs(top - zero)}
+        rx={1}
+        className={`${top <= zero ? 'bar-out' : 'bar-in'} ${isClosed ? 'is-closed' : ''}`}
+      />
+      {tick !== null && <line x1={left} x2={right} y1={tick} y2={tick} className={tickName} />}
+    </g>
+  )
+})
+
+const tellTick = (value: number) => signed(value, Number.isInteger(value) ? 0 : 1)
 
 function ticksOf(asset: VirtualAsset): number[] {
   const [charge, discharge] = [asset.ratedChargePower / 1000, asset.ratedDischargePower / 1000]

@@ -1,7 +1,8 @@
 /** What all panes of a day share. */
+import { type PointerEvent, useCallback, useEffect, useRef } from 'react'
 import type { VirtualAsset } from '../../../shared/api/resources'
 import type { Scale } from '../../../shared/charts/scale'
-import { QUARTER_MS } from '../../../shared/time/marketDay'
+import { QUARTER_MS, type Span } from '../../../shared/time/marketDay'
 import type { DayPlan } from '../data'
 
 export const EDGES = { left: 46, right: 18 }
@@ -49,4 +50,34 @@ export function startOf(plan: DayPlan, index: number): number {
 export function powerScaleOf(asset: VirtualAsset, { top, height }: Pane): Scale {
   const span = asset.ratedChargePower + asset.ratedDischargePower
   return (kw) => top + ((asset.ratedDischargePower - kw) / span) * height
+}
+
+/** The quarter-hour at a share of the day's width; −1 where the battery has none. */
+export function quarterOf(plan: DayPlan, span: Span, share: number): number {
+  const first = plan.quarters[0]
+  if (first === undefined) return -1
+  const index = Math.floor((span.start + share * (span.end - span.start) - first) / QUARTER_MS)
+  return index < 0 || index >= plan.quarters.length ? -1 : index
+}
+
+/** Where an element stands, read once until the page moves: reading it at every move of a hand would cost a layout. */
+export function useBox(): (event: PointerEvent<Element>) => DOMRect {
+  const known = useRef<{ element: Element; box: DOMRect } | null>(null)
+  useEffect(() => {
+    const forget = () => {
+      known.current = null
+    }
+    addEventListener('scroll', forget, { capture: true, passive: true })
+    addEventListener('resize', forget)
+    return () => {
+      removeEventListener('scroll', forget, { capture: true })
+      removeEventListener('resize', forget)
+    }
+  }, [])
+  return useCallback((event) => {
+    const element = event.currentTarget
+    const isNew = event.type !== 'pointermove' || known.current?.element !== element
+    if (isNew || !known.current) known.current = { element, box: element.getBoundingClientRect() }
+    return known.current.box
+  }, [])
 }

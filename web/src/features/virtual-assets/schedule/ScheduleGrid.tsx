@@ -1,9 +1,17 @@
 /** The day as hours × quarters, for the keyboard: move, select, type, paste. */
-import { type ClipboardEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react'
-import { decimal } from '../../../shared/format'
-import { type Day, HOUR_MS, hoursOf, QUARTER_MS } from '../../../shared/time/marketDay'
-import { time } from '../../../shared/time/words'
+import {
+  type ClipboardEvent,
+  type KeyboardEvent,
+  type PointerEvent,
+  type SyntheticEvent,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react'
+import type { Day } from '../../../shared/time/marketDay'
 import { readNumber, readPasted } from './paste'
+import { rowsOf, ScheduleCell } from './ScheduleCell'
 
 interface Props {
   day: Day
@@ -11,6 +19,8 @@ interface Props {
   quarters: number[]
   powersKw: number[]
   storedKw: number[]
+  /** What is shaded most. */
+  ratedKw: number
   isClosed: (index: number) => boolean
   isEditable: boolean
   selection: [number, number] | null
@@ -26,6 +36,7 @@ export function ScheduleGrid({
   quarters,
   powersKw,
   storedKw,
+  ratedKw,
   isClosed,
   isEditable,
   selection,
@@ -35,7 +46,7 @@ export function ScheduleGrid({
 }: Props) {
   const [typed, setTyped] = useState<string | null>(null)
   const table = useRef<HTMLTableElement>(null)
-  const place = new Map(quarters.map((start, index) => [start, index]))
+  const rows = useMemo(() => rowsOf(day, quarters), [day, quarters])
   const cursor = selection?.[1] ?? 0
   const [low, high] = selection ? [Math.min(...selection), Math.max(...selection)] : [-1, -1]
   const last = quarters.length - 1
@@ -126,7 +137,19 @@ export function ScheduleGrid({
     onSelect([low, Math.min(last, low + pasted.length - 1)])
   }
 
-  const largest = Math.max(1, ...powersKw.map(Math.abs))
+  const take = (event: PointerEvent) => {
+    const index = indexAt(event)
+    if (index !== null) onSelect(event.shiftKey && selection ? [selection[0], index] : [index, index])
+  }
+  const extend = (event: PointerEvent) => {
+    const index = event.buttons === 1 && selection ? indexAt(event) : null
+    if (index !== null && selection && index !== selection[1]) onSelect([selection[0], index])
+  }
+  const arrive = (event: SyntheticEvent) => {
+    const index = selection === null ? indexAt(event) : null
+    if (index !== null) onSelect([index, index])
+  }
+
   return (
     <table
       ref={table}
@@ -138,6 +161,9 @@ export function ScheduleGrid({
       onKeyDown={press}
       onCopy={copy}
       onPaste={paste}
+      onPointerDown={take}
+      onPointerOver={extend}
+      onFocus={arrive}
     >
       <thead>
         <tr>
@@ -152,40 +178,27 @@ export function ScheduleGrid({
         </tr>
       </thead>
       <tbody>
-        {hoursOf(day).map((hour) => (
-          <tr key={hour.start}>
-            <th scope="row">{hour.label}</th>
-            {[0, 1, 2, 3].map((quarter) => {
-              const start = hour.start + quarter * QUARTER_MS
-              const index = place.get(start)
-              if (index === undefined || start >= hour.start + HOUR_MS)
-                return <td key={quarter} className="cell-none" aria-hidden="true" />
+        {rows.map((row) => (
+          <tr key={row.start}>
+            <th scope="row">{row.label}</th>
+            {row.cells.map(({ quarter, index, name }) => {
+              if (index === null) return <td key={quarter} className="cell-none" aria-hidden="true" />
               const power = powersKw[index] ?? 0
               const isAt = index === cursor && selection !== null
-              const isIn = index >= low && index <= high
-              const shade =
-                power === 0
-                  ? undefined
-                  : `color-mix(in srgb, var(--${power > 0 ? 'discharge' : 'charge'}) ${10 + (Math.abs(power) / largest) * 25}%, var(--surface))`
-              const isChanged = power !== storedKw[index]
               return (
-                <td
+                <ScheduleCell
                   key={quarter}
-                  role="gridcell"
-                  data-index={index}
-                  tabIndex={isAt || (selection === null && index === 0) ? 0 : -1}
-                  aria-selected={isIn}
-                  aria-label={`${time(start, 'Europe/Berlin')} ${decimal(power / 1000, 1)} MW${isChanged ? ', changed' : ''}${isClosed(index) ? ', gate closed' : ''}`}
-                  className={`cell ${isIn ? 'is-in' : ''} ${isAt ? 'is-at' : ''} ${isClosed(index) ? 'is-closed' : ''} ${isChanged ? 'is-changed' : ''}`}
-                  style={isClosed(index) ? undefined : { backgroundColor: shade }}
-                  onFocus={() => selection === null && onSelect([index, index])}
-                  onPointerDown={(event) =>
-                    onSelect(event.shiftKey && selection ? [selection[0], index] : [index, index])
-                  }
-                  onPointerEnter={(event) => event.buttons === 1 && selection && onSelect([selection[0], index])}
-                >
-                  {isAt && typed !== null ? typed : power === 0 ? '·' : decimal(power / 1000, 1)}
-                </td>
+                  index={index}
+                  name={name}
+                  powerKw={power}
+                  typed={isAt ? typed : null}
+                  ratedKw={ratedKw}
+                  isAt={isAt}
+                  isStop={isAt || (selection === null && index === 0)}
+                  isIn={index >= low && index <= high}
+                  isChanged={power !== storedKw[index]}
+                  isClosed={isClosed(index)}
+                />
               )
             })}
           </tr>
@@ -193,4 +206,10 @@ export function ScheduleGrid({
       </tbody>
     </table>
   )
+}
+
+/** The quarter-hour of the cell at which something happened. */
+function indexAt(event: SyntheticEvent): number | null {
+  const cell = (event.target as Element).closest<HTMLElement>('[data-index]')
+  return cell ? Number(cell.dataset.index) : null
 }

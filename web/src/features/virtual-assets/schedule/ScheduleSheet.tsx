@@ -122,6 +122,7 @@ export function ScheduleSheet(props: Props) {
           quarters={plan.quarters}
           powersKw={powersKw}
           storedKw={plan.powersKw}
+          ratedKw={Math.max(asset.ratedChargePower, asset.ratedDischargePower)}
           isClosed={isClosed}
           isEditable={isEditable}
           selection={selection}

@@ -1,0 +1,77 @@
+"""The sandbox's simulator beside the service: a client with a process of its own, started again whenever it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from functools import partial
+
+import asyncpg
+import structlog
+
+from gridloom.database.processes import end_with_parent
+from gridloom.settings import Settings, address_of
+from gridloom.simulator.credentials import SHUT_OUT_STATUS, say_shut_out
+
+log = structlog.get_logger()
+
+PAUSE_S = 2.0
+SHUT_OUT_PAUSE_S = 600.0
+"""Where it was not let in: somebody may put that right, but not soon."""
+
+
+class SimulatorProcess:
+    """It goes on from its last step whenever it is started."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.process: subprocess.Popen[bytes] | None = None
+        self.due = 0.0
+
+    def keep_alive(self) -> None:
+        if not self.settings.simulator:
+            return
+        if self.process is not None:
+            status = self.process.poll()
+            if status is None:
+                return
+            self._note_end(status)
+        if time.monotonic() >= self.due:
+            self._start()
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def _start(self) -> None:
+        self.due = time.monotonic() + PAUSE_S
+        command = [sys.executable, "-m", "gridloom.simulator", address_of(self.settings), str(self.settings.home)]
+        self.process = subprocess.Popen(  # noqa: S603
+            command, preexec_fn=partial(end_with_parent, os.getpid(), signal.SIGKILL), start_new_session=True
+        )
+
+    def _note_end(self, status: int) -> None:
+        self.process = None
+        if status != SHUT_OUT_STATUS:
+            log.error("simulator_died", action="starting it again")
+            return
+        self.due = time.monotonic() + SHUT_OUT_PAUSE_S
+        # It has said why in the log; those who ask the service are told the same. Should the database be away, it is
+        # told after the next attempt.
+        with suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            asyncio.run(_keep_fault(self.settings, say_shut_out(self.settings.home)))
+
+
+async def _keep_fault(settings: Settings, sentence: str) -> None:
+    from gridloom.database.pool import create_pool
+    from gridloom.sandbox import simulator_store
+
+    assert settings.database_url is not None
+    async with await create_pool(settings.database_url, size=1) as pool:
+        await simulator_store.keep_fault(pool, sentence)

@@ -1,0 +1,44 @@
+"""A simulator whose members have other passwords than its home remembers: it says so, once, and lets it be."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.simulator.worlds import simulated_world
+
+from gridloom.settings import Settings
+from gridloom.simulator.credentials import SHUT_OUT_STATUS, member_name, member_password
+from gridloom.simulator.living import ShutOut, live
+from gridloom.simulator_process import SHUT_OUT_PAUSE_S, SimulatorProcess
+
+
+async def test_a_simulator_with_an_old_password_gives_up(settings: Settings, tmp_path: Path):
+    async with simulated_world(settings, tmp_path, days=0) as world:
+        await world.live_until()
+        name, password = member_name(world.kept, "operator"), member_password(world.kept, "operator")
+        async with world.connect(name, password) as client:
+            await client.sign_in()
+            await client.auth.change_password(current_password=password, new_password=f"{password}-and-more")
+        async with asyncio.timeout(60):
+            with pytest.raises(ShutOut):
+                await live(world.connect, world.kept)
+
+
+async def test_whoever_asks_is_told_why_the_world_stands_still_until_it_moves_again(settings: Settings, tmp_path: Path):
+    async with simulated_world(settings, tmp_path, days=0) as world:
+        process = SimulatorProcess(replace(world.settings, simulator=True, home=tmp_path))
+        process.process = subprocess.Popen([sys.executable, "-c", f"raise SystemExit({SHUT_OUT_STATUS})"])
+        process.process.wait(30)
+        await asyncio.to_thread(process.keep_alive)
+        assert process.process is None, "it is not started again at once"
+        assert process.due > time.monotonic() + SHUT_OUT_PAUSE_S / 2
+        shown = await world.get("/sandbox/simulator")
+        assert shown["fault"].startswith(f"The simulator cannot sign in with what {tmp_path}/simulator.json holds")
+        await world.live_until()
+        assert "fault" not in await world.get("/sandbox/simulator")
