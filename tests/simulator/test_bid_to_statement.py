@@ -15,7 +15,7 @@ from tests.simulator.worlds import SimulatedWorld
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
 from gridloom.simulator.cast import ANNUAL_TOLL_EUR_MW, AUCTIONED_SHARE, ORGANISATIONS, TOLLED_SHARE, batteries_in
 from gridloom.simulator.credentials import member_name, member_password
-from gridloom.simulator.market.day_ahead import DayAhead
+from gridloom.simulator.market.board import Board
 from gridloom.simulator.voices import Voice, written
 
 pytestmark = pytest.mark.slow
@@ -108,14 +108,15 @@ async def test_a_bid_becomes_power_and_money_as_it_should(
     # Its schedule was sold at the published prices, quarter-hour by quarter-hour, and nothing is left open.
     power_kw = await read_powers_kw(world, won, start, end)
     assert np.abs(power_kw).max() > 0
-    prices = DayAhead(1).quarter_hours(market_day_of(start))
+    board, day = Board(lambda _: 1), market_day_of(start)
+    published = {"DAY_AHEAD": board.day_ahead(day), "INTRADAY_CONTINUOUS": board.intraday(day)}
     trades = [row for row in await world.pages("/settlements/wholesale-trades", **span) if row["assetID"] == won["id"]]
+    traded_mwh = np.zeros(len(power_kw))
     for trade in trades:
         place = (datetime.fromisoformat(trade["time"]) - start) // PERIOD
-        assert float(trade["price"]) == prices[place]
-        signed_mwh = float(trade["volume"]) * (1 if trade["side"] == "SELL" else -1)
-        assert signed_mwh == pytest.approx(power_kw[place] / 4000, abs=1e-8)
-    assert len(trades) == np.count_nonzero(power_kw)
+        assert float(trade["price"]) == published[trade["market"]][place]
+        traded_mwh[place] += float(trade["volume"]) * (1 if trade["side"] == "SELL" else -1)
+    assert traded_mwh == pytest.approx(power_kw / 4000, abs=1e-8)
     target = f"/organisations/{won['organisationID']}/virtual-assets/{won['id']}"
     position = await world.get(f"{target}/position", **span)
     assert [point["scheduled"] for point in position] == pytest.approx((power_kw / 4000).tolist(), abs=1e-8)

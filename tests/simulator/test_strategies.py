@@ -11,7 +11,7 @@ from gridloom.simulator.cast import TRADERS
 from gridloom.simulator.chance import stream
 from gridloom.simulator.market.board import Board
 from gridloom.simulator.planning import Store, plan_day
-from gridloom.simulator.strategies import EARLY, NORMALS, PATIENT, STRATEGIES, Strategy, see_prices
+from gridloom.simulator.strategies import NORMALS, PATIENT, SHARP, STRATEGIES, Strategy, see_prices
 
 FIRST_DAY = date(2026, 10, 20)
 DAYS = 30
@@ -65,7 +65,7 @@ class TestStrategies:
         prices = np.zeros(96)
         prices[40:48] = 100.0
         still = np.zeros(NORMALS)
-        early, patient = (see_prices(one, prices, still) for one in (EARLY, PATIENT))
-        assert early.argmax() == 40 + EARLY.later, "as it was"
+        sharp, patient = (see_prices(one, prices, still) for one in (SHARP, PATIENT))
+        assert sharp.argmax() == 40 + SHARP.later, "as it was"
         assert patient.reshape(24, 4).std(axis=1).max() == 0, "hours, not quarters"
-        assert patient @ np.arange(96) > early @ np.arange(96)
+        assert patient @ np.arange(96) > sharp @ np.arange(96)

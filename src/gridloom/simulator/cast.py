@@ -74,8 +74,7 @@ AUCTIONED_SHARE: Final = 0.25
 VIRTUAL_EFFICIENCY: Final = 0.943
 DAILY_CYCLES: Final = 2.0
 TOLL_DAYS: Final = 14
-ANNUAL_TOLL_EUR_MW: Final = {"50Hertz": 54_000, "Amprion": 41_500, "TenneT": 39_000, "TransnetBW": 56_500}
-"""Less than their holders earn with them, most months."""
+ANNUAL_TOLL_EUR_MW: Final = {"50Hertz": 118_000, "Amprion": 121_500, "TenneT": 114_000, "TransnetBW": 126_000}
 TOLL_HOLDERS: Final = {"50Hertz": "rheintal", "Amprion": "hanse", "TenneT": "hanse", "TransnetBW": "rheintal"}
 CLOSING_HOURS: Final = {"50Hertz": 8, "Amprion": 9, "TenneT": 10, "TransnetBW": 11}
 """When the auctions of a zone close, the day before delivery, on the wall clock."""

@@ -39,7 +39,7 @@ class Strategy:
     """Of a plan, at the auction; the rest hour by hour on the day itself"""
 
 
-EARLY: Final = Strategy(
+SHARP: Final = Strategy(
     Weights(latest=0.45, week=0.35, same_weekday=0.2),
     later=0,
     averages_over=1,
@@ -63,7 +63,7 @@ PATIENT: Final = Strategy(
 )
 """Believes in the week's mean by the hour, waits for the wide spreads, and has everything sold the day before."""
 
-STRATEGIES: Final = {"rheintal": EARLY, "hanse": PATIENT}
+STRATEGIES: Final = {"rheintal": PATIENT, "hanse": SHARP}
 """By the trader's slug"""
 
 

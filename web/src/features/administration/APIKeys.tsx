@@ -41,7 +41,7 @@ export function APIKeys() {
                         <strong>{key.name}</strong>
                       </td>
                       <td title={key.permissions.join(', ')}>{plural(key.permissions.length, 'permission')}</td>
-                      <td>{weekdayTime(Date.parse(key.createdAt), zone)}</td>
+                      <td className="when">{weekdayTime(Date.parse(key.createdAt), zone)}</td>
                       <td>{key.expiresAt ? weekdayTime(Date.parse(key.expiresAt), zone) : 'revoked'}</td>
                       <td className="number">
                         <Button

@@ -56,7 +56,7 @@ export function AuditLog() {
           <tbody>
             {entries.map((entry) => (
               <tr key={entry.id}>
-                <td>
+                <td className="when">
                   {weekday(Date.parse(entry.time), zone)} {timeMs(Date.parse(entry.time), zone)}
                 </td>
                 <td>

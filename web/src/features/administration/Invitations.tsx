@@ -77,8 +77,8 @@ export function Invitations() {
                         <strong>{one.email}</strong>
                       </td>
                       <td>{ROLES.find((role) => role.value === one.role)?.label}</td>
-                      <td>{weekdayTime(Date.parse(one.createdAt), zone)}</td>
-                      <td>{weekdayTime(Date.parse(one.expiresAt), zone)}</td>
+                      <td className="when">{weekdayTime(Date.parse(one.createdAt), zone)}</td>
+                      <td className="when">{weekdayTime(Date.parse(one.expiresAt), zone)}</td>
                       <td>
                         <Badge
                           tone={one.status === 'PENDING' ? 'warning' : one.status === 'ACCEPTED' ? 'good' : 'quiet'}

@@ -58,7 +58,7 @@ export function Members() {
                       ROLES.find((role) => role.value === member.role)?.label
                     )}
                   </td>
-                  <td>{weekdayTime(Date.parse(member.createdAt), zone)}</td>
+                  <td className="when">{weekdayTime(Date.parse(member.createdAt), zone)}</td>
                   <td className="number">{mayManage && <Remove member={member} />}</td>
                 </tr>
               ))}

@@ -55,7 +55,7 @@ export function Organisations() {
                       <strong>{one.name}</strong>
                     </td>
                     <td>{words(one.kind)}</td>
-                    <td>{weekdayTime(Date.parse(one.createdAt), zone)}</td>
+                    <td className="when">{weekdayTime(Date.parse(one.createdAt), zone)}</td>
                     <td className="code">{one.id}</td>
                     <td className="number">
                       <InviteAdmin organisation={one} />

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { euro, size } from '../../shared/format'
-import { countdown, dayRange, time } from '../../shared/time/words'
+import { countdown, dayMonth, dayRange, time } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Icon } from '../../shared/ui/Icon'
 import { Segmented } from '../../shared/ui/Segmented'
@@ -124,7 +124,13 @@ function Below({ auction, now, isOperator }: { auction: Auction; now: number; is
   const zone = useZone()
   const group = groupOf(auction, now)
   if (group === 'Not started') return <>opens {time(startOf(auction), zone)}</>
-  if (isOperator) return <>closes {time(endOf(auction), zone)}</>
+  if (isOperator && group === 'Open') return <>closes {time(endOf(auction), zone)}</>
+  if (isOperator)
+    return (
+      <>
+        {dayMonth(endOf(auction), zone)} {time(endOf(auction), zone)}
+      </>
+    )
   if (auction.currentBid) return <>{euro(auction.currentBid.price)}</>
   return <>{group === 'Open' ? 'no bid yet' : '–'}</>
 }

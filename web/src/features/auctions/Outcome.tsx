@@ -3,7 +3,7 @@ import { answered, api, askJson } from '../../shared/api/client'
 import { useMay, useSession } from '../../shared/api/session'
 import { euro, signedEuro, size } from '../../shared/format'
 import { HOUR_MS } from '../../shared/time/marketDay'
-import { length, timeMs, weekday, weekdayTime } from '../../shared/time/words'
+import { length, spanInWords, timeMs, weekday, weekdayTime } from '../../shared/time/words'
 import { Card } from '../../shared/ui/Card'
 import { Icon, type IconName } from '../../shared/ui/Icon'
 import { useZone } from '../../shared/zone'
@@ -40,8 +40,8 @@ export function WonBanner({ auction }: { auction: Auction }) {
       <div className="auction-title">
         <h2>Won: {name} is yours</h2>
         <p>
-          {size(item.ratedDischargePower, item.energyCapacity)} in {item.deliveryZone} from{' '}
-          {weekday(delivery.start, zone)} to {weekday(delivery.end - 1, zone)}. You pay{' '}
+          {size(item.ratedDischargePower, item.energyCapacity)} in {item.deliveryZone}{' '}
+          {spanInWords(delivery.start, delivery.end, zone)}. You pay{' '}
           {auction.currentBid && euro(auction.currentBid.price)}.
         </p>
       </div>
@@ -52,7 +52,7 @@ export function WonBanner({ auction }: { auction: Auction }) {
       )}
       {auction.virtualAssetID && (
         <Link to={`/virtual-batteries/${auction.virtualAssetID}`} className="button button-primary">
-          Open {asset.data?.name ?? 'it'}
+          Open the battery
         </Link>
       )}
     </section>

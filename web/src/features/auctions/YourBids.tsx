@@ -43,7 +43,7 @@ export function YourBids({ auction, bids, now }: Props) {
               <table className="table bids">
                 <thead>
                   <tr>
-                    <th scope="col">Sequence</th>
+                    <th scope="col">No.</th>
                     <th scope="col">Counted{first ? `, ${weekday(Date.parse(first.timestamp), zone)}` : ''}</th>
                     <th scope="col" className="number">
                       EUR

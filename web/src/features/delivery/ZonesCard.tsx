@@ -99,6 +99,8 @@ export function ZonesCard({ zones, batteries, span, now }: Props) {
   )
 }
 
+const AIR = 1.08
+
 interface Placed {
   zone: Zone
   bars: Bar[]
@@ -126,6 +128,11 @@ function place(zones: Zone[], batteries: PhysicalAsset[], height: number): Place
       }
     })
     .sort((a, b) => b.powerKw - a.powerKw)
+  // A little air above the highest and below the lowest bar: one that reaches the edge looks cut.
+  for (const one of known) {
+    one.up *= AIR
+    one.down *= AIR
+  }
   const reach = known.reduce((sum, one) => sum + one.up + one.down, 0) || 1
   const perMw = (height - FOOT - known.length * TITLE) / reach
   let bottom = 0
@@ -152,7 +159,7 @@ function ZoneTitle({ placed, width, read }: { placed: Placed; width: number; rea
       {one && (
         <text x={width - RIGHT} y={top - 9} textAnchor="end" className="axis zone-title">
           {width >= NARROW &&
-            `scheduled ${signed(one.scheduledExport / 1000)} ${signed(-one.scheduledImport / 1000)} · netted ${decimal(one.netted / 1000, 1)} · dispatched `}
+            `scheduled ${decimal(one.scheduledExport / 1000, 1)} out, ${decimal(one.scheduledImport / 1000, 1)} in · netted ${decimal(one.netted / 1000, 1)} · dispatched `}
           <tspan className={`zone-net ${net < 0 ? 'zone-in' : net > 0 ? 'zone-out' : ''}`}>{signed(net)} MW</tspan>
         </text>
       )}

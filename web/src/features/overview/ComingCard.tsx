@@ -32,7 +32,7 @@ export function ComingCard({ now, ...sources }: Props) {
           const of = coming.filter((one) => dayOf(one.time, zone) === day)
           const isToday = day === dayOf(now, zone)
           return (
-            <section key={day} aria-label={isToday ? 'Today' : day}>
+            <section key={day} className="coming-section" aria-label={isToday ? 'Today' : day}>
               {!isToday && <p className="note coming-later">{dayTitle(day, now, of[0]?.time ?? now, zone)}</p>}
               <List coming={of} />
             </section>

@@ -60,7 +60,7 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
                         <span className="note second-line code">{grant.organisationID}</span>
                       </td>
                       <td className="grant-permissions">{grant.permissions.join(', ')}</td>
-                      <td>{weekdayTime(Date.parse(grant.updatedAt), zone)}</td>
+                      <td className="when">{weekdayTime(Date.parse(grant.updatedAt), zone)}</td>
                       <td className="number">
                         {mayManage && (
                           <Button

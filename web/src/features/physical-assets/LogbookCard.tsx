@@ -50,7 +50,7 @@ export function LogbookCard({ asset, most }: { asset: PhysicalAsset; most: numbe
             <ul className="logbook">
               {list.map((entry) => (
                 <li key={entry.id}>
-                  <span className="note logbook-when">{nearTime(Date.parse(entry.createdAt), now, zone)}</span>
+                  <span className="note logbook-when">{nearTime(Date.parse(entry.start), now, zone)}</span>
                   <span className={`logbook-mark badge-${MARKS[entry.impact].tone}`}>
                     <span aria-hidden="true">{MARKS[entry.impact].sign}</span>
                     <span className="visually-hidden">{MARKS[entry.impact].word}</span>

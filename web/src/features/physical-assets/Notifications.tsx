@@ -40,12 +40,12 @@ export function Notifications({ asset }: { asset: PhysicalAsset }) {
               <tbody>
                 {list.map((one) => (
                   <tr key={one.id}>
-                    <td>{weekdayTime(Date.parse(one.publishedAt), zone)}</td>
+                    <td className="when">{weekdayTime(Date.parse(one.publishedAt), zone)}</td>
                     <td>
                       <strong>{words(one.unavailabilityType)}</strong> <span className="note">{one.cause}</span>
                     </td>
-                    <td>{weekdayTime(Date.parse(one.eventStart), zone)}</td>
-                    <td>{weekdayTime(Date.parse(one.eventEnd), zone)}</td>
+                    <td className="when">{weekdayTime(Date.parse(one.eventStart), zone)}</td>
+                    <td className="when">{weekdayTime(Date.parse(one.eventEnd), zone)}</td>
                     <td className="number">{megawatts(one.unavailableCapacity)}</td>
                     <td>{one.version}</td>
                     <td>

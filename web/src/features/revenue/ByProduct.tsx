@@ -1,3 +1,4 @@
+import { useSize } from '../../shared/charts/size'
 import { euro } from '../../shared/format'
 import type { Day } from '../../shared/time/marketDay'
 import { weekday } from '../../shared/time/words'
@@ -10,6 +11,8 @@ const VIEWS = [
   { value: 'earned', label: 'Earned' },
   { value: 'kept', label: 'Kept' },
 ] as const
+
+const LABEL_PX = 64
 
 interface ByProductProps {
   buckets: Bucket[]
@@ -25,7 +28,9 @@ interface ByProductProps {
 export function ByProduct({ buckets, products, view, onView, chosen, onChoose }: ByProductProps) {
   const index = buckets.findIndex((one) => dayOfBucket(one) === chosen)
   const picked = buckets[index]
-  const every = Math.max(1, Math.ceil(buckets.length / 8))
+  const [ref, { width }] = useSize<HTMLDivElement>()
+  // As many labels as there is room for, and none that would touch the chosen one's.
+  const every = Math.max(1, Math.ceil((buckets.length * LABEL_PX) / Math.max(LABEL_PX, width)))
   return (
     <Card
       title="By product"
@@ -37,7 +42,7 @@ export function ByProduct({ buckets, products, view, onView, chosen, onChoose }:
         </>
       }
     >
-      <div className="stacks">
+      <div ref={ref} className="stacks">
         <Stacks
           buckets={buckets}
           products={products}
@@ -51,7 +56,7 @@ export function ByProduct({ buckets, products, view, onView, chosen, onChoose }:
           labelOf={(bucket, place) => {
             const text = weekday(bucket.time, 'Europe/Berlin')
             if (place < 0) return text
-            const isNear = place !== index && Math.abs(place - index) < 2
+            const isNear = place !== index && Math.abs(place - index) < every * 0.75
             return (place % every === 0 && !isNear) || place === index ? text.replace(/^\w+ /, '') : ''
           }}
         />

@@ -20,6 +20,7 @@ import {
   type Kind,
   keptOf,
   PRODUCTS,
+  type Product,
   type Range,
   SETTLED,
   type Subject,
@@ -121,22 +122,29 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
             })}
           </select>
           <Segmented label="How long" options={RANGES} value={range} onChange={(next) => setRange(next)} />
-          <IconButton name="left" label="Earlier" className="icon-button bordered" onClick={() => move(-DAYS[range])} />
-          <strong className="range-name">{rangeInWords(span)}</strong>
-          <IconButton
-            name="right"
-            label="Later"
-            className="icon-button bordered"
-            disabled={last >= today}
-            onClick={() => move(DAYS[range])}
-          />
+          <span className="range-walk">
+            <IconButton
+              name="left"
+              label="Earlier"
+              className="icon-button bordered"
+              onClick={() => move(-DAYS[range])}
+            />
+            <strong className="range-name">{rangeInWords(span)}</strong>
+            <IconButton
+              name="right"
+              label="Later"
+              className="icon-button bordered"
+              disabled={last >= today}
+              onClick={() => move(DAYS[range])}
+            />
+          </span>
         </>
       }
     >
       <Loaded query={daily} skeleton={<SkeletonCard height={600} />}>
         {(earned) => {
           const buckets = view === 'kept' && statement.data ? keptOf(statement.data, earned) : earned
-          const products = view === 'kept' ? [...PRODUCTS, SETTLED] : PRODUCTS
+          const products = present(buckets, view === 'kept' ? [...PRODUCTS, SETTLED] : PRODUCTS)
           const best = [...buckets].sort((a, b) => b.total - a.total)[0]
           const shown =
             chosen && buckets.some((one) => dayOfBucket(one) === chosen) ? chosen : best ? dayOfBucket(best) : last
@@ -174,6 +182,12 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
       </Loaded>
     </Page>
   )
+}
+
+/** Only what there is something of; where there is nothing at all, everything that there could be. */
+function present(buckets: Bucket[], products: readonly Product[]): readonly Product[] {
+  const found = products.filter(({ key }) => buckets.some((one) => Math.abs(one.parts[key] ?? 0) >= 0.005))
+  return found.length > 0 ? found : products
 }
 
 /** `17 Oct – 15 Nov 2026` */

@@ -15,7 +15,7 @@ const at = (value: number | null, time = DAY) => [{ time, value }]
 describe('the statement', () => {
   test('adds each line up, income apart from cost, the largest first', () => {
     const { income, cost } = linesOf({
-      lines: [line('TOLLING', 5), line('TRADING', 18), line('TOLLING', 7), line('IMBALANCE', -3)],
+      lines: [line('TOLLING', 5), line('TRADING', 18), line('TOLLING', 7), line('IMBALANCE', 2), line('IMBALANCE', -5)],
       total: 27,
     })
     expect(income.map(({ label, amount }) => [label, amount])).toEqual([

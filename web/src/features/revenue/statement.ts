@@ -133,7 +133,7 @@ function partsOf(sum: Sum, volumes: Volumes | undefined): Line[] {
   if (line === 'AFRR_ENERGY' && volumes && isOwn(volumes.up.eur + volumes.down.eur))
     return bothWays(line, net, ['up', volumes.up], ['down', volumes.down])
   const note = noteOf(sum, volumes, isOwn)
-  return [plus, minus].map((amount) => named(line, amount, note))
+  return [named(line, net, note)]
 }
 
 function bothWays(line: string, net: number, [first, one]: [string, Traded], [second, two]: [string, Traded]): Line[] {

@@ -1,6 +1,7 @@
 import { useVirtualAssets, type VirtualAsset } from '../../shared/api/resources'
 import { useMinute } from '../../shared/clock'
 import { decimal, efficiencies, plural, size } from '../../shared/format'
+import type { Zone } from '../../shared/time/marketDay'
 import { weekday } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
@@ -35,7 +36,17 @@ export default function VirtualBatteries() {
                 Win an auction, or have the operator allocate one, and it appears here with its first block.
               </Empty>
             ) : (
-              <Table columns={['Battery', 'Size', 'Zone', 'Efficiency', 'Delivers', 'End of delivery']}>
+              <Table
+                className="virtual-batteries"
+                columns={[
+                  'Battery',
+                  { label: 'Size', isWide: true },
+                  { label: 'Zone', isWide: true },
+                  { label: 'Efficiency', isWide: true },
+                  'Delivers',
+                  'End of delivery',
+                ]}
+              >
                 <tbody>
                   {[...list].sort(byLife(now)).map((asset) => (
                     <Row key={asset.id} asset={asset} now={now} />
@@ -48,6 +59,11 @@ export default function VirtualBatteries() {
       </Card>
     </Page>
   )
+}
+
+function lifeInWords(start: number, end: number, zone: Zone): string {
+  const [first, last] = [weekday(start, zone), weekday(end - 1, zone)]
+  return first === last ? first : `${first} – ${last}`
 }
 
 const byLife = (now: number) => (a: VirtualAsset, b: VirtualAsset) => {
@@ -66,12 +82,15 @@ function Row({ asset, now }: { asset: VirtualAsset; now: number }) {
         <Link to={`/virtual-batteries/${asset.id}`}>
           <strong>{asset.name}</strong>
         </Link>
+        <span className="note second-line narrow-line">
+          {size(asset.ratedDischargePower, asset.energyCapacity)}, {asset.deliveryZone}
+        </span>
       </td>
-      <td>{size(asset.ratedDischargePower, asset.energyCapacity)}</td>
-      <td>{asset.deliveryZone}</td>
-      <td>{efficiencies(asset.chargeEfficiency, asset.dischargeEfficiency)}</td>
+      <td className="wide-cell">{size(asset.ratedDischargePower, asset.energyCapacity)}</td>
+      <td className="wide-cell">{asset.deliveryZone}</td>
+      <td className="wide-cell">{efficiencies(asset.chargeEfficiency, asset.dischargeEfficiency)}</td>
       <td>
-        {weekday(start, zone)} – {weekday(end - 1, zone)}{' '}
+        <span className="nowrap">{lifeInWords(start, end, zone)}</span>{' '}
         {end <= now ? (
           <Badge>over</Badge>
         ) : start <= now ? (

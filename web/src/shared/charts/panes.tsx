@@ -46,11 +46,33 @@ interface AxisProps {
   x: Scale
 }
 
-/** The hours under a chart; none under the tag that says what time it is. */
-export const TimeAxis = memo(function TimeAxis({ span, zone, x, y, now }: AxisProps & { y: number; now: number }) {
-  const isShown = (at: number) => now < span.start || now > span.end || Math.abs(x(at) - x(now)) > 56
+/** Room that an hour needs beside the next, and beside a tag that would cover it. */
+const HOUR_PX = 40
+const TAG_PX = 56
+
+/** The hours under a chart, as many as there is room for; none under a tag that says what time it is. */
+export const TimeAxis = memo(function TimeAxis({
+  span,
+  zone,
+  x,
+  y,
+  now,
+  pointed = null,
+}: AxisProps & {
+  y: number
+  now: number
+  /** A moment that has a tag of its own. */
+  pointed?: number | null
+}) {
+  const tags = [now, pointed].filter((at): at is number => at !== null && at >= span.start && at <= span.end)
+  const isFree = (at: number) => tags.every((tag) => Math.abs(x(at) - x(tag)) > TAG_PX)
+  // The ends stand within the chart, not around their place.
+  const hasRoom = (at: number) =>
+    at === span.start || at === span.end || Math.min(x(at) - x(span.start), x(span.end) - x(at)) > 1.4 * HOUR_PX
+  const step = x(span.start + 3 * HOUR_MS) - x(span.start) < HOUR_PX ? 2 : 1
   return hourMarks(span, zone)
-    .filter(isShown)
+    .filter((_, index, all) => index % step === 0 || index === all.length - 1)
+    .filter((at) => isFree(at) && hasRoom(at))
     .map((at) => (
       <text
         key={at}
@@ -106,19 +128,31 @@ interface TitleProps {
   title: string
   note: ReactNode
   aside?: ReactNode
+  /** Whether there is room for the aside on a phone. */
+  isShort?: boolean
   value?: string
   tone?: string
 }
 
 /** The quantity and its unit at the left; at the right what is read, where no tooltip covers the data. */
-export function PaneTitle({ edges, width, top, title, note, aside, value, tone = 'var(--ink)' }: TitleProps) {
+export function PaneTitle({
+  edges,
+  width,
+  top,
+  title,
+  note,
+  aside,
+  isShort = false,
+  value,
+  tone = 'var(--ink)',
+}: TitleProps) {
   return (
     <>
-      <text x={edges.left} y={top - 9} className="axis">
+      <text x={edges.left} y={top - 9} className="axis pane-title">
         <tspan className="axis-strong">{title}</tspan> {note}
       </text>
-      <text x={width - edges.right} y={top - 9} textAnchor="end" className="axis">
-        {width < NARROW ? '' : aside}{' '}
+      <text x={width - edges.right} y={top - 9} textAnchor="end" className="axis pane-title">
+        {width < NARROW ? (isShort ? aside : '') : aside}{' '}
         {value && (
           <tspan className="pane-value" style={{ fill: tone }}>
             {value}

@@ -50,6 +50,12 @@ export function dayRange(start: number, end: number, zone: Zone): string {
   return `${first}–${dayMonth(last, zone)}`
 }
 
+/** `on Thu 19 Nov`, `from Thu 19 Nov to Wed 25 Nov`: the days that a half-open span touches. */
+export function spanInWords(start: number, end: number, zone: Zone): string {
+  const [first, last] = [weekday(start, zone), weekday(end - 1, zone)]
+  return first === last ? `on ${first}` : `from ${first} to ${last}`
+}
+
 /** `11:34`, `1:26:34`, `27 h`, `2 d 13 h`: shorter the further away. */
 export function countdown(ms: number): string {
   const s = Math.max(0, Math.ceil(ms / 1000))

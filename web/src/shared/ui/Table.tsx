@@ -6,6 +6,8 @@ export interface Column {
   isNumber?: boolean
   /** Said to who does not see the column: what is in it speaks for itself. */
   isUnseen?: boolean
+  /** Left out on a phone, as are its cells, which are called `wide-cell`. */
+  isWide?: boolean
 }
 
 interface Props {
@@ -24,9 +26,14 @@ export function Table({ columns, className = '', children }: Props) {
         <thead>
           <tr>
             {columns.map((column) => {
-              const { label, isNumber, isUnseen }: Column = typeof column === 'string' ? { label: column } : column
+              const { label, isNumber, isUnseen, isWide }: Column =
+                typeof column === 'string' ? { label: column } : column
               return (
-                <th key={label} scope="col" className={isNumber ? 'number' : undefined}>
+                <th
+                  key={label}
+                  scope="col"
+                  className={[isNumber && 'number', isWide && 'wide-cell'].filter(Boolean).join(' ') || undefined}
+                >
                   {isUnseen ? <span className="visually-hidden">{label}</span> : label}
                 </th>
               )

@@ -55,6 +55,7 @@ export function Held({ commitments, span, x, y }: { commitments: Commitment[]; s
               y={y(widest.value.floor + widest.value.height / 2) + 4}
               textAnchor="middle"
               className="held-text"
+              style={{ fill: inkOn(layer.colour) }}
             >
               {layer.label} {megawatts(widest.value.height)}
             </text>
@@ -62,6 +63,13 @@ export function Held({ commitments, span, x, y }: { commitments: Commitment[]; s
       </g>
     )
   })
+}
+
+/** Light holders are written on in ink, the others in what the theme writes on its brand. */
+function inkOn(colour: string): string {
+  return colour === 'var(--holder-2)' || colour === 'var(--holder-3)' || colour === 'var(--tolling)'
+    ? 'var(--ink)'
+    : 'var(--on-brand)'
 }
 
 function layersOf(commitments: Commitment[], names: Map<string, string>): Layer[] {
@@ -81,7 +89,7 @@ function layersOf(commitments: Commitment[], names: Map<string, string>): Layer[
       if (holder.virtualAssetID) {
         const index = [...found.values()].filter((layer) => layer.key.startsWith('virtual')).length
         const colour = ['var(--holder-1)', 'var(--holder-2)', 'var(--holder-3)'][index % 3] ?? 'var(--holder-1)'
-        found.set(key, { key, label: names.get(holder.virtualAssetID) ?? 'Virtual', colour })
+        found.set(key, { key, label: names.get(holder.virtualAssetID) ?? 'Virtual battery', colour })
       } else found.set(key, { ...(FIXED[holder.kind] ?? { label: words(holder.kind), colour: 'var(--fcr)' }), key })
     }
   const order = (layer: Layer) => (layer.key.startsWith('virtual') ? 0 : layer.key.startsWith('AUCTION') ? 1 : 2)

@@ -73,7 +73,11 @@ export function DayPanes(props: Props) {
           <ChargePane {...drawing} energiesKwh={energiesKwh} breach={props.breach} now={now} />
           <PowerPane {...drawing} held={props.held} span={span} isClosed={props.isClosed} />
           <PricePane {...drawing} prices={props.prices} span={span} />
-          <TimeAxis {...at} y={bottom + 20} />
+          <TimeAxis
+            {...at}
+            y={bottom + 20}
+            pointed={pointed === null ? null : (plan.quarters[pointed] ?? 0) + QUARTER_MS / 2}
+          />
           <NowMark {...at} top={panes.charge.top} bottom={bottom} />
           {pointed !== null && <Pointed {...drawing} index={pointed} bottom={bottom} />}
           <DrawArea

@@ -1,6 +1,6 @@
 import { memo, useMemo } from 'react'
 import type { VirtualAsset } from '../../../shared/api/resources'
-import { PaneTitle, ValueAxis } from '../../../shared/charts/panes'
+import { NARROW, PaneTitle, ValueAxis } from '../../../shared/charts/panes'
 import type { Scale } from '../../../shared/charts/scale'
 import { decimal, megawatts, signed } from '../../../shared/format'
 import { QUARTER_MS, type Span } from '../../../shared/time/marketDay'
@@ -27,14 +27,17 @@ export function PowerPane({ asset, plan, x, width, panes, powersKw, read, held, 
         width={width}
         top={panes.power.top}
         title="Power"
-        note="MW · export up, import down"
+        note={width < NARROW ? 'MW' : 'MW · export up, import down'}
         aside={
           power === null
-            ? `buys ${decimal(bought(powersKw), 1)} MWh, sells`
+            ? width < NARROW
+              ? 'sells'
+              : `buys ${decimal(bought(powersKw), 1)} MWh, sells`
             : power === stored
               ? ''
               : `stored ${signed(stored / 1000, 2)}`
         }
+        isShort
         value={power === null ? `${decimal(sold(powersKw), 1)} MWh` : `${signed(power / 1000, 2)} MW`}
         tone={power !== null && power < 0 ? 'var(--charge-text)' : 'var(--discharge-text)'}
       />
