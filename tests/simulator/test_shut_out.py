@@ -13,21 +13,17 @@ import pytest
 from tests.simulator.worlds import simulated_world
 
 from gridloom.settings import Settings
-from gridloom.simulator.credentials import SHUT_OUT_STATUS, member_name, member_password
+from gridloom.simulator.credentials import SHUT_OUT_STATUS, Kept, new_secret
 from gridloom.simulator.living import ShutOut, live
 from gridloom.simulator_process import SHUT_OUT_PAUSE_S, SimulatorProcess
 
 
-async def test_a_simulator_with_an_old_password_gives_up(settings: Settings, tmp_path: Path):
+async def test_a_simulator_whose_members_are_unknown_gives_up(settings: Settings, tmp_path: Path):
     async with simulated_world(settings, tmp_path, days=0) as world:
-        await world.live_until()
-        name, password = member_name(world.kept, "operator"), member_password(world.kept, "operator")
-        async with world.connect(name, password) as client:
-            await client.sign_in()
-            await client.auth.change_password(current_password=password, new_password=f"{password}-and-more")
+        elsewhere = Kept(new_secret(), invitation="glinv_of_another_database")
         async with asyncio.timeout(60):
             with pytest.raises(ShutOut):
-                await live(world.connect, world.kept)
+                await live(world.connect, elsewhere)
 
 
 async def test_whoever_asks_is_told_why_the_world_stands_still_until_it_moves_again(settings: Settings, tmp_path: Path):
@@ -40,5 +36,6 @@ async def test_whoever_asks_is_told_why_the_world_stands_still_until_it_moves_ag
         assert process.due > time.monotonic() + SHUT_OUT_PAUSE_S / 2
         shown = await world.get("/sandbox/simulator")
         assert shown["fault"].startswith(f"The simulator cannot sign in with what {tmp_path}/simulator.json holds")
-        await world.live_until()
+        taken = await world.operator.put("/sandbox/simulator/step", json={})
+        assert taken.status_code == 200, taken.text
         assert "fault" not in await world.get("/sandbox/simulator")

@@ -28,8 +28,9 @@ METER_EVERY = timedelta(hours=12)
 """While time is hurrying; otherwise every quarter-hour, and every minute where somebody could watch."""
 WATCHABLE_SPEED = 10.0
 PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
-MOST_REFUSALS = 3
-"""In a row, before a wrong password is taken for one: members also end for a moment when the sandbox is reset."""
+MOST_REFUSALS, REFUSALS_WITHIN_S = 2, 60.0
+"""One soon after the other, before passwords are taken for wrong: when the sandbox is reset, members end as well. No
+more, or the service would have it wait for the next attempt."""
 
 
 class ShutOut(Exception):
@@ -56,16 +57,18 @@ async def live(connect: Connect, kept: Kept) -> None:
 
     Raises ShutOut where the service does not let the simulator in.
     """
-    pause_s, refusals = PAUSE_S, 0
+    pause_s, refused_at = PAUSE_S, list[float]()
     while True:
         try:
             async with connect(member_name(kept, "operator"), member_password(kept, "operator")) as client:
                 operator_voice = await _sign_in(client, kept)
                 await _live_on(connect, kept, operator_voice)
         except GridloomError as error:
-            refusals = refusals + 1 if isinstance(error, UnauthenticatedError) else 0
-            if refusals == MOST_REFUSALS:
-                raise ShutOut(str(error)) from error
+            if isinstance(error, UnauthenticatedError):
+                now = asyncio.get_running_loop().time()
+                refused_at = [at for at in refused_at if now - at < REFUSALS_WITHIN_S] + [now]
+                if len(refused_at) >= MOST_REFUSALS:
+                    raise ShutOut(str(error)) from error
             log.warning("simulator.interrupted", error=str(error), retry_in_s=pause_s)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

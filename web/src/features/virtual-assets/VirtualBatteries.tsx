@@ -9,6 +9,7 @@ import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
+import './virtual-assets.css'
 
 /** Every virtual battery of the organisation: those that deliver first, then what is over. */
 export default function VirtualBatteries() {

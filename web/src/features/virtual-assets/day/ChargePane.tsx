@@ -69,7 +69,7 @@ export function ChargePane({ asset, plan, x, width, panes, powersKw, read, energ
           <circle cx={curve[shown][0]} cy={curve[shown][1]} r={4} className="charge-pointed" />
         )}
       </g>
-      <text x={EDGES.left + 6} y={y(50) - 5} className="axis target-text">
+      <text x={EDGES.left + 6} y={y(50) - 5} className="axis target-text pane-title">
         target 50 %
       </text>
     </>

@@ -50,11 +50,14 @@ export function useProposal(
     },
     onSuccess: setCurrent,
   })
-  const { reset } = decide
+  const { reset, isIdle } = decide
+  // Asked at every move of a hand that draws: where there is nothing to dismiss nobody is told.
+  const isAnything = current !== null || !isIdle
   const dismiss = useCallback(() => {
+    if (!isAnything) return
     setCurrent(null)
     reset()
-  }, [reset])
+  }, [reset, isAnything])
   const repairs = mayDecide && offers(`POST ${BASE}/repairs`)
   return {
     current,
