@@ -14,12 +14,13 @@ from gridloom.simulator.planning import Store, plan_day
 from gridloom.simulator.strategies import NORMALS, PATIENT, SHARP, STRATEGIES, Strategy, see_prices
 
 FIRST_DAY = date(2026, 10, 20)
-DAYS = 30
+DAYS = 28
+ZONES = 3
 
 
-def plan_of(strategy: Strategy, board: Board, day: date, name: str) -> np.ndarray:
+def plan_of(strategy: Strategy, board: Board, day: date, name: str, zone: int) -> np.ndarray:
     expected = board.expected(day, day - timedelta(days=1), strategy.weights)
-    hunch = stream(1, f"view of {name}", day.toordinal()).standard_normal(NORMALS)
+    hunch = stream(1, f"view of {name}", zone, day.toordinal()).standard_normal(NORMALS)
     seen = see_prices(strategy, expected, hunch)
     flat = np.full(len(expected), 10_000.0)
     store = Store(flat, flat, 20_000, 0.943, 0.943)
@@ -32,7 +33,10 @@ def plan_of(strategy: Strategy, board: Board, day: date, name: str) -> np.ndarra
 def plans() -> dict[str, list[np.ndarray]]:
     board = Board(lambda _: 1)
     days = [FIRST_DAY + timedelta(days=n) for n in range(DAYS)]
-    return {name: [plan_of(one, board, day, name) for day in days] for name, one in STRATEGIES.items()}
+    return {
+        name: [plan_of(one, board, day, name, zone) for day in days for zone in range(ZONES)]
+        for name, one in STRATEGIES.items()
+    }
 
 
 class TestStrategies:
@@ -44,8 +48,9 @@ class TestStrategies:
         netted, moved = np.zeros(DAYS), np.zeros(DAYS)
         for n, (one, other) in enumerate(zip(*plans.values(), strict=True)):
             opposite = np.where(one * other < 0, np.minimum(np.abs(one), np.abs(other)), 0)
-            netted[n], moved[n] = 2 * opposite.sum(), (np.abs(one) + np.abs(other)).sum()
-        assert (netted[:28].reshape(4, 7).sum(axis=1) > 0).all()
+            netted[n // ZONES] += 2 * opposite.sum()
+            moved[n // ZONES] += (np.abs(one) + np.abs(other)).sum()
+        assert (netted.reshape(4, 7).sum(axis=1) > 0).all()
         assert 0.01 < netted.sum() / moved.sum() < 0.5
 
     def test_earn_a_good_part_of_what_foresight_would(self, plans: dict[str, list[np.ndarray]]):
@@ -54,12 +59,12 @@ class TestStrategies:
         for name, mine in plans.items():
             best = earned = 0.0
             for n, power in enumerate(mine):
-                prices = board.day_ahead(FIRST_DAY + timedelta(days=n))
+                prices = board.day_ahead(FIRST_DAY + timedelta(days=n // ZONES))
                 if len(prices) != 96:
                     continue
                 best += plan_day(Store(flat, flat, 20_000, 0.943, 0.943), prices, most_cycles=2.0).value_eur
                 earned += float(prices @ power) / 4000
-            assert earned > 0.4 * best, name
+            assert earned > 0.35 * best, name
 
     def test_see_the_course_of_a_day_each_at_its_own_time(self):
         prices = np.zeros(96)

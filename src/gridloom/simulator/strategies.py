@@ -53,12 +53,12 @@ SHARP: Final = Strategy(
 
 PATIENT: Final = Strategy(
     Weights(latest=0.2, week=0.5, same_weekday=0.3),
-    later=2,
+    later=3,
     averages_over=4,
-    hunch=0.1,
+    hunch=0.15,
     least_margin_eur_mwh=10.0,
     most_cycles=2.0,
-    offers_share=0.9,
+    offers_share=0.88,
     day_ahead_share=1.0,
 )
 """Believes in the week's mean by the hour, waits for the wide spreads, and has everything sold the day before."""
