@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import asyncpg
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from gridloom.database.at_once import WriteOnly
 
 R = TypeVar("R")
+
+LONGEST_WAIT_S: Final = 5
+"""For a connection to the database."""
 
 AuditHook = Callable[["WriteOnly", "Call", int], Awaitable[None]]
 """Called in the transaction of every audited change, with the status it will answer."""
@@ -56,6 +60,7 @@ class Call:
         "_condition_is_judged",
         "_connection",
         "_is_audited",
+        "_is_committed",
         "_transaction",
         "_verify",
         "accepts",
@@ -111,6 +116,7 @@ class Call:
         """What the server still has to say of this request once its body is read: that the caller has left."""
         self._audit = audit
         self._is_audited = False
+        self._is_committed = False
         self._condition_is_judged = False
         self._caller: Caller | None = None
         self._verify: Callable[[], Awaitable[Caller]] | None = None
@@ -166,13 +172,18 @@ class Call:
         """Start the transaction; the edge commits it when the handler has returned."""
         if self._connection is None:
             self._is_audited = False
-            self._connection = await self.pool.acquire(timeout=5)
+            self._connection = await self._borrow_connection()
             self._transaction = self._connection.transaction()
             await self._transaction.start()
             collect_rows(self._connection)
             if self.retry is not None:
                 await self.retry.begin(self.db)
         return self.db
+
+    async def _borrow_connection(self) -> Any:
+        """A free one at once; else the next that is given back, if that does not take too long."""
+        self._is_committed = False
+        return await self.pool.acquire(timeout=None if self.pool.get_idle_size() else LONGEST_WAIT_S)
 
     async def record_audit(self, status: int) -> None:
         """Write this change's line of the audit log. The edge does it after the handler; a handler that is about to
@@ -188,8 +199,9 @@ class Call:
 
     async def commit(self) -> None:
         if self._at_once is not None:
-            self._connection = await self.pool.acquire(timeout=5)
+            self._connection = await self._borrow_connection()
             await write_at_once(self.db, self._at_once)
+            self._is_committed = True
             change, self._at_once = self._at_once, None
             change.committed()
         if self._transaction is not None:
@@ -197,6 +209,7 @@ class Call:
             transaction, self._transaction = self._transaction, None
             physical = physical_of(self._connection)
             await transaction.commit()
+            self._is_committed = True
             committed(physical)
 
     def abandon_connection(self) -> None:
@@ -222,10 +235,10 @@ class Call:
             physical.terminate()
         finally:
             with suppress(*DATABASE_FAULTS):  # what is released may be dead; the answer is known by now
-                await self.pool.release(connection)
+                await self.pool.release(connection, timeout=None if self._is_committed else LONGEST_WAIT_S)
 
     def header(self, name: str) -> str | None:
-        value = self.headers.get(name.lower().encode())
+        value = self.headers.get(encode_header_name(name))
         return None if value is None else value.decode("latin-1")
 
     def check_if_match(self, etag: str, *, required: bool = False) -> None:
@@ -246,6 +259,12 @@ class Call:
         if self._condition_is_judged or self.operation.method == "POST" or wanted is None or wanted.strip() == "*":
             return
         raise PreconditionFailed("The resource carries no ETag, so none can match.")
+
+
+@lru_cache(maxsize=256)
+def encode_header_name(name: str) -> bytes:
+    """As it goes over the wire; the few there are are asked for with every request."""
+    return name.lower().encode("latin-1")
 
 
 def quoted(etag: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any
@@ -132,7 +132,7 @@ class Edge:
         started = time.perf_counter()
         headers: dict[bytes, bytes] = dict(scope["headers"])
         asked_id = headers.get(b"x-request-id")
-        request_id = asked_id.decode() if asked_id and _SANE_REQUEST_ID.fullmatch(asked_id) else uuid.uuid4().hex
+        request_id = asked_id.decode() if asked_id and _SANE_REQUEST_ID.fullmatch(asked_id) else os.urandom(16).hex()
         answer_headers = {"X-Request-Id": request_id}
         method, path = scope["method"], scope["path"]
         operation: Operation | None = None

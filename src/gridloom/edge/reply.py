@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
-from gridloom.edge.call import Call, quoted
+from gridloom.edge.call import Call, encode_header_name, quoted
 from gridloom.edge.negotiation import COMPRESS_FROM_BYTES, compress, compress_stream, encoding_for
 from gridloom.edge.paging import next_link
 from gridloom.edge.wire import to_json
@@ -159,7 +159,7 @@ async def send_reply(
             "type": "http.response.start",
             "status": outcome.status,
             "headers": [
-                (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()
+                (encode_header_name(name), value.encode("latin-1", "replace")) for name, value in headers.items()
             ],
         }
     )
