@@ -38,11 +38,11 @@ format: $(VENV)/dev.stamp console ## put the code into its usual shape
 bench: $(VENV)/dev.stamp ## measure the product against its ceilings (BENCH=name for one)
 	$(BIN)/python -m bench $(BENCH)
 
-cluster: $(VENV)/dev.stamp ## a primary, a synchronous standby and two services on this machine
-	@exec $(BIN)/python -m bench.local_cluster
+cluster: $(VENV)/dev.stamp ## a primary, a synchronous standby and two services on this machine (PORT=8001)
+	@exec $(BIN)/python -m bench.local_cluster $(if $(PORT),--port $(PORT))
 
-survey: $(VENV)/dev.stamp ## drive every operation once (DATABASE_URL=… on that database)
-	$(BIN)/python -m bench.survey $(DATABASE_URL)
+survey: $(VENV)/dev.stamp ## drive every operation once (DATABASE_URL=… there; STANDBY=1 LAG=2s through a standby)
+	$(BIN)/python -m bench.survey $(DATABASE_URL) $(if $(STANDBY),--standby) $(if $(LAG),--lag $(LAG))
 
 mutants: $(VENV)/dev.stamp ## plant faults in a copy and see that the tests notice
 	$(BIN)/python -m bench.mutants

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.harness import RESULTS
+from bench.own_writes import LAGS
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 
@@ -111,6 +112,18 @@ def write_page() -> str:
         f"| reads | {reads_s:,.0f} | {read['rate_s']:,.0f} | {reads_s / read['rate_s']:.2f} |",
         "",
         f"A service's worker spends {read['cpu_us']:.0f} µs of CPU on a small read and {change['cpu_us']:.0f} µs on a change with its line of the audit log, its event and its safe retry.",
+        "",
+        "## Reads behind a write",
+        "",
+        "A caller writes and reads at once, through a service that reads from a standby; the standby is made to hold back what it receives. Half of the reads hand the position along that the write was given.",
+        "",
+        "| The standby's lag | Pairs | Reads that missed the write | Look-ups that the standby counted |",
+        "|---|---|---|---|",
+        *(
+            f"| {name} | {one['pairs']:,} | {one['hidden']} | {one['read_from_standby']:,} |"
+            for name in LAGS
+            for one in [figures_of("own_writes", f"own writes, lag {name}")]
+        ),
         "",
         "## Where it is tight first",
         "",

@@ -2,11 +2,13 @@
 
 The service is started on the database that is named (an empty one, or a sandbox that may get a few organisations more
 and is emptied at the end), or on one of its own. The same scenes run on a plain PostgreSQL, on a primary with a standby
-(GRIDLOOM_READ_DATABASE_URL) and on a distributed one; so what fails on one of them alone is the database's doing.
+(`--standby`) and on a distributed one; so what fails on one of them alone is the database's doing.
 """
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import http.client
 import json
 import os
@@ -20,7 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import asyncpg
+
 from bench.harness import PASSWORD, USERNAME, await_answer, free_port, process
+from bench.local_cluster import cluster
 from bench.survey_scenes import SCENES
 from gridloom.app import ROOMS, SANDBOX_ROOMS
 from gridloom.edge import Operation, operations_of
@@ -145,7 +150,34 @@ def report(lines: list[Line]) -> int:
 
 
 def main() -> int:
-    database = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("GRIDLOOM_DATABASE_URL") or None
+    parser = argparse.ArgumentParser(prog="python -m bench.survey", description="Drive every operation once.")
+    parser.add_argument("database", nargs="?", default=os.environ.get("GRIDLOOM_DATABASE_URL") or None)
+    parser.add_argument("--standby", action="store_true", help="on a primary of its own, reading from a standby of it")
+    parser.add_argument("--lag", default="0", help="how long the standby holds back what it receives, such as 2s")
+    given = parser.parse_args()
+    if given.standby and given.database:
+        parser.error("a standby is made of the survey's own primary; leave the database out")
+    return survey_with_standby(given.lag) if given.standby else survey_database(given.database)
+
+
+def survey_with_standby(lag: str) -> int:
+    with cluster(lag) as made:
+        address, _ = made.start_service(1, reads_from_standby=True, more={"GRIDLOOM_METRICS_TOKEN": "survey"})
+        outcome = report(survey(address))
+        print(f"The standby (lag {lag}) was asked for rows {asyncio.run(_count_looks(made.standby.dsn)):,} times.")
+        return outcome
+
+
+async def _count_looks(dsn: str) -> int:
+    """How often tables were read there: what a server counts, its standby does not get to know."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        return int(await connection.fetchval("select sum(seq_scan + coalesce(idx_scan, 0)) from pg_stat_user_tables"))
+    finally:
+        await connection.close()
+
+
+def survey_database(database: str | None) -> int:
     with ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="gl-survey-", ignore_cleanup_errors=True))
         port = free_port()

@@ -1,4 +1,7 @@
-"""What tests share: one PostgreSQL a run, one migrated database and one service a test process."""
+"""What tests share: one PostgreSQL a run, one migrated database and one service a test process.
+
+With GRIDLOOM_TEST_STANDBY=1 there is a standby too, and every service made here reads from it what it may.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ from gridloom.app import create_edge
 from gridloom.database.embedded import EmbeddedPostgres
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
+from gridloom.database.standby import StandbyPostgres
 from gridloom.edge.dispatch import Edge
 from gridloom.settings import Settings
 
@@ -39,21 +43,32 @@ hypothesis.settings.register_profile("gridloom", deadline=None)
 hypothesis.settings.load_profile("gridloom")
 
 SERVER = "GRIDLOOM_TEST_SERVER"
+WANTS_STANDBY = "GRIDLOOM_TEST_STANDBY"
+STANDBY = "GRIDLOOM_TEST_STANDBY_SERVER"
 TEMPLATE = "gridloom_template"
+# Tests of durability start a server of their own.
+QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 _server: EmbeddedPostgres | None = None
+_standby: StandbyPostgres | None = None
 _home: Path | None = None
+_reads_from_standby = 0
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The first process starts the server and migrates a template; the others find it in their environment."""
-    global _server, _home
+    global _server, _standby, _home
     if SERVER in os.environ or config.option.collectonly:
         return
     _home = Path(tempfile.mkdtemp(prefix="gridloom-test-"))
-    # Tests of durability start a server of their own.
-    _server = EmbeddedPostgres(_home, settings={"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"})
+    # A standby gets to know what is flushed.
+    prompt = {"synchronous_commit": "on"} if os.environ.get(WANTS_STANDBY) else {}
+    _server = EmbeddedPostgres(_home, settings={**QUICK, **prompt})
     os.environ[SERVER] = _server.start()
     asyncio.run(_make_template(os.environ[SERVER]))
+    if os.environ.get(WANTS_STANDBY):
+        _home.chmod(0o711)  # the account that the servers run as passes through
+        _standby = StandbyPostgres(_home / "standby", os.environ[SERVER], "tests", QUICK)
+        os.environ[STANDBY] = _standby.start()
 
 
 class ByJourney(LoadScopeScheduling):  # type: ignore[misc]
@@ -76,7 +91,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput[STANDBY] = _reads_from_standby
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: Any) -> None:
+    global _reads_from_standby
+    _reads_from_standby += getattr(node, "workeroutput", {}).get(STANDBY, 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if STANDBY in os.environ:
+        terminalreporter.write_line(f"{_reads_from_standby} reads were answered by the standby")
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
+    if _standby is not None:
+        _standby.stop()
+        os.environ.pop(STANDBY, None)
     if _server is not None and _home is not None:
         _server.stop()
         os.environ.pop(SERVER, None)
@@ -116,16 +150,28 @@ async def migrated_database() -> AsyncIterator[str]:
         await _execute(server, f"drop database {name} with (force)")
 
 
+def find_standby(database_url: str | None) -> tuple[str, ...]:
+    """The same database on the standby, if there is one and the database is of this run's server."""
+    if STANDBY not in os.environ or database_url is None:
+        return ()
+    name = urlsplit(database_url).path.removeprefix("/")
+    return (_url_of(os.environ[STANDBY], name),) if database_url == _url_of(os.environ[SERVER], name) else ()
+
+
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Edge]:
     """The whole service in this process, from start-up to shutdown."""
-    async with running_edge(create_edge(settings)) as edge:
+    standby = find_standby(settings.database_url)
+    async with running_edge(
+        create_edge(replace(settings, read_database_urls=standby) if standby else settings)
+    ) as edge:
         yield edge
 
 
 @asynccontextmanager
 async def running_edge(edge: Edge) -> AsyncIterator[Edge]:
     """Start and stop as a server would have it."""
+    global _reads_from_standby
     inbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
     outbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
     life = asyncio.create_task(edge({"type": "lifespan"}, inbox.get, outbox.put))
@@ -135,6 +181,8 @@ async def running_edge(edge: Edge) -> AsyncIterator[Edge]:
     try:
         yield edge
     finally:
+        if edge.replicas is not None:
+            _reads_from_standby += sum(replica.answered for replica in edge.replicas.all)
         await inbox.put({"type": "lifespan.shutdown"})
         await life
 

@@ -26,6 +26,7 @@ from gridloom_client.tokens import ApiKey, Memory, Password, Tokens, TokenStore
 from gridloom_client.wire import JSON, Reply, Request, encode_body
 
 _MARGIN_S = 30.0  # renew this long before the token ends
+_POSITION = "gridloom-position"
 
 
 class _TokenAnswer(msgspec.Struct):
@@ -44,6 +45,8 @@ class Exchange:
     clock: Callable[[], float] = time.time
     show_progress: bool | None = None
     """Of long writes; None shows it where somebody watches."""
+    position: str | None = None
+    """How far the service's log had come with the last change made here: a replica that answers has replayed it."""
 
     # --- one request -----------------------------------------------------------------------------------------------
 
@@ -53,6 +56,8 @@ class Exchange:
         while True:
             token = None if is_public else (yield from self._find_token())
             bearer = request.with_headers(Authorization=f"Bearer {token}") if token else request
+            if request.method == "GET" and self.position is not None:
+                bearer = bearer.with_headers(Gridloom_Position=self.position)
             try:
                 reply = yield from open_stream(bearer) if is_stream else send(bearer)
             except TransportError as loss:
@@ -66,9 +71,16 @@ class Exchange:
                     continue
                 pause_s = self.retries.after_reply(request, reply, attempt)
                 if pause_s is None:
+                    self._note_position(reply)
                     return _refuse_problem(reply)
             yield Pause(pause_s)
             attempt += 1
+
+    def _note_position(self, reply: Reply) -> None:
+        """The furthest of them: answers may overtake each other."""
+        told = reply.headers.get(_POSITION)
+        if told is not None and (self.position is None or _measure(told) > _measure(self.position)):
+            self.position = told
 
     # --- tokens ----------------------------------------------------------------------------------------------------
 
@@ -158,6 +170,7 @@ class Exchange:
                     for event in parser.feed(chunk):
                         item = read_event(event)
                         if item is not None:
+                            self.position = None  # somebody else's change, perhaps: let reads ask how far the log is
                             yield Emit(item)
                     last_event_id = parser.last_event_id or last_event_id
             except (TransportError, ServiceError, TooManyRequestsError):
@@ -168,6 +181,15 @@ class Exchange:
             pause_s = min(pause_s, self.retries.longest_pause_s)
             yield Pause(pause_s)
             waited_s += pause_s
+
+
+def _measure(position: str) -> tuple[int, int]:
+    """A place in the log, as PostgreSQL writes it (`0/16B3748`); what is not one comes before all."""
+    high, _, low = position.partition("/")
+    try:
+        return int(high, 16), int(low, 16)
+    except ValueError:
+        return -1, -1
 
 
 def _refuse_problem(reply: Reply) -> Reply:

@@ -253,3 +253,32 @@ class TestFollowing:
         exchange = Exchange(ApiKey("secret"), retries=NEVER)
         with pytest.raises(TransportError):
             world(reply(), LOST).play(exchange.events(Request("GET", "/events"), lambda event: event))
+
+
+class TestAPositionInTheLog:
+    @staticmethod
+    def positions_in(played: World) -> list[str | None]:
+        return [request.headers.get("Gridloom-Position") for request in played.requests]
+
+    def test_is_handed_along_with_reads_once_a_change_was_answered(self):
+        exchange = keyed()
+        played = world(reply(), reply(201, {}, **{"gridloom-position": "0/16B3748"}), reply(), reply(201, {}))
+        for request in (READ, POST, READ, POST):
+            played.play(exchange.call(request))
+        assert self.positions_in(played) == [None, None, "0/16B3748", None]
+
+    def test_is_the_furthest_that_was_seen(self):
+        exchange = keyed()
+        told = ["0/F0000000", "1/10", "0/FFFFFFFF", "nonsense"]
+        played = world(*(reply(201, {}, **{"gridloom-position": position}) for position in told), reply())
+        for request in (*[POST] * len(told), READ):
+            played.play(exchange.call(request))
+        assert self.positions_in(played)[-1] == "1/10"
+
+    def test_is_forgotten_when_somebody_elses_change_was_heard_of(self):
+        exchange = keyed()
+        exchange.position = "0/1"
+        played = world(reply(), b"id: 1\ndata: a\n\n", reply())
+        played.play(exchange.events(Request("GET", "/events"), lambda event: event.data), emits=1)
+        played.play(exchange.call(READ))
+        assert self.positions_in(played) == ["0/1", None]

@@ -28,8 +28,22 @@ class Pair:
     @property
     def url_of_both(self) -> str:
         """Whichever of the two takes writes."""
+        return self.name_both("read-write")
+
+    def name_both(self, role: str) -> str:
         hosts = [server.dsn.partition("host=")[2].partition("&")[0] for server in (self.primary, self.standby)]
-        return f"postgresql:///gridloom?host={','.join(hosts)}&user=gridloom&target_session_attrs=read-write"
+        return f"postgresql:///gridloom?host={','.join(hosts)}&user=gridloom&target_session_attrs={role}"
+
+    def exchange_roles(self) -> None:
+        """After the standby's promotion: the server that was the primary is copied from it anew, and follows."""
+        home = self.primary.home
+        self.primary.stop()
+        shutil.rmtree(home / "postgres")
+        self.standby.home.chmod(0o711)
+        follower = StandbyPostgres(home, self.standby.dsn, "second", QUICK)
+        follower.start()
+        home.chmod(0o711)
+        self.primary, self.standby = self.standby, follower
 
     async def set_on_standby(self, name: str, value: str) -> None:
         await execute(self.standby.dsn, f"alter system set {name} = '{value}'")
@@ -61,7 +75,7 @@ async def primary_and_standby(*, is_synchronous: bool = False) -> AsyncIterator[
     home = Path(tempfile.mkdtemp(prefix="gl-pair-", dir="/tmp"))
     home.chmod(0o711)  # the account that the servers run as passes through
     primary = EmbeddedPostgres(home / "1", QUICK)
-    standby = None
+    standby, pair = None, None
     try:
         dsn = primary.start()
         (home / "1").chmod(0o711)
@@ -74,9 +88,10 @@ async def primary_and_standby(*, is_synchronous: bool = False) -> AsyncIterator[
         if is_synchronous:
             await execute(dsn, "alter system set synchronous_standby_names = 'second'")
             await execute(dsn, "select pg_reload_conf()")
-        yield Pair(primary, standby)
+        pair = Pair(primary, standby)
+        yield pair
     finally:
-        if standby is not None:
-            standby.stop()
-        primary.stop()
+        for server in (standby, primary) if pair is None else (pair.standby, pair.primary):
+            if server is not None:
+                server.stop()
         shutil.rmtree(home, ignore_errors=True)

@@ -7,13 +7,14 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.assets import register_asset
-from tests.conftest import running
+from tests.conftest import migrated_database, running
 from tests.database.clusters import Pair, primary_and_standby
 from tests.people import People
 
@@ -22,6 +23,7 @@ from gridloom.database.replicas import read_position
 from gridloom.edge import operations_of
 from gridloom.edge.dispatch import Edge
 from gridloom.settings import Settings, read_settings
+from gridloom_client import AsyncClient
 
 READS = 300
 """The bench does ten thousand."""
@@ -98,6 +100,21 @@ class TestAReplica:
             )
         assert missed == 0
 
+    async def test_shows_the_sdk_what_it_wrote_by_the_position_that_it_was_given(self, pair: Pair, edge: Edge) -> None:
+        async with People(edge) as people:
+            asset = await register_asset(await people.new_organisation())
+            transport = httpx2.ASGITransport(app=edge, raise_app_exceptions=False)  # type: ignore[arg-type]
+            token = asset.owner.admin.headers["Authorization"].removeprefix("Bearer ")
+            async with AsyncClient("http://gridloom.test", api_key=token, transport=transport) as client:
+                await await_replicas(asset.owner.admin, "1 of 1 answer reads")
+                for number in range(30):
+                    title = f"By the SDK {number}"
+                    start = datetime(2026, 1, 1, tzinfo=UTC)
+                    await client.physical_assets.write_logbook(asset.id, title=title, type="note", start=start)
+                    assert client._exchange.position is not None
+                    found = [entry.title async for entry in client.physical_assets.logbook(asset.id, text=title)]
+                    assert found == [title]
+
     async def test_that_lags_is_left_out_and_hides_nothing(self, pair: Pair, edge: Edge) -> None:
         async with People(edge) as people:
             asset = await register_asset(await people.new_organisation())
@@ -124,6 +141,18 @@ class TestAReplica:
             await await_replicas(owner, "left out: replica 1")
             pair.standby.revive()
             await await_replicas(owner, "1 of 1 answer reads")
+
+    async def test_of_another_database_is_never_asked(self, pair: Pair) -> None:
+        """Its answers would be those of another world, and nobody could tell."""
+        async with migrated_database() as url:
+            settings = Settings(environment="sandbox", database_url=url, simulator=False)
+            elsewhere = replace(settings, read_database_urls=(pair.standby.dsn,))
+            async with running(elsewhere) as edge, People(edge) as people:
+                owner = (await people.new_organisation()).admin
+                assert "left out: replica 1 (is of another database)" in (await ready(owner))["replicas"]
+                assert (await owner.get("/organisations")).status_code == 200
+                assert edge.replicas is not None
+                assert [replica.answered for replica in edge.replicas.all] == [0]
 
     async def test_need_not_be_there_when_the_service_starts(self, pair: Pair) -> None:
         settings = Settings(environment="sandbox", database_url=pair.primary.dsn, simulator=False)

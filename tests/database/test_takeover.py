@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import Counter
+from dataclasses import replace
 
 import httpx2
 import pytest
@@ -93,6 +94,25 @@ class TestATakeover:
         assert known > 20
         assert set(ledger.statuses) <= {200, 201, 409, 503}, ledger.statuses
         assert ledger.statuses[503] > 0
+
+    async def test_leaves_reads_to_whichever_server_stands_by_from_then_on(self) -> None:
+        async with primary_and_standby() as pair:
+            settings = Settings(environment="sandbox", database_url=pair.url_of_both, simulator=False)
+            settings = replace(settings, read_database_urls=(pair.name_both("standby"),))
+            async with running(settings) as edge, People(edge) as people:
+                asset = await register_asset(await people.new_organisation())
+                kill_server(pair.primary)
+                pair.standby.promote()
+                pair.exchange_roles()
+                assert edge.replicas is not None
+                (replica,) = edge.replicas.all
+                async with asyncio.timeout(30):
+                    while not await is_ready(asset.owner.admin) or replica.left_out_because is not None:
+                        await asyncio.sleep(0.1)
+                answered = replica.answered
+                for _ in range(20):
+                    assert (await asset.owner.admin.get("/physical-assets")).status_code == 200
+                assert replica.answered > answered
 
     async def test_takes_a_standby_that_nobody_has_promoted_for_a_database_that_is_away(self) -> None:
         async with primary_and_standby() as pair:

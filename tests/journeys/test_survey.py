@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -16,14 +17,25 @@ REPOSITORY = Path(__file__).parents[2]
 @pytest.mark.slow
 class TestTheSurvey:
     async def test_finds_every_operation_as_it_should_be(self) -> None:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("GRIDLOOM_")}
         async with migrated_database() as url:
-            survey = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "bench.survey", url),
-                cwd=REPOSITORY,
-                env=environment,
-                stdout=asyncio.subprocess.PIPE,
-            )
-            printed, _ = await survey.communicate()
-        assert survey.returncode == 0, printed.decode()
-        assert b", 0 not as they should be" in printed
+            await drive(url)
+
+    async def test_finds_the_same_where_a_standby_that_lags_answers_reads(self) -> None:
+        printed = await drive("--standby", "--lag", "20ms")
+        asked = re.search(r"was asked for rows ([\d,]+) times", printed)
+        assert asked is not None
+        assert int(asked[1].replace(",", "")) > 0
+
+
+async def drive(*arguments: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRIDLOOM_")}
+    survey = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bench.survey", *arguments),
+        cwd=REPOSITORY,
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    printed = (await survey.communicate())[0].decode()
+    assert survey.returncode == 0, printed
+    assert ", 0 not as they should be" in printed
+    return printed

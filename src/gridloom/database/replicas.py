@@ -31,6 +31,16 @@ WAIT_S: Final = 0.05
 WAIT_STEP_S: Final = 0.002
 _POSITION: Final = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
 
+_DATABASE: Final = "select current_database() || ' ' || system_identifier from pg_control_system()"
+"""Which database this is: a standby has its primary's number, and no other server has it."""
+
+_POSITION_OF_PRIMARY: Final = """
+    select (case current_setting('synchronous_commit') when 'off' then pg_current_wal_insert_lsn()
+            else pg_current_wal_flush_lsn() end)::text
+"""
+"""What is committed is flushed, unless the server is told not to wait for that. What is not flushed no standby gets to
+see, and it may lie there for long: reads write, too (hints), but nobody waits for it."""
+
 Position = int
 """A place in PostgreSQL's log, in bytes from its beginning."""
 
@@ -48,12 +58,15 @@ class Replica:
         self.name = name
         self.pool: Pool
         self.replayed: Position = 0
+        self.database: str | None = None
+        self.answered = 0
         self.left_out_because: str | None = "not seen yet"
 
     async def prepare_connection(self, connection: asyncpg.Connection[asyncpg.Record]) -> None:
-        """A new connection may be to a server that has begun anew, further back than it was."""
+        """A new connection may be to a server that has begun anew, further back than it was, or to another one."""
         await prepare_connection(connection)
         self.replayed = read_position(await connection.fetchval("select pg_last_wal_replay_lsn()::text")) or 0
+        self.database = await connection.fetchval(_DATABASE)
 
     async def look(self) -> bool:
         """Ask how far it has come, and whether it follows at all; raises what speaking to a database may raise."""
@@ -64,6 +77,7 @@ class Replica:
         self.replayed = max(self.replayed, read_position(row["position"]) or 0)
         if not row["follows"]:
             self.leave_out("follows nobody")
+            await self.pool.expire_connections()  # where its address names several, another one may be the standby now
         return bool(row["follows"])
 
     async def has_reached(self, position: Position) -> bool:
@@ -104,6 +118,7 @@ class Replicas:
         self._primary = primary
         self._turn = 0
         self._past: deque[tuple[float, Position]] = deque(maxlen=64)
+        self._database: str | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -129,7 +144,10 @@ class Replicas:
         if position is None:
             position = await self.read_primary_position()
         try:
-            return replica if await replica.has_reached(position) else None
+            if not await replica.has_reached(position) or replica.database != self._database:
+                return None
+            replica.answered += 1
+            return replica
         except DATABASE_FAULTS as fault:
             replica.leave_out(f"does not answer ({type(fault).__name__})")
             return None
@@ -139,7 +157,7 @@ class Replicas:
 
     async def write_primary_position(self) -> str:
         """How far the primary's log has come: behind everything that is committed by now."""
-        return str(await self._primary.fetchval("select pg_current_wal_insert_lsn()::text"))
+        return str(await self._primary.fetchval(_POSITION_OF_PRIMARY))
 
     async def _keep_looking(self) -> None:
         while True:
@@ -150,6 +168,7 @@ class Replicas:
         with suppress(*DATABASE_FAULTS):  # while the primary is away, nobody falls behind it
             async with asyncio.timeout(LOOK_TIMEOUT_S):
                 self._past.append((time.monotonic(), await self.read_primary_position()))
+                self._database = self._database or await self._primary.fetchval(_DATABASE)
         await asyncio.gather(*(self._look_at(replica) for replica in self.all))
 
     async def _look_at(self, replica: Replica) -> None:
@@ -161,7 +180,9 @@ class Replicas:
             replica.leave_out(f"does not answer ({type(fault).__name__})")
             return
         lag_s = self._measure_lag_s(replica)
-        if lag_s > MOST_LAG_S:
+        if replica.database != self._database:
+            replica.leave_out("is of another database")
+        elif lag_s > MOST_LAG_S:
             replica.leave_out(f"{lag_s:.0f} s behind")
         else:
             replica.take_in()

@@ -2,6 +2,7 @@
 
 import known from 'virtual:operations'
 import createClient, { type Middleware } from 'openapi-fetch'
+import { handAlong, remember } from './position'
 import { Refused, refusalOf, Unreachable } from './problem'
 import type { components, paths } from './schema'
 
@@ -20,12 +21,14 @@ export function onSignedOut(listener: Listener): () => void {
 
 async function send(request: Request): Promise<Response> {
   let response: Response
+  handAlong(request)
   try {
     response = await fetch(request)
   } catch (fault) {
     if (fault instanceof DOMException && fault.name === 'AbortError') throw fault
     throw new Unreachable()
   }
+  remember(response)
   if (response.status === 401) for (const listener of signedOutListeners) listener()
   if (!response.ok) throw await refusalOf(response)
   return response

@@ -2,6 +2,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { useSyncExternalStore } from 'react'
 import { GATEWAY } from './client'
+import { forgetPosition } from './position'
 
 export interface PlatformEvent {
   id: string
@@ -105,6 +106,7 @@ class Live {
   }
 
   private hear(message: MessageEvent<string>, queries: QueryClient): void {
+    forgetPosition()
     const event = JSON.parse(message.data) as PlatformEvent
     for (const listener of this.heard) listener(event)
     for (const key of staleKeys(event.type)) this.stale.add(key)

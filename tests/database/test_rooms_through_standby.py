@@ -1,0 +1,38 @@
+"""Rooms whose operations a replica may answer, tested through a real standby.
+
+`GRIDLOOM_TEST_STANDBY=1 pytest tests/…` does so with any of the tests; these are a few that always run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import SERVER, STANDBY, WANTS_STANDBY
+
+ROOMS = ("tests/logbook", "tests/revenue/test_as_of.py", "tests/settlements/test_routes.py")
+
+
+@pytest.mark.slow
+class TestRoomsThroughAStandby:
+    async def test_pass_their_tests_and_are_read_from_it(self) -> None:
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in (SERVER, STANDBY) and not name.startswith("PYTEST_")
+        }
+        tests = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ROOMS),
+            cwd=Path(__file__).parents[2],
+            env={**environment, WANTS_STANDBY: "1"},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        printed = (await tests.communicate())[0].decode()
+        assert tests.returncode == 0, printed
+        reads = re.search(r"(\d+) reads were answered by the standby", printed)
+        assert reads is not None
+        assert int(reads[1]) > 0
