@@ -60,7 +60,6 @@ class Call:
         "_condition_is_judged",
         "_connection",
         "_is_audited",
-        "_is_committed",
         "_transaction",
         "_verify",
         "accepts",
@@ -116,7 +115,6 @@ class Call:
         """What the server still has to say of this request once its body is read: that the caller has left."""
         self._audit = audit
         self._is_audited = False
-        self._is_committed = False
         self._condition_is_judged = False
         self._caller: Caller | None = None
         self._verify: Callable[[], Awaitable[Caller]] | None = None
@@ -172,18 +170,13 @@ class Call:
         """Start the transaction; the edge commits it when the handler has returned."""
         if self._connection is None:
             self._is_audited = False
-            self._connection = await self._borrow_connection()
+            self._connection = await self.pool.acquire(timeout=LONGEST_WAIT_S)
             self._transaction = self._connection.transaction()
             await self._transaction.start()
             collect_rows(self._connection)
             if self.retry is not None:
                 await self.retry.begin(self.db)
         return self.db
-
-    async def _borrow_connection(self) -> Any:
-        """A free one at once; else the next that is given back, if that does not take too long."""
-        self._is_committed = False
-        return await self.pool.acquire(timeout=None if self.pool.get_idle_size() else LONGEST_WAIT_S)
 
     async def record_audit(self, status: int) -> None:
         """Write this change's line of the audit log. The edge does it after the handler; a handler that is about to
@@ -199,9 +192,8 @@ class Call:
 
     async def commit(self) -> None:
         if self._at_once is not None:
-            self._connection = await self._borrow_connection()
+            self._connection = await self.pool.acquire(timeout=LONGEST_WAIT_S)
             await write_at_once(self.db, self._at_once)
-            self._is_committed = True
             change, self._at_once = self._at_once, None
             change.committed()
         if self._transaction is not None:
@@ -209,7 +201,6 @@ class Call:
             transaction, self._transaction = self._transaction, None
             physical = physical_of(self._connection)
             await transaction.commit()
-            self._is_committed = True
             committed(physical)
 
     def abandon_connection(self) -> None:
@@ -235,7 +226,7 @@ class Call:
             physical.terminate()
         finally:
             with suppress(*DATABASE_FAULTS):  # what is released may be dead; the answer is known by now
-                await self.pool.release(connection, timeout=None if self._is_committed else LONGEST_WAIT_S)
+                await self.pool.release(connection)
 
     def header(self, name: str) -> str | None:
         value = self.headers.get(encode_header_name(name))
