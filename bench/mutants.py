@@ -140,6 +140,14 @@ FAULTS = (
     Fault("webhooks/rules.py", "return 200 <= status < 300", "return 200 <= status < 400", "webhooks"),
     Fault("jobs/rules.py", "min(failures - 1, 30)", "min(failures, 30)", "jobs"),
     Fault("edge/idempotency.py", "if bytes(fingerprint) != self._fingerprint:", "if False:", "edge"),
+    Fault(
+        "edge/idempotency.py",
+        "case when pg_try_advisory_xact_lock({}) then",
+        "case when {}::bigint is not null then",
+        "edge/test_at_once.py",
+    ),
+    Fault("edge/changes.py", "at_once = False  #", "raise  #", "edge/test_at_once.py"),
+    Fault("edge/call.py", "change.committed()", "pass", "edge/test_at_once.py"),
     Fault("edge/negotiation.py", "if quality > best_quality:", "if quality >= best_quality:", "edge"),
     Fault(
         "edge/fault_finding.py", "if field.required and name not in value:", "if False:", "edge/test_fault_finding.py"
