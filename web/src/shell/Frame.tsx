@@ -35,6 +35,8 @@ export function Frame({ onSignedOut }: { onSignedOut: () => void }) {
   useEffect(() => live.start(queries), [queries])
 
   const leave = async () => {
+    // What is still being asked would be refused once nobody is signed in.
+    await queries.cancelQueries()
     await signOut()
     queries.clear()
     onSignedOut()

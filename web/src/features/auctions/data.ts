@@ -41,11 +41,12 @@ export function useBids(id: string, isShown: boolean) {
 /** Asked once: nothing but another forecast makes it another. */
 const valuationOf = (id: string) => ({
   queryKey: ['valuations', id],
-  queryFn: () =>
+  queryFn: ({ signal }: { signal: AbortSignal }) =>
     answered(
       api.POST('/auctions/{auctionID}/valuations', {
         params: { path: { auctionID: id } },
         body: { basis: 'FORESIGHT' },
+        signal,
       }),
     ),
   staleTime: Number.POSITIVE_INFINITY,
@@ -66,9 +67,10 @@ export function useMedians(ids: string[]): Map<string, number> {
   const queries = useQueryClient()
   const found = useQuery({
     queryKey: ['valuations', 'medians', ...ids],
-    queryFn: async () => {
+    queryFn: async ({ signal }) => {
       const medians = new Map<string, number>()
       for (const id of ids) {
+        if (signal.aborted) break
         const valuation = await queries.fetchQuery(valuationOf(id)).catch(() => null)
         if (valuation) medians.set(id, valuation.p50)
       }

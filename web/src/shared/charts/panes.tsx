@@ -66,8 +66,7 @@ export const TimeAxis = memo(function TimeAxis({
 }) {
   const tags = [now, pointed].filter((at): at is number => at !== null && at >= span.start && at <= span.end)
   // The ends stand within the chart, not around their place.
-  const middleOf = (at: number) =>
-    x(at) + (at === span.start ? HOUR_PX / 2 : at === span.end ? -HOUR_PX / 2 : 0)
+  const middleOf = (at: number) => x(at) + (at === span.start ? HOUR_PX / 2 : at === span.end ? -HOUR_PX / 2 : 0)
   const isFree = (at: number) => tags.every((tag) => Math.abs(middleOf(at) - x(tag)) > TAG_PX)
   const hasRoom = (at: number) =>
     at === span.start || at === span.end || Math.min(x(at) - x(span.start), x(span.end) - x(at)) > 1.4 * HOUR_PX
