@@ -57,6 +57,12 @@ def forker() -> Iterator[int]:
         yield pid
 
 
+def make_array(body: bytes) -> bool:
+    import pyarrow as pa
+
+    return len(pa.array(np.zeros(3))) == 3 and "pandas" in sys.modules
+
+
 def tell_process(body: bytes) -> tuple[int, int, int]:
     return os.getpid(), os.getppid(), os.nice(0)
 
@@ -116,6 +122,10 @@ class TestALongBody:
             os.kill(pid, signal.SIGKILL)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
             assert (await read_apart(tell_process, b""))[0] == os.getpid()
+
+    async def test_does_not_wait_for_what_no_body_needs(self, forker: int) -> None:
+        """Beside pandas, pyarrow loads it with the first array."""
+        assert not await read_apart(make_array, b"")
 
     async def test_of_points_and_settlements_says_the_same_as_here(self, forker: int) -> None:
         points = json.dumps([{"signal": "p", "time": "2026-01-05T10:00:00Z", "value": n} for n in range(9)]).encode()

@@ -14,17 +14,17 @@ import resource
 import signal
 import socket
 import struct
+import sys
 import threading
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any, Concatenate, Final, NoReturn, ParamSpec, TypeVar
 
-import numpy as np
-import pyarrow as pa
 import structlog
 
 from gridloom.database.processes import end_with_parent
@@ -152,13 +152,13 @@ def _fork_for_ever(control: socket.socket, parent: int) -> NoReturn:
     try:
         end_with_parent(parent, signal.SIGKILL)
         _close_all_but(control.fileno())
+        sys.meta_path.insert(0, _WithoutPandas())
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a fork ended
         own = os.getpid()
         while True:
             word, descriptors, _, _ = socket.recv_fds(control, 1, 1)
             if not word:
                 break
-            _load_what_is_loaded_late()
             with socket.socket(fileno=descriptors[0]) as connection:
                 if os.fork() == 0:
                     end_with_parent(own, signal.SIGKILL)
@@ -168,10 +168,12 @@ def _fork_for_ever(control: socket.socket, parent: int) -> NoReturn:
         os._exit(0)
 
 
-@cache
-def _load_what_is_loaded_late() -> None:
-    """With its first array pyarrow loads pandas where that is installed: once here, not in each fork."""
-    pa.array(np.zeros(1)).to_numpy()
+class _WithoutPandas(MetaPathFinder):
+    """Where pandas is installed, pyarrow loads it with its first array: seconds for the first body, and for nothing."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("No body is read with pandas.", name=fullname)
 
 
 def _serve_worker(connection: socket.socket) -> NoReturn:
