@@ -16,7 +16,6 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import (
     EPOCH,
     MARKET_ZONE,
@@ -169,7 +168,8 @@ def length(first: int, end: int) -> timedelta:
 
 
 def wire_time(period: int) -> str:
-    return written(period_start(period))
+    """As `written` has it: periods start with whole seconds, in UTC."""
+    return f"{period_start(period).isoformat()[:-6]}Z"
 
 
 # --- days of UTC, by which schedules are stored ----------------------------------------------------------------------

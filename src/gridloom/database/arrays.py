@@ -13,12 +13,14 @@ import orjson
 from numpy.typing import NDArray
 
 
-def array_text(pieces: Sequence[NDArray[np.float64]]) -> str:
-    """Numbers one after the other as PostgreSQL writes an array, for a parameter `::text::float8[]`; exact."""
-    if not pieces:
-        return "{}"
-    numbers = np.concatenate(pieces) if len(pieces) > 1 else np.ascontiguousarray(pieces[0])
-    return f"{{{orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode()}}}"
+def array_text(numbers: NDArray[np.float64]) -> str:
+    """Numbers as PostgreSQL writes an array, for `::float8[]` behind a parameter of text; exact."""
+    return f"{{{orjson.dumps(np.ascontiguousarray(numbers), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode()}}}"
+
+
+def integers_text(numbers: Sequence[int]) -> str:
+    """The same for `::int[]`."""
+    return f"{{{','.join(map(str, numbers))}}}"
 
 
 def number_rows(packed: bytes | None, width: int) -> NDArray[np.float64]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
 
 import numpy as np
 
-from gridloom.database.arrays import array_text, number_rows
+from gridloom.database.arrays import array_text, integers_text, number_rows
 from gridloom.database.last_rows import fetchrow_with_collected
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
@@ -161,39 +160,32 @@ class LaneChange:
         return self.periods[starts].tolist(), [end - start for start, end in zip(starts, ends, strict=True)]
 
 
-# Days, the summaries of their spans, what was set and the version that set it, in one round trip. Columns of arrays
-# (powers, summaries, runs) are one long list each; every row says where its part of the list lies.
+# Days, the summaries of their spans, what was set and the version that set it, in one round trip. Each array of a row
+# comes as a text, so that the columns of rows are plain lists.
 _WRITE_VERSION = Statement("""
-with given as materialized (
-  select :day_powers_kw::text::float8[] as day_powers_kw,
-         :set_powers_kw::text::float8[] as set_powers_kw,
-         :summaries_kwh::text::float8[] as summaries_kwh
-), next as (
+with next as (
   update virtual_asset set version = version + 1, end_kwh = :end_kwh where asset_key = :asset_key returning version
 ), day as (
   insert into virtual_schedule (asset_key, lane, day, power_kw)
-  select :asset_key, d.lane, d.day, given.day_powers_kw[(d.place - 1) * 96 + 1 : d.place * 96]
-  from given, unnest(:day_lanes::int[], :days::int[]) with ordinality d(lane, day, place)
+  select :asset_key, d.lane, d.day, d.power_kw::float8[]
+  from unnest(:day_lanes::int[], :days::int[], :day_powers_kw::text[]) d(lane, day, power_kw)
   on conflict (asset_key, day, lane) do update set power_kw = excluded.power_kw
 ), span as (
   insert into virtual_energy (asset_key, span, change_kwh, lowest_kwh, highest_kwh, exported_kwh)
-  select :asset_key, s.span,
-         given.summaries_kwh[(s.place - 1) * 128 + 1 : (s.place - 1) * 128 + 32],
-         given.summaries_kwh[(s.place - 1) * 128 + 33 : (s.place - 1) * 128 + 64],
-         given.summaries_kwh[(s.place - 1) * 128 + 65 : (s.place - 1) * 128 + 96],
-         given.summaries_kwh[(s.place - 1) * 128 + 97 : s.place * 128]
-  from given, unnest(:spans::int[]) with ordinality s(span, place)
+  select :asset_key, s.span, s.change_kwh::float8[], s.lowest_kwh::float8[], s.highest_kwh::float8[],
+         s.exported_kwh::float8[]
+  from unnest(:spans::int[], :changes_kwh::text[], :lowest_kwh::text[], :highest_kwh::text[], :exported_kwh::text[])
+    s(span, change_kwh, lowest_kwh, highest_kwh, exported_kwh)
   on conflict (asset_key, span) do update
     set change_kwh = excluded.change_kwh, lowest_kwh = excluded.lowest_kwh,
         highest_kwh = excluded.highest_kwh, exported_kwh = excluded.exported_kwh
 ), change as (
   insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
-  select :asset_key, next.version, c.lane, c.first_period, c.end_period,
-         (:run_firsts::int[])[c.run_low : c.run_high], (:run_lengths::int[])[c.run_low : c.run_high],
-         given.set_powers_kw[c.power_low : c.power_low + c.power_count - 1]
-  from given, next, unnest(:lanes::int[], :first_periods::int[], :end_periods::int[], :run_lows::int[],
-                           :run_highs::int[], :power_lows::int[], :power_counts::int[])
-    c(lane, first_period, end_period, run_low, run_high, power_low, power_count)
+  select :asset_key, next.version, c.lane, c.first_period, c.end_period, c.run_first::int[], c.run_length::int[],
+         c.power_kw::float8[]
+  from next, unnest(:lanes::int[], :first_periods::int[], :end_periods::int[], :runs_first::text[],
+                    :runs_length::text[], :set_powers_kw::text[])
+    c(lane, first_period, end_period, run_first, run_length, power_kw)
 ), made as (
   insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
   select :asset_key, next.version, :kind, :accepted_at::timestamptz, :author_kind, :author_id, :block_id from next
@@ -210,11 +202,13 @@ class DayRows:
     days: Sequence[int]
     lanes_kw: Mapping[int, Floats]
 
-    def columns(self) -> dict[str, Sequence[float] | str]:
-        """The lane and day of each row, and all powers one after the other."""
-        lanes = [lane for lane in self.lanes_kw for _ in self.days]
-        powers_kw = [rows_kw.ravel() for rows_kw in self.lanes_kw.values()]
-        return {"day_lanes": lanes, "days": [*self.days] * len(self.lanes_kw), "day_powers_kw": array_text(powers_kw)}
+    def columns(self) -> dict[str, Sequence[int] | Sequence[str]]:
+        """The lane, the day and the powers of each row."""
+        return {
+            "day_lanes": [lane for lane in self.lanes_kw for _ in self.days],
+            "days": [*self.days] * len(self.lanes_kw),
+            "day_powers_kw": [array_text(row_kw) for rows_kw in self.lanes_kw.values() for row_kw in rows_kw],
+        }
 
 
 async def write_version(
@@ -254,34 +248,34 @@ async def write_version(
 
 def _span_columns(
     asset: VirtualAsset, summaries: DaySummaries, days: Sequence[int]
-) -> dict[str, Sequence[float] | str]:
-    """The spans in which these days lie, and the four columns of each, one after the other."""
+) -> dict[str, Sequence[int] | Sequence[str]]:
+    """The spans in which these days lie, and the four rows of summaries in each."""
     spans = sorted({day // DAYS_PER_SPAN for day in days})
-    columns_kwh = np.zeros((len(spans), 4, DAYS_PER_SPAN))
-    for span, columns in zip(spans, columns_kwh, strict=True):
+    rows_kwh = np.zeros((4, len(spans), DAYS_PER_SPAN))
+    for row, span in enumerate(spans):
         place = span * DAYS_PER_SPAN - asset.first_day
         start, end = max(0, place), min(len(summaries), place + DAYS_PER_SPAN)
-        columns[:, start - place : end - place] = summaries.rows_kwh[:, start:end]
-    return {"spans": spans, "summaries_kwh": array_text([columns_kwh.ravel()])}
+        rows_kwh[:, row, start - place : end - place] = summaries.rows_kwh[:, start:end]
+    changes, lowest, highest, exported = ([array_text(row_kwh) for row_kwh in rows] for rows in rows_kwh)
+    return {
+        "spans": spans,
+        "changes_kwh": changes,
+        "lowest_kwh": lowest,
+        "highest_kwh": highest,
+        "exported_kwh": exported,
+    }
 
 
-def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, Sequence[float] | str]:
-    """What was set on each lane, as columns: its periods' runs and powers are places in the lists behind."""
+def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, Sequence[int] | Sequence[str]]:
+    """What was set on each lane."""
     runs = [change.runs() for change in changes.values()]
-    counts = [len(change.periods) for change in changes.values()]
-    run_counts = [len(starts) for starts, _ in runs]
-    run_highs, power_highs = list(accumulate(run_counts)), list(accumulate(counts))
     return {
         "lanes": list(changes),
-        "first_periods": [int(change.periods[0]) for change in changes.values()],
-        "end_periods": [int(change.periods[-1]) + 1 for change in changes.values()],
-        "run_lows": [high - count + 1 for high, count in zip(run_highs, run_counts, strict=True)],
-        "run_highs": run_highs,
-        "run_firsts": [first for starts, _ in runs for first in starts],
-        "run_lengths": [length for _, lengths in runs for length in lengths],
-        "set_powers_kw": array_text([change.power_kw for change in changes.values()]),
-        "power_lows": [high - count + 1 for high, count in zip(power_highs, counts, strict=True)],
-        "power_counts": counts,
+        "first_periods": [firsts[0] for firsts, _ in runs],
+        "end_periods": [firsts[-1] + lengths[-1] for firsts, lengths in runs],
+        "runs_first": [integers_text(firsts) for firsts, _ in runs],
+        "runs_length": [integers_text(lengths) for _, lengths in runs],
+        "set_powers_kw": [array_text(change.power_kw) for change in changes.values()],
     }
 
 
