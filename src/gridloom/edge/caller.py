@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 
@@ -21,12 +21,12 @@ class Caller:
     session_id: UUID
     username: str
     display_name: str
+    key: str = field(init=False, repr=False, compare=False)
+    """What idempotency keys and rate limits are counted by; written once, since every request asks for it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", f"{self.kind}:{self.id}")
 
     @property
     def is_operator(self) -> bool:
         return self.organisation_kind == "OPERATOR"
-
-    @property
-    def key(self) -> str:
-        """What idempotency keys and rate limits are counted by."""
-        return f"{self.kind}:{self.id}"
