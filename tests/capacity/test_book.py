@@ -188,6 +188,16 @@ class TestBook:
         assert (lost.firm[lost.waiting < book.waiting - TOLERANCE] == 0).all()
         assert np.allclose(book.firm * kept_of_firm(book), book.firm - lost.firm, atol=1e-4)
 
+    def test_takes_from_waiting_bids_only_what_the_own_schedule_does_not_cover(self) -> None:
+        first, _ = block = periods_of(DAYS[0])[0], periods_of(DAYS[0])[0] + 16
+        outage = Outage(period_start(first), period_start(first + 1), 3_000, 3_000, 0)
+        waiting, firm = reserve(HoldingKind.FCR, *block, 5_000, 5_000), promise(*block, 3_000, 0)
+        own = OwnSchedule(np.array([first], dtype=np.int64), np.array([4_000.0]))
+        book = Standing(battery(10_000, 10_000, 20_000, outage), [waiting, firm], own).book(first, first + 1)
+        lost = uncovered(book)
+        assert [part[:, DISCHARGE].max() for part in (lost.own, lost.waiting, lost.firm)] == [4_000, 1_000, 0]
+        assert [part[:, DISCHARGE].min() for part in (lost.own, lost.waiting, lost.firm)] == [4_000, 1_000, 0]
+
 
 class TestPlenty:
     @given(st.sampled_from(DAYS).flatmap(lambda day: st.tuples(st.just(day), st.lists(holdings(day), max_size=4))))
