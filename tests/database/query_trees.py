@@ -73,7 +73,11 @@ async def analyse(connection: asyncpg.Connection[asyncpg.Record], sql: str) -> A
         "select format_type(t, null) as name from unnest($1::oid[]) with ordinality u(t, place) order by place",
         [one.oid for one in prepared.get_parameters()],
     )
-    arguments = ", ".join(row["name"] for row in types)
+    return await read_body(connection, sql, ", ".join(row["name"] for row in types))
+
+
+async def read_body(connection: asyncpg.Connection[asyncpg.Record], sql: str, arguments: str) -> Any:
+    """The tree of a statement in a function that has these arguments: `int, text`, or with names."""
     body = sql.strip().rstrip(";")
     transaction = connection.transaction()
     await transaction.start()

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gridloom
 from gridloom.database.statement import Statement as NamedStatement
@@ -96,3 +97,16 @@ def _read_text(node: ast.expr, names: dict[str, object]) -> str | None:
         return str(eval(compile(ast.Expression(node), "statement", "eval"), dict(names)))
     except NameError:
         return None
+
+
+def find_queries(node: Any) -> Iterator[str]:
+    """The statements of a function in PL/pgSQL; its bare expressions read no table."""
+    if isinstance(node, list):
+        for part in node:
+            yield from find_queries(part)
+    elif isinstance(node, dict):
+        expression = node.get("PLpgSQL_expr")
+        if expression is not None and expression.get("parseMode", 0) == 0:
+            yield expression["query"]
+        for part in node.values():
+            yield from find_queries(part)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import asyncpg
+import pglast
 import pytest
 from tests.database.citus_functions import Functions, judge_functions, read_functions
 from tests.database.citus_rules import Catalogue, Judge, read_catalogue
 from tests.database.composed_statements import FACT_KINDS, gather_all
-from tests.database.query_trees import analyse
+from tests.database.query_trees import analyse, read_body
+from tests.database.statements import find_queries
 
 from gridloom.settlements.statements import stage_statement
 
@@ -75,10 +78,55 @@ TAKEN = (
 )
 
 
+async def list_statements_of_functions(db: asyncpg.Connection[asyncpg.Record]) -> list[tuple[str, str, str]]:
+    """Each with its function's name and the names and types that it knows: arguments and variables."""
+    rows = await db.fetch(
+        """
+        select p.proname, pg_get_functiondef(p.oid) as text, coalesce(p.proargnames, '{}') as names,
+          array(select format_type(t, null) from unnest(coalesce(p.proallargtypes, p.proargtypes::oid[]))
+                with ordinality u(t, place) order by place) as types
+        from pg_proc p join pg_language l on l.oid = p.prolang
+        where p.pronamespace = 'public'::regnamespace and l.lanname = 'plpgsql' and p.prorettype <> 'trigger'::regtype
+        """
+    )
+    found = []
+    for row in rows:
+        parsed = pglast.parse_plpgsql(row["text"])
+        known = dict(zip(row["names"], row["types"], strict=False))
+        for name, kind in find_declared(parsed):
+            known.setdefault(name, kind)
+        arguments = ", ".join(f'"{name}" {kind}' for name, kind in known.items())
+        found += [(row["proname"], text, arguments) for text in find_queries(parsed)]
+    return found
+
+
+def find_declared(node: Any) -> Iterator[tuple[str, str]]:
+    """The variables of a function in PL/pgSQL that have a type, other than its arguments."""
+    if isinstance(node, list):
+        for part in node:
+            yield from find_declared(part)
+    elif isinstance(node, dict):
+        variable: dict[str, Any] | None = node.get("PLpgSQL_var")
+        if variable is not None and (kind := variable["datatype"]["PLpgSQL_type"]["typname"]) != "UNKNOWN":
+            yield variable["refname"], kind
+        for part in node.values():
+            yield from find_declared(part)
+
+
 class TestACall:
     async def test_of_any_statement_is_one_that_a_distributed_database_takes(self, court: Court) -> None:
         found = {text.place: await court.judge(text.sql) for text in gather_all()}
         assert len(found) > 200
+        assert {place: faults for place, faults in found.items() if faults} == {}
+
+    async def test_within_a_function_of_the_database_is_one_too(self, court: Court) -> None:
+        found = {}
+        for name, text, arguments in await list_statements_of_functions(court.db):
+            judge = Judge(text, court.catalogue)
+            if judge.tables:
+                tree = await read_body(court.db, text, arguments)
+                found[f"{name}: {text}"] = judge_functions(tree, court.functions, spans=judge.spans)
+        assert len(found) > 5
         assert {place: faults for place, faults in found.items() if faults} == {}
 
     @pytest.mark.parametrize(("fault", "sql"), REFUSED)

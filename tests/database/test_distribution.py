@@ -11,7 +11,7 @@ import pglast
 import pytest
 from tests.database.citus_rules import Catalogue, Judge, read_catalogue
 from tests.database.composed_statements import COMPOSED, gather_all
-from tests.database.statements import gather
+from tests.database.statements import find_queries, gather
 
 from gridloom.database.distribution import FUNCTIONS_ON_WORKERS, PLACEMENT_OF, PLACEMENTS, Kind
 
@@ -39,6 +39,19 @@ class TestAStatement:
         faults = {text.place: judge.faults for text in texts if (judge := Judge(text.sql, catalogue)).faults}
         assert faults == {}
 
+    async def test_that_reads_more_than_local_tables_stands_in_no_function_of_plain_sql(
+        self, db: asyncpg.Connection[asyncpg.Record], catalogue: Catalogue
+    ) -> None:
+        """There its parameters are not known when it is planned."""
+        rows = await db.fetch(
+            """
+            select p.proname, p.prosrc from pg_proc p join pg_language l on l.oid = p.prolang
+            where p.pronamespace = 'public'::regnamespace and l.lanname = 'sql' and p.prosqlbody is null
+              and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+            """
+        )
+        assert [row["proname"] for row in rows if Judge(row["prosrc"], catalogue).tables] == []
+
     async def test_within_a_function_of_the_database_is_one_too(
         self, db: asyncpg.Connection[asyncpg.Record], catalogue: Catalogue
     ) -> None:
@@ -63,19 +76,6 @@ class TestAStatement:
                 if found := Judge(text, catalogue, names).faults:
                     faults[f"{row['proname']}: {text}"] = found
         assert faults == {}
-
-
-def find_queries(node: Any) -> Iterator[str]:
-    """The statements of a function in PL/pgSQL; its bare expressions read no table."""
-    if isinstance(node, list):
-        for part in node:
-            yield from find_queries(part)
-    elif isinstance(node, dict):
-        expression = node.get("PLpgSQL_expr")
-        if expression is not None and expression.get("parseMode", 0) == 0:
-            yield expression["query"]
-        for part in node.values():
-            yield from find_queries(part)
 
 
 def find_variables(node: Any) -> Iterator[str]:
