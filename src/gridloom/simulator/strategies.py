@@ -58,7 +58,7 @@ PATIENT: Final = Strategy(
     hunch=0.15,
     least_margin_eur_mwh=10.0,
     most_cycles=2.0,
-    offers_share=0.88,
+    offers_share=0.96,
     day_ahead_share=1.0,
 )
 """Believes in the week's mean by the hour, waits for the wide spreads, and has everything sold the day before."""

@@ -13,7 +13,10 @@ import type { DispatchPoint } from './data'
 interface Props {
   batteries: PhysicalAsset[]
   dispatches: Map<string, DispatchPoint[]>
-  now: number
+  /** The moment whose quarter-hour is shown. */
+  at: number
+  /** Whether that is now: of no other moment is it known here what was measured. */
+  isNow: boolean
 }
 
 interface Line {
@@ -24,12 +27,12 @@ interface Line {
 }
 
 /** Every battery: what it must do in this quarter-hour, and what it does. */
-export function BatteriesCard({ batteries, dispatches, now }: Props) {
+export function BatteriesCard({ batteries, dispatches, at, isNow }: Props) {
   const zone = useZone()
   const latest = useLatest(batteries)
-  const quarter = quarterAt(now)
+  const quarter = quarterAt(at)
   const lines: Line[] = batteries.map((asset) => {
-    const told = latest.get(asset.id)
+    const told = isNow ? latest.get(asset.id) : undefined
     const due = dispatches.get(asset.id)?.find((point) => Date.parse(point.time) === quarter)
     return {
       asset,

@@ -83,7 +83,12 @@ function DeliveryDay({ values }: ScreenProps) {
             </Card>
           )}
           {batteries.length > 0 ? (
-            <BatteriesCard batteries={batteries} dispatches={dispatches} now={day === today ? now : span.start} />
+            <BatteriesCard
+              batteries={batteries}
+              dispatches={dispatches}
+              at={day === today ? now : span.start}
+              isNow={day === today}
+            />
           ) : (
             <Card title="Batteries">
               <Empty title="No battery is visible to the operator">

@@ -18,7 +18,7 @@ export function BidsAndResults({ asset }: { asset: PhysicalAsset }) {
     queryFn: () => allPages<Entry>(`/physical-assets/${asset.id}/ancillary/bids?limit=${MOST}`, MOST),
   })
   return (
-    <Card title="Bids and results" note="newest delivery first">
+    <Card title="Bids and results" note="newest delivery first; FCR priced for the block, aFRR by the hour">
       <Loaded query={bids} skeleton={<SkeletonRows rows={8} />}>
         {(entries) =>
           entries.length === 0 ? (
@@ -32,8 +32,8 @@ export function BidsAndResults({ asset }: { asset: PhysicalAsset }) {
                 'Product',
                 { label: 'Offered, MW', isNumber: true },
                 { label: 'Accepted, MW', isNumber: true },
-                { label: 'Capacity price, EUR', isNumber: true },
-                { label: 'Energy price, EUR', isNumber: true },
+                { label: 'Capacity price, EUR/MW', isNumber: true },
+                { label: 'Energy price, EUR/MWh', isNumber: true },
                 { label: 'State', isNumber: true },
               ]}
             >
@@ -56,8 +56,8 @@ function Row({ entry, bid }: { entry: Entry; bid: Schemas['Bid'] }) {
   const status = String(bid.status)
   return (
     <tr>
-      <td>{dayInWords(entry.deliveryDay)}</td>
-      <td>{productInWords(entry.product)}</td>
+      <td className="when">{dayInWords(entry.deliveryDay)}</td>
+      <td className="when">{productInWords(entry.product)}</td>
       <td className="number">{megawatts(bid.offeredCapacity)}</td>
       <td className="number">{accepted === undefined ? '–' : megawatts(accepted)}</td>
       <td className="number">{decimal(Number(bid.capacityPrice), 2)}</td>
