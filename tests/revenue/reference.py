@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -228,6 +229,25 @@ def categories_in(
     facts: list[Fact], bucket: tuple[datetime, datetime], power: dict[int, Fraction]
 ) -> dict[str, Fraction | None]:
     """All 46 for the assets in `power` (rated MW) together."""
+    inside = [fact for fact in facts if touches(fact, bucket)]
+    return _categories_of(inside, bucket, power) if inside else dict(_categories_of_nothing(tuple(power.items())))
+
+
+def touches(fact: Fact, bucket: tuple[datetime, datetime]) -> bool:
+    """Whether any of the fact's own period lies in the bucket; else it adds nothing to it."""
+    start, end = period_of(fact)
+    return start < bucket[1] and end > bucket[0]
+
+
+@cache
+def _categories_of_nothing(power: tuple[tuple[int, Fraction], ...]) -> dict[str, Fraction | None]:
+    """The same for every bucket in which nothing happens."""
+    return _categories_of([], (utc(date(2026, 1, 1), 0), utc(date(2026, 1, 1), 24)), dict(power))
+
+
+def _categories_of(
+    facts: list[Fact], bucket: tuple[datetime, datetime], power: dict[int, Fraction]
+) -> dict[str, Fraction | None]:
     each = {asset: sums_of([f for f in facts if f.asset == asset], bucket, mw) for asset, mw in power.items()}
 
     def total(name: str) -> Fraction:

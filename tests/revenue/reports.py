@@ -8,7 +8,6 @@ from fractions import Fraction
 from uuid import UUID
 
 import numpy as np
-import pytest
 from tests.revenue.world import World
 
 from gridloom.kernel.resolution import Resolution
@@ -53,7 +52,8 @@ async def of_assets(world: World, ids: Sequence[UUID]) -> Subject:
 def agree(found: float | None, expected: Fraction | None) -> bool:
     if found is None or expected is None:
         return found is None and expected is None
-    return found == pytest.approx(float(expected), rel=1e-9, abs=1e-7)
+    exact = float(expected)
+    return abs(found - exact) <= max(1e-9 * abs(exact), 1e-7)
 
 
 # --- facts ---------------------------------------------------------------------------------------------------------

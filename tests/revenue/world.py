@@ -30,6 +30,7 @@ from gridloom.settlements.model import (
     WholesaleTrade,
 )
 from gridloom.settlements.recording import Recorded, Recorder, record_settlements
+from gridloom.virtual_assets.schedule.gates import CLOSE_GATE
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 FAR_OFF = datetime(2040, 1, 1, tzinfo=UTC)
@@ -139,7 +140,15 @@ class World:
 
     async def record(self, kind: FactKind, rows: Sequence[Row], origin: Origin = Origin.OPERATOR) -> Recorded:
         async with self.pool.acquire() as connection, connection.transaction():
-            return await record_settlements(connection, kind, rows, Recorder(self.by, origin))
+            recorded = await record_settlements(connection, kind, rows, Recorder(self.by, origin))
+            # No battery is behind these assets: nobody is to look at what activations do to their schedules.
+            await connection.execute(
+                """delete from job where kind = $1
+                     and key in (select key::text from asset where organisation_id = $2)""",
+                CLOSE_GATE,
+                self.organisation_id,
+            )
+            return recorded
 
     async def record_facts(self, facts: Sequence[reference.Fact], ids: Sequence[UUID]) -> None:
         """Facts of the reference, whose assets are numbers, for these assets."""
