@@ -19,9 +19,10 @@ run: $(VENV)/server.stamp ## serve the sandbox with its own PostgreSQL on 127.0.
 console: $(VENV)/dev.stamp ## build the console, with what checks and tests it
 	$(BIN)/python web/build.py --tools
 
+# What Python compiles is kept, also where PYTHONDONTWRITEBYTECODE is set: a run of the tests starts some hundred processes.
 test: $(VENV)/dev.stamp console ## run every test, on a real PostgreSQL
 	$(BIN)/python web/tools.py test
-	$(BIN)/pytest -n $(JOBS) --dist loadscope
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n $(JOBS) --dist loadscope
 
 check: $(VENV)/dev.stamp console ## format, lint, types, layers
 	$(BIN)/ruff format --check .

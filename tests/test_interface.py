@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -159,7 +160,18 @@ class TestEveryOperation:
             *(part for name in NOT_FUZZED for part in ("--exclude-operation-id", name)),
             *(part for path in STREAMS for part in ("--exclude-path", path)),
         ]
+        # A small environment: it is searched for proxies at every request. And the tables of characters, which take
+        # seconds to compute, are kept where the tests keep theirs.
+        environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        environment["HYPOTHESIS_STORAGE_DIRECTORY"] = str(ROOT / ".hypothesis")
         done = await asyncio.to_thread(
-            subprocess.run, command, capture_output=True, text=True, timeout=900, check=False, cwd=tmp_path
+            subprocess.run,
+            command,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+            cwd=tmp_path,
+            env=environment,
         )
         assert done.returncode == 0, done.stdout[-30_000:] + done.stderr[-2_000:]

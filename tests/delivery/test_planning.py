@@ -30,71 +30,77 @@ def stored_losses_kwh(batteries: Batteries, power_kw: np.ndarray) -> float:
 
 
 class TestAnyZone:
-    @given(zones())
-    @settings(max_examples=25)
-    def test_takes_in_what_it_gives_out_plus_losses(self, zone: Situation) -> None:
-        made = plan(zone)
-        exported_kwh = made.spread.power_kw.sum() / 4
-        drained_kwh = zone.batteries.energy_kwh.sum() - made.spread.energy_kwh[:, -1].sum()
-        lost_kwh = stored_losses_kwh(zone.batteries, made.spread.power_kw)
-        assert drained_kwh - lost_kwh == pytest.approx(exported_kwh, abs=ONE_WATT_HOUR_KWH)
-        served_kw = made.spread.virtual_kw.sum(axis=0)
-        assert np.abs(served_kw - made.delivered_kw.sum(axis=0)).max() / 4 < ONE_WATT_HOUR_KWH
+    """Each zone is planned once, and held to all that must be true of it."""
 
     @given(zones())
     @settings(max_examples=25)
-    def test_exceeds_no_limit_of_any_battery(self, zone: Situation) -> None:
-        made, batteries = plan(zone), zone.batteries
-        power_kw, energy_kwh = made.spread.power_kw, made.spread.energy_kwh
-        assert (power_kw <= batteries.discharge_kw + TOLERANCE_KW).all()
-        assert (power_kw >= -batteries.charge_kw - TOLERANCE_KW).all()
-        before, after = energy_kwh[:, :-1], energy_kwh[:, 1:]
-        # A bound may move past the energy, when capacity is lost or a reserve begins; no power moves it further out.
-        assert (after >= np.minimum(batteries.low_kwh, before) - ONE_WATT_HOUR_KWH).all()
-        assert (after <= np.maximum(batteries.high_kwh, before) + ONE_WATT_HOUR_KWH).all()
+    def test_takes_in_what_it_gives_out_plus_losses_exceeds_no_limit_and_nets_to_zero(self, zone: Situation) -> None:
+        made = plan(zone)
+        _check_balance(zone, made)
+        _check_limits(zone.batteries, made)
+        _check_netting(made)
 
     @given(zones(most_virtual=30, most_batteries=12))
     @settings(max_examples=25)
-    def test_charges_none_beside_one_that_discharges_unless_a_limit_forces_it(self, zone: Situation) -> None:
-        made = plan(zone)
-        assert (opposite_periods(made.spread.virtual_kw) == made.forced).all()
-        if not made.forced.any():
-            return
-        # It is forced: going with the net alone, power stays unserved or energy out of bounds.
-        netting = net(zone.power_kw)
-        one_way_kw, _ = solve(netting.net_kw, zone.batteries, zone.due_kwh, both_directions=False, limit_s=30)
-        one_way = cost_of(settle(netting.net_kw, one_way_kw, zone.batteries), zone.batteries, zone.due_kwh)
-        both_ways = cost_of(made.spread, zone.batteries, zone.due_kwh)
-        assert one_way.unserved_kwh > 0 or one_way.outside_kwh > 0
-        assert both_ways.unserved_kwh <= one_way.unserved_kwh + ONE_WATT_HOUR_KWH
+    def test_is_forced_to_what_it_does_cuts_pro_rata_and_is_planned_the_same_byte_for_byte(
+        self, zone: Situation
+    ) -> None:
+        made, again = plan(zone), plan(zone)
+        assert made.spread.power_kw.tobytes() == again.spread.power_kw.tobytes()
+        assert made.netted_kw.tobytes() == again.netted_kw.tobytes()
+        _check_cuts(made)
+        _check_directions(zone, made)
 
-    @given(zones())
-    @settings(max_examples=20)
-    def test_nets_parts_that_sum_to_zero(self, zone: Situation) -> None:
-        made = plan(zone)
-        assert (net_off_parts(made.netted_kw).sum(axis=0) == 0).all()
-        assert np.abs(made.netted_kw.sum(axis=0)).max() < TOLERANCE_KW
-        assert (np.abs(made.netted_kw) <= np.abs(made.delivered_kw) + TOLERANCE_KW).all()
-        assert (made.netted_kw * made.delivered_kw >= 0).all()
 
-    @given(zones(most_virtual=30, most_batteries=12))
-    @settings(max_examples=20)
-    def test_is_planned_the_same_a_second_time_byte_for_byte(self, zone: Situation) -> None:
-        first, second = plan(zone), plan(zone)
-        assert first.spread.power_kw.tobytes() == second.spread.power_kw.tobytes()
-        assert first.netted_kw.tobytes() == second.netted_kw.tobytes()
+def _check_balance(zone: Situation, made: Plan) -> None:
+    exported_kwh = made.spread.power_kw.sum() / 4
+    drained_kwh = zone.batteries.energy_kwh.sum() - made.spread.energy_kwh[:, -1].sum()
+    lost_kwh = stored_losses_kwh(zone.batteries, made.spread.power_kw)
+    assert drained_kwh - lost_kwh == pytest.approx(exported_kwh, abs=ONE_WATT_HOUR_KWH)
+    served_kw = made.spread.virtual_kw.sum(axis=0)
+    assert np.abs(served_kw - made.delivered_kw.sum(axis=0)).max() / 4 < ONE_WATT_HOUR_KWH
 
-    @given(zones(most_virtual=30, most_batteries=12))
-    @settings(max_examples=20)
-    def test_cuts_what_cannot_be_served_pro_rata_of_its_side(self, zone: Situation) -> None:
-        made = plan(zone)
-        cut_kw = made.scheduled_kw - made.delivered_kw
-        assert np.abs(cut_kw.sum(axis=0) - made.spread.unserved_kw).max() < TOLERANCE_KW
-        for place in np.flatnonzero(made.spread.unserved_kw):
-            concerned = np.sign(made.scheduled_kw[:, place]) == np.sign(made.spread.unserved_kw[place])
-            parts = cut_kw[concerned, place] / made.scheduled_kw[concerned, place]
-            assert np.ptp(parts) < 1e-9
-            assert (cut_kw[~concerned, place] == 0).all()
+
+def _check_limits(batteries: Batteries, made: Plan) -> None:
+    power_kw, energy_kwh = made.spread.power_kw, made.spread.energy_kwh
+    assert (power_kw <= batteries.discharge_kw + TOLERANCE_KW).all()
+    assert (power_kw >= -batteries.charge_kw - TOLERANCE_KW).all()
+    before, after = energy_kwh[:, :-1], energy_kwh[:, 1:]
+    # A bound may move past the energy, when capacity is lost or a reserve begins; no power moves it further out.
+    assert (after >= np.minimum(batteries.low_kwh, before) - ONE_WATT_HOUR_KWH).all()
+    assert (after <= np.maximum(batteries.high_kwh, before) + ONE_WATT_HOUR_KWH).all()
+
+
+def _check_netting(made: Plan) -> None:
+    assert (net_off_parts(made.netted_kw).sum(axis=0) == 0).all()
+    assert np.abs(made.netted_kw.sum(axis=0)).max() < TOLERANCE_KW
+    assert (np.abs(made.netted_kw) <= np.abs(made.delivered_kw) + TOLERANCE_KW).all()
+    assert (made.netted_kw * made.delivered_kw >= 0).all()
+
+
+def _check_cuts(made: Plan) -> None:
+    """What cannot be served is cut pro rata of its side."""
+    cut_kw = made.scheduled_kw - made.delivered_kw
+    assert np.abs(cut_kw.sum(axis=0) - made.spread.unserved_kw).max() < TOLERANCE_KW
+    for place in np.flatnonzero(made.spread.unserved_kw):
+        concerned = np.sign(made.scheduled_kw[:, place]) == np.sign(made.spread.unserved_kw[place])
+        parts = cut_kw[concerned, place] / made.scheduled_kw[concerned, place]
+        assert np.ptp(parts) < 1e-9
+        assert (cut_kw[~concerned, place] == 0).all()
+
+
+def _check_directions(zone: Situation, made: Plan) -> None:
+    """None charges beside one that discharges, unless a limit forces it."""
+    assert (opposite_periods(made.spread.virtual_kw) == made.forced).all()
+    if not made.forced.any():
+        return
+    # It is forced: going with the net alone, power stays unserved or energy out of bounds.
+    netting = net(zone.power_kw)
+    one_way_kw, _ = solve(netting.net_kw, zone.batteries, zone.due_kwh, both_directions=False, limit_s=30)
+    one_way = cost_of(settle(netting.net_kw, one_way_kw, zone.batteries), zone.batteries, zone.due_kwh)
+    both_ways = cost_of(made.spread, zone.batteries, zone.due_kwh)
+    assert one_way.unserved_kwh > 0 or one_way.outside_kwh > 0
+    assert both_ways.unserved_kwh <= one_way.unserved_kwh + ONE_WATT_HOUR_KWH
 
 
 def two_batteries(

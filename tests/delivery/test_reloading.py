@@ -22,7 +22,7 @@ from gridloom.delivery.runs.dispatching import look_at_zone, plan_zone
 from gridloom.delivery.situation.reloading import reload_zone
 from gridloom.kernel.market_time import block_window, market_day_of, market_day_window, period_number
 
-BATTERIES, ASSETS, STEPS = 12, 14, 10
+BATTERIES, ASSETS, STEPS = 12, 14, 7
 """Enough batteries for small changes to be laid over a plan that stands."""
 ZONE = "TenneT"
 

@@ -88,7 +88,7 @@ class SimulatedWorld:
                 shown = await self.get("/sandbox/simulator")
                 if shown["historyComplete"] if moment is None else datetime.fromisoformat(shown["now"]) >= moment:
                     return
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.25)
 
 
 @asynccontextmanager
