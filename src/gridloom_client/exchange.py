@@ -79,7 +79,7 @@ class Exchange:
     def _note_position(self, reply: Reply) -> None:
         """The furthest of them: answers may overtake each other."""
         told = reply.headers.get(_POSITION)
-        if told is not None and (self.position is None or _measure(told) > _measure(self.position)):
+        if told is not None and (self.position is None or _measure_position(told) > _measure_position(self.position)):
             self.position = told
 
     # --- tokens ----------------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class Exchange:
             waited_s += pause_s
 
 
-def _measure(position: str) -> tuple[int, int]:
+def _measure_position(position: str) -> tuple[int, int]:
     """A place in the log, as PostgreSQL writes it (`0/16B3748`); what is not one comes before all."""
     high, _, low = position.partition("/")
     try:

@@ -72,13 +72,15 @@ class Filter(Paging):
 @operation("POST", "/toys", summary="Make a toy", tag="Toys", access=SIGNED_IN, status=201)
 async def make_toy(call: Call, body: NewToy) -> Toy:
     toy = Toy(id=uuid.uuid4(), name=body.name, price=body.price, first_seen=body.first_seen)
-    await call.db.execute("insert into toy (id, name, owner) values ($1, $2, $3)", toy.id, toy.name, call.caller.key)
+    await call.db.execute(
+        "insert into toys.toy (id, name, owner) values ($1, $2, $3)", toy.id, toy.name, call.caller.key
+    )
     if body.name == "slow":
         await call.db.execute("select pg_sleep(0.4)")
     return toy
 
 
-_TOYS = Target("toy", [("id", "{}"), ("name", "{}"), ("owner", "{}")])
+_TOYS = Target("toys.toy", [("id", "{}"), ("name", "{}"), ("owner", "{}")])
 
 
 @operation("POST", "/marbles", summary="Make a marble", tag="Toys", access=SIGNED_IN, status=201, writes_at_once=True)
@@ -99,7 +101,7 @@ async def make_secret(call: Call) -> dict[str, str]:
 async def list_toys(call: Call, query: Filter) -> Page[Toy]:
     after = query.after(UUID)
     rows = await call.db.fetch(
-        "select id, name from toy where owner = $1 and ($2::uuid is null or id > $2) order by id limit $3",
+        "select id, name from toys.toy where owner = $1 and ($2::uuid is null or id > $2) order by id limit $3",
         call.caller.key,
         after,
         query.limit + 1,
@@ -123,7 +125,7 @@ async def change_toy(call: Call, toy_id: UUID, body: NewToy) -> Answer[dict[str,
 
 @operation("DELETE", "/toys/{toyID}", summary="Break a toy", tag="Toys", access=SIGNED_IN)
 async def break_toy(call: Call, toy_id: UUID) -> None:
-    await call.db.execute("delete from toy where id = $1", toy_id)
+    await call.db.execute("delete from toys.toy where id = $1", toy_id)
 
 
 @operation("POST", "/conflicts", summary="Fail twice, then work", tag="Toys", access=SIGNED_IN)
@@ -131,7 +133,7 @@ async def fail_twice(call: Call) -> dict[str, int]:
     attempts = call.resources[Attempts]
     attempts.made += 1
     await call.db.execute(
-        "insert into toy (id, name, owner) values (gen_random_uuid(), 'retried', $1)", call.caller.key
+        "insert into toys.toy (id, name, owner) values (gen_random_uuid(), 'retried', $1)", call.caller.key
     )
     if attempts.made < 3:
         raise asyncpg.SerializationError
@@ -210,7 +212,8 @@ def toy_service(database_url: str, *, limit: int = 1000, connections: int = 8) -
     @asynccontextmanager
     async def lifespan(edge: Edge) -> AsyncIterator[None]:
         edge.pool = await create_pool(database_url, size=connections)
-        await edge.pool.execute("create table if not exists toy (id uuid primary key, name text, owner text)")
+        await edge.pool.execute("create schema if not exists toys")  # beside what is the service's own
+        await edge.pool.execute("create table if not exists toys.toy (id uuid primary key, name text, owner text)")
         edge.authenticator = Names()
         edge.resources.add(Attempts())
         yield

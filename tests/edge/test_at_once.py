@@ -47,7 +47,7 @@ class TestAChangeAtOnce:
                 connection.add_query_logger(lambda query: asked.append(query.query))
             assert (await client.post("/marbles", json=MARBLE, headers=headers)).status_code == 201
         assert len(asked) == 1
-        assert "insert into toy" in asked[0]
+        assert "insert into toys.toy" in asked[0]
 
     async def test_calls_back_once_it_is_written(self, toys: Edge, client: httpx2.AsyncClient):
         before = toys.resources[Attempts].committed

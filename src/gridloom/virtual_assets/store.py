@@ -66,14 +66,15 @@ async def _read_promises(db: Database, asset_id: UUID, key: int) -> tuple[Promis
     promises = _known_promises.get(asset_id)
     if promises is None:
         rows = await db.fetch(
-            """select b.physical_asset_key, p.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh
+            """select b.physical_asset_key, p.id as physical_asset_id, b.share, b.charge_kw, b.discharge_kw,
+                      b.energy_kwh
                from virtual_backing b join asset p on p.key = b.physical_asset_key
                where b.asset_key = $1 order by b.position""",
             key,
         )
         if len(_known_promises) >= MOST_KNOWN_PROMISES:
             _known_promises.clear()
-        promises = _known_promises[asset_id] = tuple(Promise(*row) for row in rows)
+        promises = _known_promises[asset_id] = tuple(Promise(**row) for row in rows)
     return promises
 
 
