@@ -53,7 +53,8 @@ class TestEveryScreen:
                 await tab.settle()
                 width = await tab.page.evaluate("document.querySelector('#screen').scrollWidth")
                 assert width <= 390, f"{path} is {width} wide"
-            await tab.check()
+                await tab.check()
+                assert tab.faults == [], path
 
 
 class TestTheKeyboard:
