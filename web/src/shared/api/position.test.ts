@@ -3,7 +3,7 @@ import { forgetPosition, handAlong, remember } from './position'
 
 const answer = (position?: string) => new Response(null, position ? { headers: { 'Gridloom-Position': position } } : {})
 const sent = (method = 'GET') => {
-  const request = new Request('http://localhost/auctions', { method })
+  const request = new Request('http://127.0.0.1/auctions', { method })
   handAlong(request)
   return request.headers.get('Gridloom-Position')
 }
