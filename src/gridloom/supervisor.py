@@ -74,8 +74,9 @@ def load_application(settings: Settings, supervisor: int) -> Any:
     keep_freed_memory()
     sys.setswitchinterval(LONGEST_TURN_S)
     from gridloom.app import create_app
-    from gridloom.edge.long_bodies import fork_from_here
+    from gridloom.edge.long_bodies import fork_from_here, leave_pandas_out
 
+    leave_pandas_out()
     fork_from_here()  # while nothing runs here beside us
     configure_logs(settings.log_format, settings.log_level.upper())
     return create_app(settings)

@@ -66,6 +66,18 @@ class Forker:
 _forker: Forker | None = None
 
 
+class _WithoutPandas(MetaPathFinder):
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("The service does without pandas.", name=fullname)
+
+
+def leave_pandas_out() -> None:
+    """Where pandas is installed, pyarrow loads it with its first array: seconds and 40 MB that nothing here needs."""
+    if not any(isinstance(finder, _WithoutPandas) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WithoutPandas())
+
+
 def fork_from_here() -> int:
     """Start the process that forks, from one that has no threads yet; its number."""
     global _forker
@@ -152,7 +164,7 @@ def _fork_for_ever(control: socket.socket, parent: int) -> NoReturn:
     try:
         end_with_parent(parent, signal.SIGKILL)
         _close_all_but(control.fileno())
-        sys.meta_path.insert(0, _WithoutPandas())
+        leave_pandas_out()
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a fork ended
         own = os.getpid()
         while True:
@@ -166,14 +178,6 @@ def _fork_for_ever(control: socket.socket, parent: int) -> NoReturn:
                     _serve_worker(connection)
     finally:
         os._exit(0)
-
-
-class _WithoutPandas(MetaPathFinder):
-    """Where pandas is installed, pyarrow loads it with its first array: seconds for the first body, and for nothing."""
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("No body is read with pandas.", name=fullname)
 
 
 def _serve_worker(connection: socket.socket) -> NoReturn:
