@@ -1,8 +1,7 @@
 """Day-ahead prices of the days to come, from the prices of past days alone.
 
-The mean of three views: two ridge regressions of all 24 hours on the prices of one, two, three, seven and fourteen
-days before (in the manner of LEAR, fitted to 364 and 728 days), and a mean of recent days of the same type whose
-weights fade.
+The mean of three views: two ridge regressions of all 24 hours on the prices of one, two, three and seven days before
+(in the manner of LEAR, fitted to 364 and 728 days), and a mean of recent days of the same type whose weights fade.
 What is planned on it matters, not its error; see docs/optimiser.md for what it earns.
 """
 
@@ -22,7 +21,7 @@ LONG_WINDOW, SHORT_WINDOW = 728, 364
 LEAST_DAYS_FITTED: Final = 56
 """With fewer days a regression on a hundred prices says nothing that the mean does not."""
 MOST_DAYS_AHEAD: Final = 14
-_LAGS: Final = (1, 2, 3, 7, 14)
+_LAGS: Final = (1, 2, 3, 7)
 _RIDGE: Final = 30.0
 _DAYS_OF_A_TYPE_FOR: Final = 120
 _HALF_LIFE_DAYS: Final = 1.5  # of days of the type
