@@ -42,14 +42,14 @@ class SimulatorProcess:
                 return
             self._note_end(status)
         if time.monotonic() >= self.due:
-            self._start()
+            self._start_process()
 
     def stop(self) -> None:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
 
-    def _start(self) -> None:
+    def _start_process(self) -> None:
         self.due = time.monotonic() + PAUSE_S
         command = [sys.executable, "-m", "gridloom.simulator", address_of(self.settings), str(self.settings.home)]
         self.process = subprocess.Popen(  # noqa: S603

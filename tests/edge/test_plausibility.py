@@ -1,12 +1,14 @@
 """What a body may be before anybody reads it."""
 
+import json
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.plausibility import refuse_long_lines
+from gridloom.edge.plausibility import LONGEST_NUMBER, refuse_long_lines, refuse_long_numbers
 from gridloom.kernel.problem import BadRequest
 
 
@@ -22,3 +24,16 @@ class TestLongLines:
         refuse_long_lines(b"aaaa\r" * 1000, 8)
         with pytest.raises(BadRequest):
             refuse_long_lines(b"aaaa\r" * 1000 + b"a" * 9 + b"\r", 8)
+
+
+NUMBERS = st.integers(36, 44).flatmap(lambda length: st.integers(10 ** (length - 1), 10**length - 1))
+TEXTS = st.lists(st.sampled_from(['"', "\\", ",", ":", "x", "1" * 50]), max_size=6).map("".join)
+
+
+class TestLongNumbers:
+    @given(st.lists(st.one_of(NUMBERS, NUMBERS.map(lambda number: -number), TEXTS), max_size=6))
+    def test_are_those_of_more_characters_outside_of_texts(self, row: list[Any]):
+        is_long = any(isinstance(one, int) and len(str(one)) > LONGEST_NUMBER for one in row)
+        for body in (json.dumps(row), json.dumps({str(place): one for place, one in enumerate(row)})):
+            with pytest.raises(BadRequest, match="40 characters") if is_long else nullcontext():
+                refuse_long_numbers(body.encode())

@@ -61,6 +61,12 @@ class TestABody:
         response = await client.post("/toys", content=raw, headers={"Content-Type": "application/json"})
         assert response.status_code == 400
 
+    async def test_with_a_number_of_too_many_characters_is_400_however_short_it_is(self, client: httpx2.AsyncClient):
+        raw = b'{"name": "x", "price": 1.' + b"0" * 40 + b"}"
+        refused = await client.post("/toys", content=raw, headers={"Content-Type": "application/json"})
+        assert refused.status_code == 400
+        assert "40 characters" in refused.text
+
     async def test_may_have_any_offset_and_comes_back_in_utc(self, client: httpx2.AsyncClient):
         sent = {"name": "x", "firstSeen": "2026-03-29T03:00:00.123456+02:00", "price": "12.30"}
         answer = await client.post("/toys", json=sent)

@@ -69,23 +69,23 @@ async def decode_body(operation: Operation, body: bytes) -> Any:
     if operation.read_body is None:
         return body
     if len(body) <= DECODED_AT_ONCE_BYTES:
-        return operation.read_body(body)
+        return _judge_body(body, operation.read_body)
     if len(body) <= LONG_BYTES:
         # Field by field where moments and euros are checked: in a thread, others get their turn in between.
-        return await asyncio.to_thread(_judge_long, body, operation.read_body)
+        return await asyncio.to_thread(_judge_body, body, operation.read_body)
     # To look for faults takes far longer than to read what has none: that happens elsewhere, and this in slices.
     await read_apart(_judge_apart, body, operation.handler)
     return await asyncio.to_thread(operation.read_body.read_sound, body)
 
 
-def _judge_long(body: bytes, read_body: Decoder) -> Any:
+def _judge_body(body: bytes, read_body: Decoder) -> Any:
     refuse_long_numbers(body)
     return read_body(body)
 
 
 def _judge_apart(body: bytes, handler: Any) -> None:
     """Raises what is wrong with the body of an operation, which goes to another process by its handler's name."""
-    _judge_long(body, handler.__operation__.read_body)
+    _judge_body(body, handler.__operation__.read_body)
 
 
 async def take_fingerprint(call: Call, body: bytes) -> bytes:

@@ -14,32 +14,23 @@ from gridloom.kernel.problem import BadRequest, FieldError
 LONGEST_NUMBER: Final = 40
 SLICE_BYTES: Final = 256 * 1024
 
-_LONG_NUMBER: Final = re.compile(rb"[:\[,\s]\s*-?[0-9][0-9.eE+-]{%d}" % LONGEST_NUMBER)
-_LONG_RUN: Final = re.compile(rb"[0-9.eE+-]{%d}" % LONGEST_NUMBER)
+_LONG_RUN: Final = re.compile(rb"[0-9.eE+-]{%d}" % (LONGEST_NUMBER + 1))
+_TEXT_OR_LONG_NUMBER: Final = re.compile(
+    rb'"(?:[^"\\\n]++|\\[^\n]?)*+"?|[0-9-][0-9.eE+-]{%d}' % LONGEST_NUMBER
+)  # no text of JSON goes on in the next line
 
 
 def refuse_long_numbers(body: bytes) -> None:
     """A number in JSON has at most 40 characters. (A text may hold any: what stands in quotes is no number.)"""
-    overlap = 2 * LONGEST_NUMBER
-    for start in range(0, len(body), SLICE_BYTES):
-        piece = body[max(0, start - overlap) : start + SLICE_BYTES]
-        if _LONG_RUN.search(piece) is None:
-            continue
-        found = _LONG_NUMBER.search(piece)
-        if found is not None and _is_outside_texts(body, max(0, start - overlap) + found.start()):
+    if not any(
+        _LONG_RUN.search(body, max(0, start - LONGEST_NUMBER), start + SLICE_BYTES)
+        for start in range(0, len(body), SLICE_BYTES)
+    ):
+        return
+    for found in _TEXT_OR_LONG_NUMBER.finditer(body):
+        if body[found.start()] != ord('"'):
             detail = f"a number has at most {LONGEST_NUMBER} characters"
             raise BadRequest(f"The body cannot be read: {detail}.", errors=[FieldError("", detail)])
-
-
-def _is_outside_texts(body: bytes, position: int) -> bool:
-    """Whether no text is open at this place: an even number of quotes stands before it, escaped ones aside."""
-    quotes = 0
-    for start in range(0, position, SLICE_BYTES):
-        piece = body[start : min(position, start + SLICE_BYTES)]
-        quotes += piece.count(b'"')
-        if b'\\"' in piece:
-            quotes -= len(re.findall(rb'(?<!\\)(?:\\\\)*\\"', piece))
-    return quotes % 2 == 0
 
 
 def refuse_long_lines(body: bytes, longest_bytes: int) -> None:

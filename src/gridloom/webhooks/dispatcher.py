@@ -130,11 +130,11 @@ class Dispatcher:
                 lease=LEASE,
             )
             for one in claimed:
-                self._start(one)
+                self._start_call(one)
             if len(claimed) < most:
                 return
 
-    def _start(self, claimed: Claimed) -> None:
+    def _start_call(self, claimed: Claimed) -> None:
         call = asyncio.create_task(deliver(self._pool, self._caller, self._seal, claimed), name="webhook call")
         self._calls[call] = claimed
         call.add_done_callback(self._note_ended)
