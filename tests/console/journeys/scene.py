@@ -54,6 +54,7 @@ class Scene:
 
 def make_scene(base_url: str, operator_username: str = "operator", password: str = PASSWORD) -> Scene:
     operator = _sign_in(base_url, operator_username, password)
+    _go_to_morning(operator)
     scene = Scene(
         base_url,
         operator,
@@ -69,6 +70,12 @@ def make_scene(base_url: str, operator_username: str = "operator", password: str
     _tell_telemetry(scene)
     _keep_records(scene)
     return scene
+
+
+def _go_to_morning(operator: Somebody) -> None:
+    """Whatever time it is, the scene plays on one day: what is tomorrow at its start is tomorrow to all journeys."""
+    now = datetime.fromisoformat(operator.get("/sandbox/clock")["now"])
+    operator.put("/sandbox/clock", {"now": (_midnight(now, 1) + timedelta(hours=8)).isoformat()})
 
 
 def _answered(answer: httpx2.Response) -> Any:
