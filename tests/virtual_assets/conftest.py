@@ -22,8 +22,9 @@ def wire(moment: datetime) -> str:
 
 
 def tomorrow() -> datetime:
-    """The start of the next market day: blocks of balancing products are four hours from here on."""
-    return market_day_window(market_day_of(datetime.now(UTC)) + timedelta(days=1)).start
+    """The start of the next market day that is hours away, so that gates before it are still open however late it is;
+    blocks of balancing products are four hours from here on."""
+    return market_day_window(market_day_of(datetime.now(UTC) + timedelta(hours=4)) + timedelta(days=1)).start
 
 
 @dataclass
