@@ -53,6 +53,7 @@ def asset_of_five_days() -> VirtualAsset:
         first_misfit=None,
         judged_until=None,
         first_activated=None,
+        revision=0,
         promises=(),
     )
 

@@ -35,14 +35,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class TestOnePeriod:
-    async def test_takes_five_round_trips(self, make_battery: MakeBattery, asked: list[str]) -> None:
-        """Begin, lock, read, write, commit."""
+    async def test_takes_two_round_trips(self, make_battery: MakeBattery, asked: list[str]) -> None:
+        """Read and write."""
         battery = await make_battery()
         for place in range(3):  # the first on each connection asks about types
             assert (await battery.put([10 + place])).status_code == 200
         answer = await asyncio.create_task(battery.put([-20], offset=5), name="asking")
         assert answer.status_code == 200
-        assert len(asked) == 5, asked
+        assert len(asked) == 2, asked
         assert answer.json()["schedule"][0]["power"] == -20
 
     async def test_of_all_blocks_takes_as_many(self, make_battery: MakeBattery, asked: list[str]) -> None:
@@ -50,5 +50,13 @@ class TestOnePeriod:
         for name in ("signing in", "asking"):
             put = battery.client.put(f"{battery.url}/schedule", json=battery.points([10]))
             answer = await asyncio.create_task(put, name=name)
+            assert answer.status_code == 200, answer.text
+        assert len(asked) == 2, asked
+
+    async def test_that_is_limited_by_cycles_takes_five(self, make_battery: MakeBattery, asked: list[str]) -> None:
+        """Begin, lock, read, write, commit."""
+        battery = await make_battery(dailyCycleLimit=1)
+        for name in ("signing in", "asking"):
+            answer = await asyncio.create_task(battery.put([10]), name=name)
             assert answer.status_code == 200, answer.text
         assert len(asked) == 5, asked

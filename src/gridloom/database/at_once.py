@@ -1,6 +1,7 @@
 """A change that is one statement: its rows are gathered first and written together, committed by the statement itself.
 
-Without a transaction around it, it takes one way to the database and back instead of four.
+Without a transaction around it, it takes one way to the database and back instead of four; or two instead of five,
+where something is read first and the statement is one that breaks off if that has changed since.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 class AtOnce:
     """The rows of one change, and what is to be called once they are written."""
 
-    __slots__ = ("_callbacks", "rows")
+    __slots__ = ("_callbacks", "connection", "rows")
 
     def __init__(self) -> None:
         self.rows: list[tuple[Target, Row]] = []
+        self.connection: Database | None = None
+        """Where there is something to read first."""
         self._callbacks: dict[Callable[[], None], None] = {}
 
     def after_commit(self, callback: Callable[[], None]) -> None:
@@ -30,5 +33,7 @@ class AtOnce:
 
     def committed(self) -> None:
         """To be called by whoever wrote the rows."""
-        for callback in self._callbacks:
+        self.rows = []
+        callbacks, self._callbacks = self._callbacks, {}
+        for callback in callbacks:
             callback()

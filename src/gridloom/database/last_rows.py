@@ -113,12 +113,27 @@ async def write_at_once(db: Database, change: AtOnce) -> None:
         await _write_rows(db, change.rows)
 
 
-async def fetchrow_with_collected(db: Database, statement: Statement, **values: Any) -> asyncpg.Record:
-    """The row of a statement that starts with `with` and always gives one; what was collected is written along."""
+async def fetchrow_with_collected(db: WriteOnly, statement: Statement, **values: Any) -> asyncpg.Record:
+    """The row of a statement that starts with `with` and always gives one; what was collected is written along.
+
+    With the rows of a change at once it is committed by that.
+    """
+    if isinstance(db, AtOnce):
+        assert db.connection is not None, "a change at once that has a statement of its own has read something first"
+        row = await _fetchrow_along(db.connection, statement, values, db.rows)
+        db.committed()
+        return row
     waiting = _find_collected(db)
     if not waiting:
         return await statement.fetchrow(db, **values)
-    by_target, waiting[:] = _group_rows(waiting), []
+    rows, waiting[:] = list(waiting), []
+    return await _fetchrow_along(db, statement, values, rows)
+
+
+async def _fetchrow_along(
+    db: Database, statement: Statement, values: dict[str, Any], rows: Sequence[tuple[Target, Row]]
+) -> asyncpg.Record:
+    by_target = _group_rows(rows)
     text = _add_parts(statement, tuple((target, len(own)) for target, own in by_target.items()))
     row = await db.fetchrow(text, *statement.arguments(values), *_list_values(by_target))
     assert row is not None, "the statement gives a row"
@@ -156,6 +171,8 @@ def _add_parts(statement: Statement, parts: tuple[tuple[Target, int], ...]) -> s
     """The statement with further parts, whose values come behind its own."""
     first, _, rest = statement.text.lstrip().partition(" ")
     assert first == "with", "a statement of several parts"
+    if not parts:
+        return statement.text
     return f"with {_name_parts(_list_inserts(parts, len(statement.names)))}, {rest}"
 
 

@@ -161,22 +161,41 @@ class Call:
         """Where a change puts rows that it does not read again: into its transaction, or into its one statement."""
         return self._at_once if self._at_once is not None else self.db
 
-    def begin_at_once(self) -> None:
+    def begin_at_once(self) -> AtOnce:
         """Gather rows from now on; `commit` writes them in one statement, and nothing is in the database before."""
         self._is_audited = False
         self._at_once = AtOnce()
+        return self._at_once
+
+    async def begin_at_once_after_reading(self) -> AtOnce:
+        """The same with a connection on which the handler reads first, and then writes all by a statement of its own,
+        which breaks off where what was read has changed since."""
+        assert self.retry is None, "a key is claimed by what is written last, or in a transaction"
+        change = self.begin_at_once()
+        await self._connect()
+        change.connection = self.db
+        return change
+
+    def forget_at_once(self) -> None:
+        """Nothing was written at once, and `begin` is next."""
+        self._at_once = None
+        self.audit_details.clear()
 
     async def begin(self) -> Database:
         """Start the transaction; the edge commits it when the handler has returned."""
-        if self._connection is None:
+        if self._transaction is None:
             self._is_audited = False
-            self._connection = await self.pool.acquire(timeout=LONGEST_WAIT_S)
+            await self._connect()
             self._transaction = self._connection.transaction()
             await self._transaction.start()
             collect_rows(self._connection)
             if self.retry is not None:
                 await self.retry.begin(self.db)
         return self.db
+
+    async def _connect(self) -> None:
+        if self._connection is None:
+            self._connection = await self.pool.acquire(timeout=LONGEST_WAIT_S)
 
     async def record_audit(self, status: int) -> None:
         """Write this change's line of the audit log. The edge does it after the handler; a handler that is about to
@@ -192,7 +211,7 @@ class Call:
 
     async def commit(self) -> None:
         if self._at_once is not None:
-            self._connection = await self.pool.acquire(timeout=LONGEST_WAIT_S)
+            await self._connect()
             await write_at_once(self.db, self._at_once)
             change, self._at_once = self._at_once, None
             change.committed()

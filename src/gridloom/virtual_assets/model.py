@@ -137,6 +137,9 @@ class VirtualAsset:
     judged_until: int | None
     first_activated: int | None
     """No activation was ever settled for a period before this one; None where there is none at all."""
+    revision: int
+    """Goes up with every change of the row. Blocks and schedules change along with it only, and whoever judges them
+    anew changes it too: while it is the same, so is all that a schedule is judged by of the asset itself."""
     promises: tuple[Promise, ...]
     periods: tuple[int, int] = field(init=False)
 

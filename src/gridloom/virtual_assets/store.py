@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -28,20 +29,20 @@ from gridloom.virtual_assets.model import (
     VirtualAsset,
 )
 
-_COLUMNS = """
+COLUMNS = """
   a.key, a.id, v.organisation_id, v.portfolio_id, v.name, v.start_at, v.end_at, v.delivery_zone, v.eic_code,
   v.rated_charge_power_kw, v.rated_discharge_power_kw, v.energy_capacity_kwh, v.charge_efficiency,
   v.discharge_efficiency, v.daily_cycle_limit, v.annual_cycle_limit, v.ramp_rate_kw_s, v.gate_closure_s,
   v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
-  v.first_misfit, v.judged_until, v.first_activated
+  v.first_misfit, v.judged_until, v.first_activated, v.revision
 """
-_READ = f"select {_COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1"  # noqa: S608 — constants, here and below
+_READ = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1"  # noqa: S608 — constants, here and below
 # The row is locked by its key alone, and read as the lock found it.
 _LOCK = f"""
   with v as materialized (select * from virtual_asset where asset_key = $1 for no key update)
-  select {_COLUMNS} from v join asset a on a.key = v.asset_key where v.asset_key = $1
+  select {COLUMNS} from v join asset a on a.key = v.asset_key where v.asset_key = $1
 """  # noqa: S608
-_LIST = f"select {_COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key"  # noqa: S608
+_LIST = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key"  # noqa: S608
 
 _known_keys: dict[UUID, int] = {}
 """An id has its key for good; what is read by the key is checked against the id all the same."""
@@ -49,6 +50,9 @@ MOST_KNOWN_KEYS = 100_000
 _known_promises: dict[UUID, tuple[Promise, ...]] = {}
 """What backs an asset is written with it and never changes."""
 MOST_KNOWN_PROMISES = 20_000
+_last_seen: dict[UUID, VirtualAsset] = {}
+"""Assets as this process has seen them last: a hint of what to ask for, never an answer."""
+MOST_SEEN = 5_000
 
 
 async def _read_key(db: Database, asset_id: UUID) -> int | None:
@@ -97,7 +101,43 @@ async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID
     if key is None:
         return None
     row = await db.fetchrow(_LOCK + " and a.id = $2 and v.organisation_id = $3", key, asset_id, organisation_id)
-    return None if row is None else LockedAsset(**_asset_fields(row, await _read_promises(db, row["id"], key)))
+    if row is None:
+        return None
+    fields = _asset_fields(row, await _read_promises(db, row["id"], key))
+    _remember_asset(VirtualAsset(**fields))
+    return LockedAsset(**fields)
+
+
+def last_seen(asset_id: UUID) -> VirtualAsset | None:
+    """The asset as it was when this process locked it last, or `see_asset` was given its row; it may be gone."""
+    return _last_seen.get(asset_id)
+
+
+def see_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
+    """The asset from a row of its `COLUMNS`, if `known` is how it was seen before; most of it never changes."""
+    terms = known.terms
+    if row["revision"] == known.revision:
+        return known
+    if row["name"] != terms.name or row["portfolio_id"] != terms.portfolio_id:
+        terms = replace(terms, name=row["name"], portfolio_id=row["portfolio_id"])
+    asset = replace(
+        known,
+        terms=terms,
+        version=row["version"],
+        end_kwh=row["end_kwh"],
+        first_misfit=row["first_misfit"],
+        judged_until=row["judged_until"],
+        first_activated=row["first_activated"],
+        revision=row["revision"],
+    )
+    _remember_asset(asset)
+    return asset
+
+
+def _remember_asset(asset: VirtualAsset) -> None:
+    if len(_last_seen) >= MOST_SEEN:
+        _last_seen.clear()
+    _last_seen[asset.id] = asset
 
 
 async def lock_virtual_asset_by_key(db: Database, key: int) -> LockedAsset | None:
@@ -177,6 +217,7 @@ def _asset_fields(row: asyncpg.Record, promises: tuple[Promise, ...]) -> dict[st
         "first_misfit": row["first_misfit"],
         "judged_until": row["judged_until"],
         "first_activated": row["first_activated"],
+        "revision": row["revision"],
         "promises": promises,
     }
 
@@ -247,13 +288,17 @@ async def insert_asset(
         first_misfit=None,
         judged_until=None,
         first_activated=None,
+        revision=0,
         promises=tuple(promises),
     )
 
 
 async def update_description(db: Database, asset: LockedAsset, name: str, portfolio_id: UUID | None) -> None:
     await db.execute(
-        "update virtual_asset set name = $2, portfolio_id = $3 where asset_key = $1", asset.key, name, portfolio_id
+        "update virtual_asset set name = $2, portfolio_id = $3, revision = revision + 1 where asset_key = $1",
+        asset.key,
+        name,
+        portfolio_id,
     )
 
 
@@ -282,7 +327,8 @@ _DELETE_ASSET = (
 
 async def set_judged(db: Database, asset: LockedAsset, judged_until: int, first_misfit: int | None) -> None:
     await db.execute(
-        "update virtual_asset set judged_until = $2, first_misfit = $3 where asset_key = $1",
+        """update virtual_asset set judged_until = $2, first_misfit = $3, revision = revision + 1
+           where asset_key = $1""",
         asset.key,
         judged_until,
         first_misfit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from gridloom.capacity.model import ReserveMinutes
@@ -58,8 +59,9 @@ from gridloom.virtual_assets.blocks.wire import (
 from gridloom.virtual_assets.history.store import read_lane_as_of
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.rules import check_window
-from gridloom.virtual_assets.schedule.ground_store import read_ground
-from gridloom.virtual_assets.schedule.points import points_of, touched_days
+from gridloom.virtual_assets.schedule.changing import change_schedule
+from gridloom.virtual_assets.schedule.ground_store import Ground
+from gridloom.virtual_assets.schedule.points import points_of
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import (
     BlockWithoutSchedule,
@@ -71,6 +73,9 @@ from gridloom.virtual_assets.schedule.scheduling import put_schedule
 from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
 from gridloom.virtual_assets.windows import asked_periods
+
+if TYPE_CHECKING:
+    from gridloom.database.at_once import WriteOnly
 
 BLOCKS = ASSETS + "/{virtualAssetID}/blocks"
 BLOCK = BLOCKS + "/{blockID}"
@@ -199,17 +204,21 @@ async def schedule_block(
     An end state away from the target is accepted and reported as `imbalance`. The answer shows the periods from the
     first to the last one given, at most a week of them, or the window asked for with `start` and `end`.
     """
-    async with queue_for(virtual_asset_id):
-        asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
-        ground = await read_ground(call.db, asset, touched_days(body, asset))
-        block = next((block for block in ground.blocks if block.id == block_id), None)
-        if block is None:
-            raise NotFound(f"The virtual asset has no block {block_id}.")
-        call.check_if_match(etag_of(asset))
-        points = await points_of(body, (block.first, block.end))
-        note = partial(note_version, call, len(points.periods))
-        with linking_repair(asset):
-            accepted = await put_schedule(call.db, asset, block, points, author_of(call), ground, note)
+    accept = partial(_accept_schedule, call, block_id, query, body)
+    return await change_schedule(call, organisation_id, virtual_asset_id, body, query, accept)
+
+
+async def _accept_schedule(
+    call: Call, block_id: UUID, query: ShownQuery, body: NewSchedule, db: WriteOnly, asset: VirtualAsset, ground: Ground
+) -> Answer[ScheduledBlockView]:
+    block = next((block for block in ground.blocks if block.id == block_id), None)
+    if block is None:
+        raise NotFound(f"The virtual asset has no block {block_id}.")
+    call.check_if_match(etag_of(asset))
+    points = await points_of(body, (block.first, block.end))
+    note = partial(note_version, call, len(points.periods))
+    with linking_repair(asset):
+        accepted = await put_schedule(db, asset, block, points, author_of(call), ground, note)
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
         first, end = _clip_block(block, *asset.clip(*asked_periods(query.start, query.end, ground.now)))

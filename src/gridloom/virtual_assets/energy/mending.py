@@ -45,6 +45,15 @@ def projected_imbalance(
     return imbalance_at_end(asset, projection.end_kwh, remaining_kwh)
 
 
+def imbalance_at_a_glance(
+    asset: VirtualAsset, now: datetime, end_kwh: float, blocks: Sequence[Block], summaries: DaySummaries
+) -> Imbalance | None:
+    """The same for an asset of whose schedules nothing is cut; None where its last days are full, so that only its
+    schedules can tell what is left to mend it."""
+    known = imbalance_at_end(asset, end_kwh)
+    return known if known.balanced or _mends_in_idle_days(asset, now, known, blocks, summaries) else None
+
+
 async def scheduled_imbalance(
     db: Database,
     asset: VirtualAsset,
@@ -54,8 +63,8 @@ async def scheduled_imbalance(
     summaries: DaySummaries,
 ) -> Imbalance:
     """The same for an asset of whose schedules nothing is cut; looks into them only where their last days are full."""
-    known = imbalance_at_end(asset, end_kwh)
-    if known.balanced or _mends_in_idle_days(asset, now, known, blocks, summaries):
+    known = imbalance_at_a_glance(asset, now, end_kwh, blocks, summaries)
+    if known is not None:
         return known
     first = closed_until(asset, now)
     _, standing = await load_standing(db, asset, first, asset.end)

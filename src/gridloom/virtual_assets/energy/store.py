@@ -62,7 +62,8 @@ async def mark_activated(db: Database, key: int, first_period: int) -> LockedKey
     """Remember from when on activations are known; the asset's row, held. None where it is no virtual asset."""
     known = await db.fetchval(
         """
-        update virtual_asset set first_activated = least(coalesce(first_activated, $2), $2)
+        update virtual_asset
+        set first_activated = least(coalesce(first_activated, $2), $2), revision = revision + 1
         where asset_key = $1 returning asset_key
         """,
         key,

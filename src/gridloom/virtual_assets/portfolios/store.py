@@ -83,7 +83,8 @@ async def set_portfolio_assets(
     if strangers:
         return sorted(strangers)
     await db.execute(
-        """update virtual_asset set portfolio_id = case when asset_key = any($3::int[]) then $2::uuid end
+        """update virtual_asset
+           set portfolio_id = case when asset_key = any($3::int[]) then $2::uuid end, revision = revision + 1
            where organisation_id = $1 and (asset_key = any($3::int[]) or portfolio_id = $2)""",
         organisation_id,
         portfolio_id,

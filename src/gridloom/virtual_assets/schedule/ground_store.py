@@ -1,11 +1,14 @@
-"""All that a change of schedules is judged by, in one round trip behind the asset's lock."""
+"""All that a change of schedules is judged by, in one round trip: behind the asset's lock, or along with its row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
+
+import asyncpg
 
 from gridloom.capacity.rules import Standing
 from gridloom.capacity.store import standing_of_lists
@@ -15,16 +18,17 @@ from gridloom.kernel.ids import BlockID
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import first_period
 from gridloom.virtual_assets.backing.availability import Availability, available_of
-from gridloom.virtual_assets.model import Block, LockedAsset, Market
+from gridloom.virtual_assets.model import Block, LockedAsset, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.store import DayPowers, powers_of_rows, summaries_of_rows
 from gridloom.virtual_assets.schedule.trajectory import DaySummaries
+from gridloom.virtual_assets.store import COLUMNS, see_asset
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
     """What stands of an asset, on some days at least, and what stands of the batteries behind it.
 
-    `now` is the platform's clock behind the lock.
+    `now` is the platform's clock when they were read.
     """
 
     now: datetime
@@ -38,16 +42,14 @@ class Ground:
         """Whether blocks of balancing capacity stand on the asset, which narrow the bounds of its energy."""
         return any(block.market is not Market.WHOLESALE for block in self.blocks)
 
-    def available(self, asset: LockedAsset, first: int) -> Availability:
+    def available(self, asset: VirtualAsset, first: int) -> Availability:
         """From the period `first` on, which lies behind all that is judged for ever, to the end of the asset's life."""
         return available_of(asset.promises, self.batteries, first, asset.end)
 
 
 # Each kind of row as one list of lists, or its numbers one after the other: what is sent between the nodes of a
 # distributed database has no whole rows.
-_GROUND = Statement("""
-with moment as materialized (select platform_now() as now)
-select moment.now,
+_PARTS = """
   (select json_agg(json_build_array(b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
                                     b.reserve_minutes))
    from virtual_block b where b.asset_key = :asset_key and b.until_version is null) as blocks,
@@ -65,26 +67,65 @@ select moment.now,
      and (t.starts_at is null or t.starts_at < :end_at) and (t.ends_at is null or t.ends_at > :start_at)
      and (t.kind is null or t.end_period > :first_period and t.first_period < :end_period and t.is_firm)
   ) as standing
+"""
+_GROUND = Statement(f"""
+with moment as materialized (select platform_now() as now)
+select moment.now, {_PARTS}
 from moment
-""")
+""")  # noqa: S608 — constants, here and below
+# Parts that are materialised are made first, also where others lie on other machines: no look at the asset that
+# follows a change of its batteries is known here without that change.
+_ASSET_AND_GROUND = Statement(f"""
+with v as materialized (select * from virtual_asset where asset_key = :asset_key),
+moment as materialized (select platform_now() as now)
+select moment.now, {COLUMNS}, {_PARTS}
+from moment, v join asset a on a.key = v.asset_key
+where v.asset_key = :asset_key and a.id = :asset_id and v.organisation_id = :organisation_id
+""")  # noqa: S608
 
 
 async def read_ground(db: Database, asset: LockedAsset, days: Sequence[int]) -> Ground:
     """With the schedules of these days."""
+    return _read_ground_row(asset, await _GROUND.fetchrow(db, **_choose_ground(asset, days)))
+
+
+async def read_asset_and_ground(
+    db: Database, organisation_id: UUID, known: VirtualAsset, days: Sequence[int]
+) -> tuple[VirtualAsset, Ground] | None:
+    """The same along with the asset itself, all of one moment and held by nobody; None where it is no longer there.
+
+    `known` is the asset as it was seen before. What has been judged of it since is only ever more, so what is asked for
+    is enough.
+    """
+    row = await db.fetchrow(
+        _ASSET_AND_GROUND.text,
+        *_ASSET_AND_GROUND.arguments(
+            _choose_ground(known, days) | {"asset_id": known.id, "organisation_id": organisation_id}
+        ),
+    )
+    if row is None:
+        return None
+    asset = see_asset(row, known)
+    return asset, _read_ground_row(asset, row)
+
+
+def _choose_ground(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
     first = max(asset.first, asset.judged_until or 0)
     if days:
         first = max(asset.first, min(first, first_period(days[0])))
+    return {
+        "asset_key": asset.key,
+        "days": days,
+        "batteries": [promise.physical_asset_key for promise in asset.promises],
+        "start_at": period_start(first),
+        "end_at": period_start(asset.end),
+        "first_period": first,
+        "end_period": asset.end,
+    }
+
+
+def _read_ground_row(asset: VirtualAsset, row: asyncpg.Record) -> Ground:
     batteries = [promise.physical_asset_key for promise in asset.promises]
-    row = await _GROUND.fetchrow(
-        db,
-        asset_key=asset.key,
-        days=days,
-        batteries=batteries,
-        start_at=period_start(first),
-        end_at=period_start(asset.end),
-        first_period=first,
-        end_period=asset.end,
-    )
     return Ground(
         now=row["now"],
         blocks=sorted(

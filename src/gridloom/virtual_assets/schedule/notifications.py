@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import wire_time
 from gridloom.virtual_assets.model import VirtualAsset
 
+if TYPE_CHECKING:
+    from gridloom.database.at_once import WriteOnly
+
 READ = Permission.READ_VIRTUAL_ASSETS
 
 
 async def tell_updated(
-    db: Database, asset: VirtualAsset, block_id: UUID, first: int, end: int, periods: int, version: int
+    db: WriteOnly, asset: VirtualAsset, block_id: UUID, first: int, end: int, periods: int, version: int
 ) -> None:
     """`periods` of those from `first` to `end` were set."""
     await record_event(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from gridloom.database.clock import platform_now
@@ -19,16 +20,16 @@ from gridloom.virtual_assets.asset_lookup import (
     etag_at,
     etag_of,
     known_asset,
-    lock_known_asset,
     note_version,
 )
-from gridloom.virtual_assets.asset_queue import queue_for
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.views import streamed_schedule
 from gridloom.virtual_assets.blocks.wire import NewSchedule, ShownQuery
-from gridloom.virtual_assets.schedule.ground_store import read_ground
-from gridloom.virtual_assets.schedule.points import points_of, touched_days
+from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.schedule.changing import change_schedule
+from gridloom.virtual_assets.schedule.ground_store import Ground
+from gridloom.virtual_assets.schedule.points import points_of
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable
 from gridloom.virtual_assets.schedule.scheduling import put_asset_schedule
@@ -43,6 +44,9 @@ from gridloom.virtual_assets.schedule.wire import AssetScheduleView, ScheduledAs
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
 from gridloom.virtual_assets.windows import asked_periods
 from gridloom.virtual_assets.wire import WindowQuery
+
+if TYPE_CHECKING:
+    from gridloom.database.at_once import WriteOnly
 
 SCHEDULE = ASSET + "/schedule"
 
@@ -96,14 +100,18 @@ async def schedule_asset(
     The power of each period is spread over the blocks that cover it, in proportion of their power in its direction. The
     answer is that of a block's schedule: an end state away from the target is reported as `imbalance`.
     """
-    async with queue_for(virtual_asset_id):
-        asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
-        ground = await read_ground(call.db, asset, touched_days(body, asset))
-        call.check_if_match(etag_of(asset))
-        points = await points_of(body, asset.periods, "asset")
-        note = partial(note_version, call, len(points.periods))
-        with linking_repair(asset):
-            accepted = await put_asset_schedule(call.db, asset, points, author_of(call), ground, note)
+    accept = partial(_accept_schedule, call, query, body)
+    return await change_schedule(call, organisation_id, virtual_asset_id, body, query, accept)
+
+
+async def _accept_schedule(
+    call: Call, query: ShownQuery, body: NewSchedule, db: WriteOnly, asset: VirtualAsset, ground: Ground
+) -> Answer[ScheduledAssetView]:
+    call.check_if_match(etag_of(asset))
+    points = await points_of(body, asset.periods, "asset")
+    note = partial(note_version, call, len(points.periods))
+    with linking_repair(asset):
+        accepted = await put_asset_schedule(db, asset, points, author_of(call), ground, note)
     first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
         first, end = asset.clip(*asked_periods(query.start, query.end, ground.now))

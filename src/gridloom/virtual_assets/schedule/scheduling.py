@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+from gridloom.database.at_once import AtOnce
 from gridloom.database.pool import Database
+from gridloom.events.store import FEW
 from gridloom.kernel.ids import BlockID
 from gridloom.market_calendar import PERIODS_PER_DAY, first_period
 from gridloom.virtual_assets.backing.availability import Availability
-from gridloom.virtual_assets.energy.mending import projected_imbalance, scheduled_imbalance
+from gridloom.virtual_assets.energy.mending import imbalance_at_a_glance, projected_imbalance, scheduled_imbalance
 from gridloom.virtual_assets.energy.outlook import (
     adjustments_of,
     closed_until,
@@ -39,6 +42,9 @@ from gridloom.virtual_assets.schedule.rules import (
 )
 from gridloom.virtual_assets.schedule.spreading import by_lane, rated_kw, spread_over
 from gridloom.virtual_assets.schedule.store import DayRows, LaneChange
+
+if TYPE_CHECKING:
+    from gridloom.database.at_once import WriteOnly
 
 Note = Callable[[int], Awaitable[None]]
 """What a caller notes of the version that is about to be written."""
@@ -77,12 +83,17 @@ class Accepted:
     expected_cuts: Sequence[Adjustment]
 
 
+class NeedsLock(Exception):
+    """What is asked for cannot be judged at a glance: nothing was written, and the asset is to be locked first."""
+
+
 async def put_schedule(
-    db: Database, asset: LockedAsset, block: Block, points: Points, author: Author, ground: Ground, note: Note
+    db: WriteOnly, asset: VirtualAsset, block: Block, points: Points, author: Author, ground: Ground, note: Note
 ) -> Accepted:
     """Replace exactly the periods given, or refuse and change nothing.
 
-    `ground` is to be read after the asset was locked, with the days of the points.
+    `ground` is to be read after the asset was locked, with the days of the points. Or it was read along with it, and
+    all is written at once: then `NeedsLock` or `ChangedSince` says that it has to be locked.
     """
     check_takes_schedule(block)
     available = _check_gate_and_find(asset, points, ground)
@@ -94,7 +105,7 @@ async def put_schedule(
 
 
 async def put_asset_schedule(
-    db: Database, asset: LockedAsset, points: Points, author: Author, ground: Ground, note: Note
+    db: WriteOnly, asset: VirtualAsset, points: Points, author: Author, ground: Ground, note: Note
 ) -> Accepted:
     """The same for all wholesale blocks together: each takes its part of every period, in one version."""
     blocks = ground.blocks
@@ -112,7 +123,7 @@ async def put_asset_schedule(
     return await _accept_change(db, asset, by_lane(parts), writing, available, ground)
 
 
-def _check_gate_and_find(asset: LockedAsset, points: Points, ground: Ground) -> Availability:
+def _check_gate_and_find(asset: VirtualAsset, points: Points, ground: Ground) -> Availability:
     """What is available from the first period on that may still be cut, if the first point's gate is open."""
     now = ground.now
     check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.places[0]}/time")
@@ -121,8 +132,8 @@ def _check_gate_and_find(asset: LockedAsset, points: Points, ground: Ground) -> 
 
 
 async def _accept_change(
-    db: Database,
-    asset: LockedAsset,
+    db: WriteOnly,
+    asset: VirtualAsset,
     changes: Mapping[int, LaneChange],
     writing: Writing,
     available: Availability,
@@ -130,6 +141,8 @@ async def _accept_change(
 ) -> Accepted:
     """Write the change if the stored energy stays within bounds, and have a look asked for where something is cut."""
     draft, now = draft_over(asset, changes, ground.powers, ground.summaries), ground.now
+    if isinstance(db, AtOnce) or not isinstance(asset, LockedAsset):
+        return await _accept_at_a_glance(db, asset, changes, draft, writing, available, ground)
     if not _goes_as_asked(asset, draft, available, ground):
         if _may_be_cut(asset, draft, available, ground):
             return await _accept_cut_change(db, asset, changes, draft, writing, available, now)
@@ -138,6 +151,26 @@ async def _accept_change(
     version = await _write_told(db, asset, draft, writing, changes, now)
     imbalance = await scheduled_imbalance(db, asset, now, draft.end_kwh, writing.blocks, draft.after)
     return Accepted(version, now, imbalance, available, draft, ())
+
+
+async def _accept_at_a_glance(
+    db: WriteOnly,
+    asset: VirtualAsset,
+    changes: Mapping[int, LaneChange],
+    draft: Draft,
+    writing: Writing,
+    available: Availability,
+    ground: Ground,
+) -> Accepted:
+    """Write the change of an asset that nobody holds, if it goes as asked and nothing more has to be read for it."""
+    is_little = len(writing.told) <= FEW and draft.days[-1] - draft.days[0] < len(draft.days)
+    if not is_little or not _goes_as_asked(asset, draft, available, ground):
+        raise NeedsLock
+    imbalance = imbalance_at_a_glance(asset, ground.now, draft.end_kwh, writing.blocks, draft.after)
+    if imbalance is None:
+        raise NeedsLock
+    version = await _write_told(db, asset, draft, writing, changes, ground.now)
+    return Accepted(version, ground.now, imbalance, available, draft, ())
 
 
 async def _accept_cut_change(
@@ -160,20 +193,20 @@ async def _accept_cut_change(
 
 
 async def _write_told(
-    db: Database,
-    asset: LockedAsset,
+    db: WriteOnly,
+    asset: VirtualAsset,
     draft: Draft,
     writing: Writing,
     changes: Mapping[int, LaneChange],
     now: datetime,
 ) -> int:
     """Write the next version along with the events that tell of it and what its caller notes."""
-    next_version = asset.version + 1  # nobody else makes one while the row is held
+    next_version = asset.version + 1  # or none, if somebody else makes one before
     for told in writing.told:
         await tell_updated(db, asset, told.block_id, told.first, told.end, told.periods, next_version)
     await writing.note(next_version)
     version = await write_change(db, asset, draft, VersionKind.SCHEDULE, writing.author, writing.block, changes, now)
-    assert version == next_version, "the asset's row is held"
+    assert version == next_version, "the asset is as it was read"
     return version
 
 
@@ -182,10 +215,15 @@ def _goes_as_asked(asset: VirtualAsset, draft: Draft, available: Availability, g
 
     Cycle limits are left to `_may_be_cut`: a change is judged beside what they leave of the schedules before it.
     """
-    is_limited = asset.terms.daily_cycle_limit is not None or asset.terms.annual_cycle_limit is not None
-    if is_limited or ground.has_reserves or asset.first_activated is not None:
+    if not may_go_as_asked(asset) or ground.has_reserves:
         return False
     return available.is_whole and fits_whole_asset(asset, draft.after)
+
+
+def may_go_as_asked(asset: VirtualAsset) -> bool:
+    """Whether the asset is of those of which a glance can tell so: without cycle limits, and nothing was activated."""
+    is_limited = asset.terms.daily_cycle_limit is not None or asset.terms.annual_cycle_limit is not None
+    return not is_limited and asset.first_activated is None
 
 
 def _may_be_cut(asset: VirtualAsset, draft: Draft, available: Availability, ground: Ground) -> bool:
@@ -199,8 +237,8 @@ def _may_be_cut(asset: VirtualAsset, draft: Draft, available: Availability, grou
 
 
 async def write_change(
-    db: Database,
-    asset: LockedAsset,
+    db: WriteOnly,
+    asset: VirtualAsset,
     draft: Draft,
     kind: VersionKind,
     author: Author,

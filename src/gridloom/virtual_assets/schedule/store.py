@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+import asyncpg
 import numpy as np
 
 from gridloom.database.arrays import array_text, integers_text, number_rows
@@ -21,6 +23,9 @@ from gridloom.virtual_assets.model import (
     VirtualAsset,
 )
 from gridloom.virtual_assets.schedule.trajectory import DaySummaries
+
+if TYPE_CHECKING:
+    from gridloom.database.at_once import WriteOnly
 
 DayPowers = dict[int, dict[int, Floats]]
 """Lanes' powers by day: `powers[day][lane]` has 96 values; what was never scheduled is not there."""
@@ -161,10 +166,12 @@ class LaneChange:
 
 
 # Days, the summaries of their spans, what was set and the version that set it, in one round trip. Each array of a row
-# comes as a text, so that the columns of rows are plain lists.
+# comes as a text, so that the columns of rows are plain lists. Where the asset has changed since it was read there is
+# no next version, and a version without a number breaks off the whole statement.
 _WRITE_VERSION = Statement("""
 with next as (
-  update virtual_asset set version = version + 1, end_kwh = :end_kwh where asset_key = :asset_key returning version
+  update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
+  where asset_key = :asset_key and version = :version and revision = :revision returning version
 ), day as (
   insert into virtual_schedule (asset_key, lane, day, power_kw)
   select :asset_key, d.lane, d.day, d.power_kw::float8[]
@@ -188,7 +195,9 @@ with next as (
     c(lane, first_period, end_period, run_first, run_length, power_kw)
 ), made as (
   insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
-  select :asset_key, next.version, :kind, :accepted_at::timestamptz, :author_kind, :author_id, :block_id from next
+  select :asset_key, max(next.version), :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
+         :block_id::uuid
+  from next
   returning version
 )
 select version from made
@@ -211,9 +220,13 @@ class DayRows:
         }
 
 
+class ChangedSince(Exception):
+    """Nothing was written: somebody has changed, cut or judged the asset's schedules since it was read."""
+
+
 async def write_version(
-    db: Database,
-    asset: LockedAsset,
+    db: WriteOnly,
+    asset: VirtualAsset,
     kind: VersionKind,
     author: Author,
     block_id: BlockID | None,
@@ -224,24 +237,32 @@ async def write_version(
     end_kwh: float,
     accepted_at: datetime,
 ) -> int:
-    """Write the days, their summaries and the next version; its number.
+    """Write the days, their summaries and the next version, if the asset is as it was read; its number.
 
     What the transaction writes last and has been told so far goes along.
     """
-    row = await fetchrow_with_collected(
-        db,
-        _WRITE_VERSION,
-        asset_key=asset.key,
-        end_kwh=end_kwh,
-        kind=kind.value,
-        author_kind=author.kind,
-        author_id=author.id,
-        block_id=block_id,
-        accepted_at=accepted_at,
-        **rows.columns(),
-        **_span_columns(asset, summaries, rows.days),
-        **_change_columns(changes),
-    )
+    try:
+        row = await fetchrow_with_collected(
+            db,
+            _WRITE_VERSION,
+            asset_key=asset.key,
+            version=asset.version,
+            revision=asset.revision,
+            end_kwh=end_kwh,
+            kind=kind.value,
+            author_kind=author.kind,
+            author_id=author.id,
+            block_id=block_id,
+            accepted_at=accepted_at,
+            **rows.columns(),
+            **_span_columns(asset, summaries, rows.days),
+            **_change_columns(changes),
+        )
+    except asyncpg.NotNullViolationError as fault:
+        # Its table may be a part of it, on another machine, with a number behind the name.
+        if fault.column_name != "version" or not (fault.table_name or "").startswith("schedule_version"):
+            raise
+        raise ChangedSince from None
     version: int = row["version"]
     return version
 
