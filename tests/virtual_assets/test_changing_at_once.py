@@ -17,7 +17,7 @@ from tests.virtual_assets.test_schedules import problem
 
 from gridloom.virtual_assets.energy.store import mark_activated
 from gridloom.virtual_assets.gate_closure.revalidation import revalidate
-from gridloom.virtual_assets.schedule import changing
+from gridloom.virtual_assets.schedule import changing, ground_store
 from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
 
 Between = Callable[[Callable[[], Awaitable[Any]]], None]
@@ -28,7 +28,7 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Between:
     """`between(what)` has it happen once, behind the next reading of an asset and before what is judged is written."""
 
     def arrange(happen: Callable[[], Awaitable[Any]]) -> None:
-        read = changing.read_asset_and_ground
+        read = ground_store.read_asset_and_ground
 
         async def read_and_pause(*arguments: Any) -> Any:
             found = await read(*arguments)
