@@ -51,6 +51,29 @@ class TestAKeyedBid:
         await market.advance("PT10M")
         assert (await send(market, auction, "k")).status_code == 201
 
+    async def test_sent_again_after_the_close_is_answered_as_it_was(self, market: Market):
+        auction = await market.auction()
+        first = await send(market, auction, "k")
+        await market.advance("PT2H")
+        again, late = await asyncio.gather(send(market, auction, "k"), send(market, auction, "late"))
+        assert (again.status_code, again.content, late.status_code) == (201, first.content, 409)
+
+    async def test_sent_again_among_others_does_not_keep_them_from_their_places(self, market: Market):
+        auction = await market.auction()
+        first = await send(market, auction, "k")
+        answers = await asyncio.gather(*(send(market, auction, key, 5, 0) for key in ("a", "b", "k", "c")))
+        assert [answer.status_code for answer in answers] == [201] * 4
+        assert answers[2].content == first.content
+        assert sorted(answer.json()["sequence"] for answer in answers) == [1, 2, 3, 4]
+
+    async def test_whose_key_is_a_day_old_is_placed_anew(self, market: Market):
+        auction = await market.auction()
+        first = await send(market, auction, "k")
+        await market.edge.pool.execute("update idempotency set created_at = created_at - interval '25 hours'")
+        again = await send(market, auction, "k")
+        assert (first.json()["sequence"], again.json()["sequence"]) == (1, 2)
+        assert "Idempotency-Replayed" not in again.headers
+
     async def test_sent_many_times_at_once_is_placed_once(self, market: Market):
         auction = await market.auction()
         others = [send(market, auction, f"other {number}", 1, 1) for number in range(20)]

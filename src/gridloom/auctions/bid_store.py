@@ -14,8 +14,8 @@ from gridloom.auctions.model import Bid
 from gridloom.audit.model import NewEntry
 from gridloom.audit.store import ENTRY, entry_row
 from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
-from gridloom.edge.idempotency import KEPT_FOR, RetryKey
+from gridloom.database.pool import Database, Pool
+from gridloom.edge.idempotency import KEPT_FOR, RetryKey, is_taken
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import check_declared, was_recorded
 from gridloom.events.store import OUTBOX, outbox_row
@@ -82,9 +82,7 @@ _PLACE = """
 with offer as materialized (
   {offers}
 ), placed as materialized (
-  select offer.turn, p.*
-  from offer, lateral place_auction_bid_once(
-    auction, bidder, author, bid, price, caller_key, key_digest, lock_key, {kept_for}) p
+  select offer.turn, p.* from offer, lateral {place} p
 ), told as (
   insert into {outbox}
   select event_id, type, told_id, subject, permission, asset_key, data::jsonb, placed_at
@@ -96,48 +94,102 @@ with offer as materialized (
   from placed join offer using (turn) where verdict = 'PLACED' order by turn
 ), kept as (
   insert into idempotency (caller_key, key_digest, fingerprint, status, headers, body)
-  select caller_key, key_digest, fingerprint, status, '{{"Content-Type": "application/json"}}',
+  select caller_key, key_digest, {fingerprint}, status, '{{"Content-Type": "application/json"}}',
     convert_to(answer || '"timestamp":"' || moment_on_wire(placed_at) || '","sequence":' || sequence
       || ',"withdrawn":false}}', 'UTF8')
   from placed join offer using (turn) where verdict = 'PLACED' and caller_key is not null
-  on conflict (caller_key, key_digest) do update
-    set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
-        body = excluded.body, created_at = excluded.created_at
+  {conflict}
 )
-select verdict, placed_at, sequence, opens_at, closes_at, kept_fingerprint, kept_status, kept_headers, kept_body
-from placed order by turn
+select {outcome} from placed order by turn
 """
-
-
-def _write_statement(offers: str, kept_for: str) -> str:
-    return _PLACE.format(offers=offers, kept_for=kept_for, outbox=OUTBOX, entry=ENTRY)
-
-
-_PLACE_ONE = _write_statement(
-    "select 1 as turn, "
-    + ", ".join(f"${place}::{type} as {name}" for place, (name, type) in enumerate(_COLUMNS, start=1)),
-    f"${len(_COLUMNS) + 1}::interval",
+_ONE = "select 1 as turn, " + ", ".join(
+    f"${place}::{type} as {name}" for place, (name, type) in enumerate(_COLUMNS, start=1)
 )
-_PLACE_MANY = _write_statement(
+_MANY = (
     "select * from unnest("  # noqa: S608
     + ", ".join(f"${place}::{type}[]" for place, (_, type) in enumerate(_COLUMNS, start=1))
-    + f") with ordinality as o ({', '.join(name for name, _ in _COLUMNS)}, turn) order by turn",
-    f"${len(_COLUMNS) + 1}::interval",
+    + f") with ordinality as o ({', '.join(name for name, _ in _COLUMNS)}, turn) order by turn"
 )
+_VERDICT = "verdict, placed_at, sequence, opens_at, closes_at"
 
 
-async def place_bids(db: Database, offers: Sequence[Offer]) -> list[Placed]:
-    """Give bids of one auction their places in its order, one after the other, or say why they have none."""
+def _write_first(offers: str) -> str:
+    """For bids that nobody has sent before: where somebody has, the key is taken and breaks off all of it."""
+    return _PLACE.format(
+        offers=offers,
+        place="place_auction_bid(auction, bidder, author, bid, price)",
+        outbox=OUTBOX,
+        entry=ENTRY,
+        fingerprint="case when pg_try_advisory_xact_lock(lock_key) then fingerprint end",
+        conflict="",
+        outcome=f"{_VERDICT}, null::bytea as kept_fingerprint, null::smallint as kept_status, "
+        "null as kept_headers, null::bytea as kept_body",
+    )
+
+
+def _write_again(offers: str) -> str:
+    """For bids of which each looks first what became of an earlier attempt under its key."""
+    return _PLACE.format(
+        offers=offers,
+        place=f"""place_auction_bid_once(
+          auction, bidder, author, bid, price, caller_key, key_digest, lock_key, ${len(_COLUMNS) + 1}::interval)""",
+        outbox=OUTBOX,
+        entry=ENTRY,
+        fingerprint="fingerprint",
+        conflict="""on conflict (caller_key, key_digest) do update
+          set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
+              body = excluded.body, created_at = excluded.created_at""",
+        outcome=f"{_VERDICT}, kept_fingerprint, kept_status, kept_headers, kept_body",
+    )
+
+
+_PLACE_ONE, _PLACE_MANY = _write_first(_ONE), _write_first(_MANY)
+_PLACE_ONE_AGAIN, _PLACE_MANY_AGAIN = _write_again(_ONE), _write_again(_MANY)
+
+
+async def place_bids(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
+    """Give bids of one auction their places in its order, one after the other, or say why they have none.
+
+    Nearly all are sent once, so their keys are not looked up but taken. Those that are in the way break off the
+    statement, and those that get no place may have had theirs before: both are placed as what was sent again.
+    """
     assert len({offer.auction_id for offer in offers}) == 1, "two locks in no known order"
+    try:
+        outcomes = await _place_first(pool, offers)
+    except asyncpg.IntegrityConstraintViolationError as fault:
+        if not is_taken(fault):
+            raise
+        outcomes = await _place_again(pool, offers)
+    else:
+        unsure = [
+            turn
+            for turn, (offer, placed) in enumerate(zip(offers, outcomes, strict=True))
+            if offer.key is not None and placed.verdict != "PLACED"
+        ]
+        if unsure:
+            for turn, placed in zip(unsure, await _place_again(pool, [offers[turn] for turn in unsure]), strict=True):
+                outcomes[turn] = placed
+    if any(placed.verdict == "PLACED" for placed in outcomes):
+        was_recorded(pool)
+    return outcomes
+
+
+async def _place_first(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
     rows = [_offer_row(offer) for offer in offers]
     if len(rows) == 1:
-        found = await db.fetch(_PLACE_ONE, *rows[0], KEPT_FOR)
+        found = await pool.fetch(_PLACE_ONE, *rows[0])
     else:
-        found = await db.fetch(_PLACE_MANY, *(list(column) for column in zip(*rows, strict=True)), KEPT_FOR)
-    outcomes = [Placed(**row) for row in found]
-    if any(placed.verdict == "PLACED" for placed in outcomes):
-        was_recorded(db)
-    return outcomes
+        found = await pool.fetch(_PLACE_MANY, *map(list, zip(*rows, strict=True)))
+    return [Placed(**row) for row in found]
+
+
+async def _place_again(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
+    rows = [_offer_row(offer) for offer in offers]
+    if len(rows) == 1:
+        found = await pool.fetch(_PLACE_ONE_AGAIN, *rows[0], KEPT_FOR)
+    else:
+        found = await pool.fetch(_PLACE_MANY_AGAIN, *map(list, zip(*rows, strict=True)), KEPT_FOR)
+    return [Placed(**row) for row in found]
 
 
 def _offer_row(offer: Offer) -> tuple[object, ...]:
