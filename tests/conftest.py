@@ -189,10 +189,11 @@ async def running_edge(edge: Edge) -> AsyncIterator[Edge]:
     try:
         yield edge
     finally:
-        if edge.replicas is not None:
-            _reads_from_standby += sum(replica.answered for replica in edge.replicas.all)
+        replicas = edge.replicas.all if edge.replicas is not None else ()
+        _reads_from_standby += sum(replica.answered for replica in replicas)
         await inbox.put({"type": "lifespan.shutdown"})
         await life
+    assert not set().union(*(replica.refused_writes_of for replica in replicas)), "reads of a standby that would write"
 
 
 @pytest.fixture(scope="session")

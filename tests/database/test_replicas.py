@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import asyncpg
 import httpx2
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from tests.database.clusters import Pair, primary_and_standby
 from tests.people import People
 
 from gridloom.app import ROOMS
+from gridloom.database.away import Outage, outage_of
 from gridloom.database.replicas import read_position
 from gridloom.edge import operations_of
 from gridloom.edge.dispatch import Edge
@@ -145,6 +147,18 @@ class TestAReplica:
             pair.standby.revive()
             await await_replicas(owner, "1 of 1 answer reads")
 
+    async def test_that_is_asked_to_write_refuses_and_names_the_read_that_would(self, edge: Edge) -> None:
+        assert edge.replicas is not None
+        [replica] = edge.replicas.all
+        with pytest.raises(asyncpg.PostgresError) as refused:
+            await replica.pool.execute("select id from organisation for update")
+        outage = outage_of(refused.value)
+        assert outage is Outage.READ_ONLY
+        replica.note_broken_read("listOrganisations", outage)
+        assert replica.refused_writes_of == {"listOrganisations"}
+        assert replica.left_out_because is None
+        replica.refused_writes_of.clear()  # nothing did: a service whose reads would write fails its tests
+
     async def test_of_another_database_is_never_asked(self, pair: Pair) -> None:
         """Its answers would be those of another world, and nobody could tell."""
         async with migrated_database() as url:
@@ -168,8 +182,6 @@ class TestAReplica:
 
 async def count_transactions(pair: Pair) -> int:
     """As the standby counts them."""
-    import asyncpg
-
     await asyncio.sleep(1.1)  # sessions report once a second
     connection = await asyncpg.connect(pair.standby.dsn)
     try:

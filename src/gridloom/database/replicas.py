@@ -18,7 +18,7 @@ from typing import Final
 import asyncpg
 import structlog
 
-from gridloom.database.away import DATABASE_FAULTS
+from gridloom.database.away import DATABASE_FAULTS, Outage
 from gridloom.database.pool import Pool, create_pool, prepare_connection
 
 log = structlog.get_logger()
@@ -60,6 +60,7 @@ class Replica:
         self.replayed: Position = 0
         self.database: str | None = None
         self.answered = 0
+        self.refused_writes_of: set[str] = set()
         self.left_out_because: str | None = "not seen yet"
 
     async def prepare_connection(self, connection: asyncpg.Connection[asyncpg.Record]) -> None:
@@ -91,6 +92,14 @@ class Replica:
             if self.replayed < position:
                 await asyncio.sleep(WAIT_STEP_S)
         return True
+
+    def note_broken_read(self, operation: str, outage: Outage) -> None:
+        """Whoever reads notices nothing, for the primary answers; an operation that writes is wrongly declared."""
+        if outage is Outage.AWAY:
+            self.leave_out("broke off")
+        if outage is Outage.READ_ONLY:
+            log.error("replica.asked_to_write", replica=self.name, operation=operation)
+            self.refused_writes_of.add(operation)
 
     def leave_out(self, reason: str) -> None:
         if self.left_out_because is None:

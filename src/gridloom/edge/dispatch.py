@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 import structlog
 
-from gridloom.database.away import DATABASE_FAULTS, Outage, outage_of
+from gridloom.database.away import DATABASE_FAULTS, outage_of
 from gridloom.database.replicas import Replicas
 from gridloom.edge import reply
 from gridloom.edge.admission import Authenticator, NobodyKnown, admit
@@ -252,10 +252,10 @@ class Edge:
             try:
                 return reply.render(call, await call.operation.handler(call, **arguments))
             except DATABASE_FAULTS as fault:
-                if outage_of(fault) is None:
+                outage = outage_of(fault)
+                if outage is None:
                     raise
-                if outage_of(fault) is Outage.AWAY:
-                    replica.leave_out("broke off")
+                replica.note_broken_read(call.operation.operation_id, outage)
                 call.pool = primary
         return reply.render(call, await call.operation.handler(call, **arguments))
 
