@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test check format bench cluster survey mutants openapi lock clean console
+.PHONY: help run test check format bench cluster survey crash mutants openapi lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -20,9 +20,9 @@ console: $(VENV)/dev.stamp ## build the console, with what checks and tests it
 	$(BIN)/python web/build.py --tools
 
 # What Python compiles is kept, also where PYTHONDONTWRITEBYTECODE is set: a run of the tests starts some hundred processes.
-test: $(VENV)/dev.stamp console ## run every test, on a real PostgreSQL
-	$(BIN)/python web/tools.py test
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n $(JOBS) --dist loadscope
+test: $(VENV)/dev.stamp console ## run every test, on a real PostgreSQL (TESTS=tests/room for some; STANDBY=1 through a standby)
+	$(if $(STANDBY)$(TESTS),,$(BIN)/python web/tools.py test)
+	env -u PYTHONDONTWRITEBYTECODE $(if $(STANDBY),GRIDLOOM_TEST_STANDBY=1) $(BIN)/pytest -n $(JOBS) --dist loadscope $(TESTS)
 
 check: $(VENV)/dev.stamp console ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -36,14 +36,17 @@ format: $(VENV)/dev.stamp console ## put the code into its usual shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/python web/tools.py format
 
-bench: $(VENV)/dev.stamp ## measure the product against its ceilings (BENCH=name for one)
-	$(BIN)/python -m bench $(BENCH)
+bench: $(VENV)/dev.stamp ## measure the product against its ceilings (BENCH=name for one; DATABASE_URL=… there)
+	$(BIN)/python -m bench $(BENCH) $(if $(DATABASE_URL),--database '$(DATABASE_URL)')
 
 cluster: $(VENV)/dev.stamp ## a primary, a synchronous standby and two services on this machine (PORT=8001)
 	@exec $(BIN)/python -m bench.local_cluster $(if $(PORT),--port $(PORT))
 
 survey: $(VENV)/dev.stamp ## drive every operation once (DATABASE_URL=… there; STANDBY=1 LAG=2s through a standby)
-	$(BIN)/python -m bench.survey $(DATABASE_URL) $(if $(STANDBY),--standby) $(if $(LAG),--lag $(LAG))
+	$(BIN)/python -m bench.survey $(if $(DATABASE_URL),'$(DATABASE_URL)') $(if $(STANDBY),--standby) $(if $(LAG),--lag $(LAG))
+
+crash: $(VENV)/dev.stamp ## kill -9 at random under load, and look for what is lost (DATABASE_URL=… there; QUICK=1 for a glance)
+	$(BIN)/python -m bench crash events_crash auctions_crash --strict $(if $(QUICK),--quick) $(if $(DATABASE_URL),--database '$(DATABASE_URL)')
 
 mutants: $(VENV)/dev.stamp ## plant faults in a copy and see that the tests notice
 	$(BIN)/python -m bench.mutants

@@ -1,9 +1,10 @@
-"""`python -m bench [name …] [--quick] [--rounds N] [--seconds S] [--connections N] [--workers N]`."""
+"""`python -m bench [name …] [--quick] [--rounds N] [--seconds S] [--connections N] [--workers N] [--database URL]`."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import pkgutil
 import sys
 from types import ModuleType
@@ -36,6 +37,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=None)
     parser.add_argument("--connections", type=int, default=None)
     parser.add_argument("--workers", type=int, default=None)
+    parser.add_argument(
+        "--database",
+        default=os.environ.get("GRIDLOOM_DATABASE_URL") or None,
+        help="a sandbox's address; what is seen there is printed and not kept (a PostgreSQL of its own when left out)",
+    )
+    parser.add_argument("--strict", action="store_true", help="end with 1 when a target is missed")
     given = parser.parse_args()
     unknown = [name for name in given.names if name not in known]
     if unknown:
@@ -50,18 +57,22 @@ def main() -> int:
     )
     results: list[Result] = []
     for name in given.names or sorted(known):
-        module = known[name]
-        environment = getattr(module, "ENVIRONMENT", None)
-        with running(name, options, has_ceiling=hasattr(module, "CEILING"), environment=environment) as harness:
-            module.run(harness)
-            results += harness.results
-    if not options.quick:
+        results += _measure(name, known[name], options, given.database)
+    if not options.quick and given.database is None:
         for path in write_results(results, options):
             print(f"written: {path}")
         write_scaling_page()  # it is computed from these
     missed = [result for result in results if result.met is False]
     print(f"{len(results)} results, {len(missed)} below target")
-    return 0
+    return 1 if given.strict and missed else 0
+
+
+def _measure(name: str, module: ModuleType, options: Options, database: str | None) -> list[Result]:
+    environment = getattr(module, "ENVIRONMENT", None)
+    has_ceiling = hasattr(module, "CEILING")
+    with running(name, options, has_ceiling=has_ceiling, environment=environment, database=database) as harness:
+        module.run(harness)
+        return harness.results
 
 
 if __name__ == "__main__":

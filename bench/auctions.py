@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import urllib.parse
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median
 from typing import Any
@@ -78,7 +78,7 @@ class Scene:
         battery: str | None = None,
         hurdle_eur: int | None = None,
     ) -> list[str]:
-        now = datetime.now(UTC)
+        now = datetime.fromisoformat(self.operator.get("/sandbox/clock")["now"])  # it may have been moved before
         tomorrow = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
         terms = {
             "start": now.isoformat(),

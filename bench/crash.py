@@ -1,4 +1,4 @@
-"""`python -m bench.crash [rounds]`: kill -9 of one of two workers under load, again and again.
+"""`kill -9` of one of two workers under load, again and again.
 
 Eight writers create organisations, each write with an Idempotency-Key of its own, and repeat a write whose answer did
 not arrive. In the end every acknowledged write must be there once.
@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import random
-import signal
-import sys
-import tempfile
 import threading
 import time
+import urllib.parse
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
-from subprocess import DEVNULL, Popen
 from typing import Any
 
 import psutil
 
-from bench.harness import PASSWORD, USERNAME, Client, await_answer, free_port
-from gridloom.database.processes import end_with_parent
+from bench.harness import Harness
 
+KILLS, QUICK_KILLS = 200, 5
 WORKERS = 2
+ENVIRONMENT = {"GRIDLOOM_WORKERS": str(WORKERS)}
 AT_WORK_S = 0.5
 
 
@@ -138,7 +133,8 @@ def verify(port: int, token: str, outcome: Outcome) -> Report:
     for organisation in _all_organisations(port, token):
         found.setdefault(organisation["name"], []).append(organisation["id"])
     lost = [name for name, id in outcome.acknowledged.items() if id not in found.get(name, [])]
-    doubled = [name for name, ids in found.items() if len(ids) > 1]
+    asked = outcome.acknowledged.keys() | outcome.unknown  # who else is there may share names
+    doubled = [name for name in asked if len(found.get(name, ())) > 1]
     return Report(lost, doubled, len(found))
 
 
@@ -163,31 +159,6 @@ def _all_organisations(port: int, token: str) -> list[dict[str, Any]]:
     return found
 
 
-def main(rounds: int) -> int:
-    with tempfile.TemporaryDirectory(prefix="gl-crash-", ignore_cleanup_errors=True) as directory:
-        port = free_port()
-        address = f"http://127.0.0.1:{port}"
-        environment = {
-            "GRIDLOOM_HOME": str(Path(directory) / "home"),
-            "GRIDLOOM_PORT": str(port),
-            "GRIDLOOM_WORKERS": str(WORKERS),
-            "GRIDLOOM_BOOTSTRAP_USERNAME": USERNAME,
-            "GRIDLOOM_BOOTSTRAP_PASSWORD": PASSWORD,
-            "GRIDLOOM_SIMULATOR": "off",
-            "GRIDLOOM_RATE_LIMIT": "1000000000",
-            "GRIDLOOM_PUBLIC_RATE_LIMIT": "1000000000",
-            "GRIDLOOM_LOG_LEVEL": "warning",
-        }
-        command = [sys.executable, "-m", "gridloom.cli", "serve"]
-        end = partial(end_with_parent, os.getpid(), signal.SIGTERM)
-        with Popen(command, env={**os.environ, **environment}, stdout=DEVNULL, preexec_fn=end) as service:
-            try:
-                await_answer(address, "/health/ready", service)
-                return _run(address, port, service.pid, rounds)
-            finally:
-                service.send_signal(signal.SIGTERM)
-
-
 def _workers_at_work(supervisor: int) -> list[psutil.Process]:
     """Both workers, once each has had a moment to start: killing one that never worked shows nothing."""
     while True:
@@ -199,31 +170,33 @@ def _workers_at_work(supervisor: int) -> list[psutil.Process]:
         time.sleep(0.02)
 
 
-def _run(address: str, port: int, supervisor: int, rounds: int) -> int:
+def run(harness: Harness) -> None:
     def sign_in() -> str:
-        token = Client(address).sign_in(USERNAME, PASSWORD).token
+        token = harness.operator.token
         assert token is not None
         return token
 
+    port = urllib.parse.urlsplit(harness.address).port
+    assert port is not None
+    kills = QUICK_KILLS if harness.options.quick else KILLS
     writers = Writers(port, sign_in, count=8)
     writers.start()
     chance = random.Random()
-    for number in range(1, rounds + 1):
-        workers = _workers_at_work(supervisor)
+    for _ in range(kills):
+        workers = _workers_at_work(harness.product_pid)
         time.sleep(chance.uniform(0.0, 0.3))
         with suppress(psutil.NoSuchProcess):
             chance.choice(workers).kill()
-        if number % 20 == 0:
-            print(f"{number} rounds, {len(writers.outcome.acknowledged)} writes acknowledged", flush=True)
     outcome = writers.finish()
     report = verify(port, sign_in(), outcome)
-    print(
-        f"{rounds} kills; {len(outcome.acknowledged)} acknowledged ({outcome.repeated} of them repeated), "
-        f"{len(outcome.broken)} requests cut off, {len(outcome.refused)} refused, "
-        f"{len(report.lost)} lost, {len(report.doubled)} doubled"
-    )
-    return 1 if report.lost or report.doubled or outcome.refused else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 200))
+    figures = {
+        "kills": kills,
+        "acknowledged": len(outcome.acknowledged),
+        "of them repeated": outcome.repeated,
+        "requests cut off": len(outcome.broken),
+        "refused": outcome.refused[:10],
+        "lost": report.lost[:10],
+        "doubled": report.doubled[:10],
+    }
+    met = bool(outcome.acknowledged) and not (report.lost or report.doubled or outcome.refused)
+    harness.report("writes under kill -9 of workers", figures, target="each acknowledged one is there once", met=met)

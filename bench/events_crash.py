@@ -107,7 +107,11 @@ async def crash(harness: Harness) -> dict[str, Any]:
     took_s = time.perf_counter() - began
     database = await asyncpg.connect(harness.database_url)
     entries = await database.fetchval(
-        "select count(*) from audit_log where action = 'putPhysicalAssetSchedule' and status = 200"
+        """
+        select count(*) from audit_log
+        where organisation_id = $1::text::uuid and action = 'putPhysicalAssetSchedule' and status = 200
+        """,
+        organisation.id,
     )
     async with asyncio.timeout(30):
         while await database.fetchval("select exists (select from event_outbox)"):

@@ -250,10 +250,11 @@ def running(
     home: Path | None = None,
     environment: Mapping[str, str] | None = None,
     log: Path | None = None,
+    database: str | None = None,
 ) -> Iterator[Harness]:
     """The product on a new home, and the ceiling on the same database, each in processes of their own.
 
-    log: where the product writes what it has to say, if not here.
+    log: where the product writes what it has to say, if not here. database: the address of one, if not the home's.
     """
     with ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="gl-bench-", ignore_cleanup_errors=True))
@@ -264,7 +265,9 @@ def running(
             process(
                 [sys.executable, "-m", "gridloom.cli", "serve"],
                 {
+                    "GRIDLOOM_ENVIRONMENT": "sandbox",
                     "GRIDLOOM_HOME": str(home),
+                    "GRIDLOOM_DATABASE_URL": database or "",
                     "GRIDLOOM_PORT": str(port),
                     "GRIDLOOM_WORKERS": str(options.workers),
                     "GRIDLOOM_BOOTSTRAP_USERNAME": USERNAME,
@@ -279,7 +282,7 @@ def running(
             )
         )
         await_answer(address, "/health/ready", product)
-        url, ceiling = dsn_of_running(home), None
+        url, ceiling = database or dsn_of_running(home), None
         if has_ceiling:
             ceiling = stack.enter_context(
                 process(
