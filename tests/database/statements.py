@@ -47,19 +47,31 @@ def gather() -> tuple[list[Statement], list[Composed]]:
         name = path.relative_to(SOURCES).as_posix()
         if name in ELSEWHERE:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = vars(importlib.import_module("gridloom." + name.removesuffix(".py").replace("/", ".")))
-        for function, node in _texts(tree, names):
-            place = f"{name}:{function}"
-            text = _read_text(node, names)
-            if text is None:
-                composed.append(Composed(place, ast.unparse(node)))
-            elif SQL.match(text):
-                found.append(Statement(place, text))
-        for variable, value in names.items():
-            text = value.text if isinstance(value, NamedStatement) else value
-            if isinstance(text, str) and SQL.match(text) and f"{name}:{variable}" not in PIECES:
-                found.append(Statement(f"{name}:{variable}", text))
+        stand, are_composed = gather_module(name, "gridloom." + name.removesuffix(".py").replace("/", "."))
+        found += stand
+        composed += are_composed
+    return found, composed
+
+
+def gather_module(name: str, module: str) -> tuple[list[Statement], list[Composed]]:
+    """The same of one module; `name` is what its statements' places begin with."""
+    found: list[Statement] = []
+    composed: list[Composed] = []
+    loaded = importlib.import_module(module)
+    assert loaded.__file__ is not None
+    tree = ast.parse(Path(loaded.__file__).read_text(encoding="utf-8"))
+    names = vars(loaded)
+    for function, node in _texts(tree, names):
+        place = f"{name}:{function}"
+        text = _read_text(node, names)
+        if text is None:
+            composed.append(Composed(place, ast.unparse(node)))
+        elif SQL.match(text):
+            found.append(Statement(place, text))
+    for variable, value in names.items():
+        text = value.text if isinstance(value, NamedStatement) else value
+        if isinstance(text, str) and SQL.match(text) and f"{name}:{variable}" not in PIECES:
+            found.append(Statement(f"{name}:{variable}", text))
     return found, composed
 
 

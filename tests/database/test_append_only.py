@@ -13,7 +13,7 @@ import pglast
 import pytest
 from pglast import ast
 from tests.conftest import SERVER
-from tests.database.citus_rules import find_all
+from tests.database.parse_trees import find_all
 from tests.database.statements import gather
 
 from gridloom.database.migrate import migrate

@@ -10,7 +10,8 @@ import asyncpg
 import pglast
 import pytest
 from tests.database.citus_functions import Functions, judge_functions, read_functions
-from tests.database.citus_rules import Catalogue, Judge, read_catalogue
+from tests.database.citus_rules import Judge
+from tests.database.citus_tables import Catalogue, read_catalogue
 from tests.database.composed_statements import FACT_KINDS, gather_all
 from tests.database.query_trees import analyse, read_body
 from tests.database.statements import find_queries

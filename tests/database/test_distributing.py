@@ -1,7 +1,8 @@
 """`gridloom distribute`: with stand-ins for the extension's functions, which note what is asked of them.
 
 The extension itself is in none of the registries that these tests are run from. The stand-ins refuse what it refuses
-when a table is placed: a foreign key to a table that has no place yet, or lies elsewhere.
+when a table is placed: a foreign key to a table that has no place yet, or lies elsewhere; and an identity column in one
+that it has begun to manage where it lies, as it does (unless told not to) with all that points to a reference table.
 """
 
 from __future__ import annotations
@@ -28,15 +29,34 @@ begin
     raise exception '% points to %, which is local', asked, target;
   end if;
 end $$;
+create function manage_pointing_tables(asked regclass) returns void language sql as $$
+  insert into pg_dist_partition
+  select distinct k.conrelid::regclass, 'n'::"char", 's'::"char", null from pg_constraint k
+  where k.contype = 'f' and k.confrelid = asked and k.conrelid <> asked
+    and current_setting('citus.enable_local_reference_table_foreign_keys', true) is distinct from 'off'
+  on conflict do nothing
+$$;
+create function refuse_managed_identity(asked regclass) returns void language plpgsql as $$
+begin
+  perform from pg_dist_partition p join pg_attribute a on a.attrelid = p.logicalrelid and a.attidentity <> ''
+  where p.logicalrelid = asked and p.partmethod = 'n' and p.repmodel = 's';
+  if found then
+    raise exception 'cannot complete operation on a table with identity column';
+  end if;
+  delete from pg_dist_partition where logicalrelid = asked;
+end $$;
 create function create_reference_table(asked regclass) returns void language plpgsql as $$
 begin
   perform refuse_missing_target(asked);
+  delete from pg_dist_partition where logicalrelid = asked;
   insert into pg_dist_partition values (asked, 'n', 't', null);
+  perform manage_pointing_tables(asked);
 end $$;
 create function create_distributed_table(asked regclass, by text, colocate_with text) returns void
 language plpgsql as $$
 begin
   perform refuse_missing_target(asked);
+  perform refuse_managed_identity(asked);
   perform from pg_attribute where attrelid = asked and attname = by;
   if not found then
     raise exception '% has no column %', asked, by;

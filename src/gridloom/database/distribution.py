@@ -126,6 +126,7 @@ async def spread_tables(connection: asyncpg.Connection[asyncpg.Record]) -> list[
             "select citus_set_coordinator_host('10.0.0.1')."
         )
     await _set_one_connection_per_worker(connection)
+    await _leave_waiting_tables_alone(connection)
     placed = {row["name"]: row["kind"] for row in await connection.fetch(_PLACED)}
     done = []
     for placement in PLACEMENTS:
@@ -187,6 +188,15 @@ async def _set_one_connection_per_worker(connection: asyncpg.Connection[asyncpg.
         end $$
         """
     )
+
+
+async def _leave_waiting_tables_alone(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    """In this session: a table that points to one just placed stays a plain one until it is its turn.
+
+    Else the extension would manage it meanwhile, and from there no table that numbers its rows (by an identity column)
+    can be spread any more.
+    """
+    await connection.execute("set citus.enable_local_reference_table_foreign_keys = off")
 
 
 async def _send_function(connection: asyncpg.Connection[asyncpg.Record], name: str) -> None:

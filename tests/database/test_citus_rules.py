@@ -1,0 +1,130 @@
+"""The judge of statements itself: what it refuses, and what it lets pass."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+from tests.database.citus_rules import Judge
+from tests.database.citus_tables import Catalogue, read_catalogue
+
+
+@pytest.fixture
+async def catalogue(database_url: str) -> Catalogue:
+    connection = await asyncpg.connect(database_url)
+    try:
+        return await read_catalogue(connection)
+    finally:
+        await connection.close()
+
+
+REFUSED = (
+    ("volatile", "update organisation set updated_at = clock_timestamp() where id = $1"),
+    ("volatile", "update virtual_asset set end_at = platform_now() where asset_key = $1"),
+    ("volatile", "delete from event where sequenced_at < clock_timestamp()"),
+    (
+        "not immutable",
+        """insert into asset_grant (asset_key, organisation_id) values ($1, $2)
+           on conflict (asset_key, organisation_id) do update set updated_at = now()""",
+    ),
+    (
+        "sub-query in INSERT",
+        "insert into webhook (organisation_id, position) values ($1, (select max(sequence) from event))",
+    ),
+    (
+        "locks over a join",
+        """select v.asset_key from virtual_asset v join asset a on a.key = v.asset_key
+           where a.id = $1 for no key update of v""",
+    ),
+    ("several keys", "select asset_key from virtual_asset where asset_key = any($1) for update"),
+    (
+        "correlated",
+        "select p.id, array(select asset_key from virtual_asset v where v.portfolio_id = p.id) from portfolio p",
+    ),
+    (
+        "correlated",
+        """select v.asset_key, (select a.id from asset a where a.key = v.asset_key) from virtual_asset v
+           where v.organisation_id = $1""",
+    ),
+    (
+        "lateral",
+        """select a.id, b.position from auction a left join lateral (
+             select * from auction_bid b where b.auction_id = a.id order by b.position limit 1) b on true""",
+    ),
+    (
+        "lateral",
+        """select a.id from asset a left join lateral (
+             select * from settled_day d where d.asset_key = a.key limit 1) d on true""",
+    ),
+    (
+        "event_is_open",
+        "select event_is_open(organisation_id, origin_id, asset_key, permission) from event where organisation_id = $1",
+    ),
+    ("without columns", "select exists (select from webhook w join event_head h using (organisation_id))"),
+    ("record", "select e from event e"),
+    ("where they lie", "select v.asset_key from virtual_asset v join event e on e.asset_key = v.asset_key"),
+    ("ordered array_agg", "select array_agg(day order by day) from settled_day"),
+    ("which is local", "update job set due = $1 from virtual_asset v where v.asset_key = $2"),
+    (
+        "along with others",
+        """with part as (insert into audit_log (organisation_id, id) values ($1, $2))
+           insert into idempotency (caller_key) values ($3)""",
+    ),
+    (
+        "cannot be pushed down",  # what is known of the outer key does not choose the inner one's worker
+        """select a.id, (select max(position) from auction_bid b where b.auction_id = a.id)
+           from auction a where a.id = $1""",
+    ),
+    (
+        "lateral",
+        """select b.* from auction_participant p cross join lateral (select * from auction_bid o
+             where o.auction_id = p.auction_id order by o.position limit 1) b where p.auction_id = $1""",
+    ),
+    ("a local table in a change", "update webhook set position = (select max(last_sequence) from event_head)"),
+    ("by which", "update virtual_asset set asset_key = $2 where asset_key = $1"),
+    (
+        "by which",
+        """insert into telemetry_head (asset_key) values ($1)
+           on conflict (asset_key) do update set asset_key = excluded.asset_key""",
+    ),
+    (
+        "let it be a CTE too",
+        """with a as (insert into fleet (id, organisation_id, name) values ($1, $2, $3))
+           update organisation set name = $4 where id = $2""",
+    ),
+    (
+        "as an earlier part has left it",
+        """with gone as (delete from virtual_block where asset_key = $1)
+           select count(*) from virtual_block where asset_key = $1""",
+    ),
+    ("on a worker", "select pg_advisory_xact_lock(key) from asset where id = $1"),
+    ("on a worker", "select pg_notify('x', id::text) from virtual_block where asset_key = $1"),
+    ("one worker's own", "delete from event where ctid = any(array(select ctid from event limit 10))"),
+    (
+        "FULL JOIN by USING",
+        "select day from settled_day full join settled_periods using (asset_key, day) where day > $1",
+    ),
+    ("in the LIMIT", "select asset_key from virtual_asset order by 1 limit (select $1::int)"),
+    ("MERGE", "merge into net_off t using pg_temp.s on t.asset_key = s.asset_key when matched then delete"),
+)
+TAKEN = (
+    "select * from event where organisation_id = $1 order by sequence limit 10",
+    "select a.id, (select max(position) from auction_bid b where b.auction_id = $1) from auction a where a.id = $1",
+    "select o.id from organisation o where exists (select 1 from member m where m.organisation_id = o.id)",
+    "update job set due = clock_timestamp() where kind = $1",
+    "insert into virtual_asset (asset_key, created_at) values ($1, platform_now())",
+    "update organisation set updated_at = statement_timestamp() where id = $1",
+    "select distinct on (asset_key) * from settled_day where asset_key = any($1) order by asset_key, day desc",
+    "select asset_key from virtual_asset where asset_key = $1 for update",
+    "with gone as (delete from virtual_block where asset_key = $1 returning id) select count(*) from gone",
+    "select pg_advisory_xact_lock($1)",
+)
+
+
+class TestTheJudge:
+    @pytest.mark.parametrize(("fault", "sql"), REFUSED)
+    def test_refuses_what_a_distributed_database_refuses(self, catalogue: Catalogue, fault: str, sql: str) -> None:
+        assert fault in "; ".join(Judge(sql, catalogue).faults)
+
+    @pytest.mark.parametrize("sql", TAKEN)
+    def test_takes_what_it_takes(self, catalogue: Catalogue, sql: str) -> None:
+        assert Judge(sql, catalogue).faults == []
