@@ -97,18 +97,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByJourney:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The slow ones first, so that no process is left alone with one of them in the end.
 
-    Through a standby only those that have a service on this run's server: the others would do what they always do.
+    Through a standby only those that have a database on this run's server: the others would do what they always do.
     """
     if os.environ.get(WANTS_STANDBY):
-        config.hook.pytest_deselected(items=[item for item in items if not _has_service(item)])
-        items[:] = [item for item in items if _has_service(item)]
+        config.hook.pytest_deselected(items=[item for item in items if not _has_database(item)])
+        items[:] = [item for item in items if _has_database(item)]
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
-def _has_service(item: pytest.Item) -> bool:
-    """By a fixture of those below, or by starting one itself."""
+def _has_database(item: pytest.Item) -> bool:
+    """By a fixture that rests on the one below, or by making one itself."""
     return isinstance(item, pytest.Function) and (
-        not {"app", "fresh_app"}.isdisjoint(item.fixturenames) or "running" in vars(item.module)
+        "database_url" in item.fixturenames or "migrated_database" in vars(item.module)
     )
 
 

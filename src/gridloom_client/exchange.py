@@ -77,7 +77,7 @@ class Exchange:
             attempt += 1
 
     def _note_position(self, reply: Reply) -> None:
-        """The furthest of them: answers may overtake each other."""
+        """The latest of them: answers may overtake each other."""
         told = reply.headers.get(_POSITION)
         if told is not None and (self.position is None or _measure_position(told) > _measure_position(self.position)):
             self.position = told
@@ -183,13 +183,12 @@ class Exchange:
             waited_s += pause_s
 
 
-def _measure_position(position: str) -> tuple[int, int]:
-    """A place in the log, as PostgreSQL writes it (`0/16B3748`); what is not one comes before all."""
-    high, _, low = position.partition("/")
+def _measure_position(position: str) -> int:
+    """When a position was read: what comes before its dot; what is none comes before all. The rest is sealed."""
     try:
-        return int(high, 16), int(low, 16)
+        return int(position.partition(".")[0], 16)
     except ValueError:
-        return -1, -1
+        return -1
 
 
 def _refuse_problem(reply: Reply) -> Reply:

@@ -262,23 +262,23 @@ class TestAPositionInTheLog:
 
     def test_is_handed_along_with_reads_once_a_change_was_answered(self):
         exchange = keyed()
-        played = world(reply(), reply(201, {}, **{"gridloom-position": "0/16B3748"}), reply(), reply(201, {}))
+        played = world(reply(), reply(201, {}, **{"gridloom-position": "63f1a.c2VhbGVk"}), reply(), reply(201, {}))
         for request in (READ, POST, READ, POST):
             played.play(exchange.call(request))
-        assert self.positions_in(played) == [None, None, "0/16B3748", None]
+        assert self.positions_in(played) == [None, None, "63f1a.c2VhbGVk", None]
 
-    def test_is_the_furthest_that_was_seen(self):
+    def test_is_the_latest_that_was_seen(self):
         exchange = keyed()
-        told = ["0/F0000000", "1/10", "0/FFFFFFFF", "nonsense"]
+        told = ["f0000000.zz", "100000010.aa", "ffffffff.zz", "nonsense"]
         played = world(*(reply(201, {}, **{"gridloom-position": position}) for position in told), reply())
         for request in (*[POST] * len(told), READ):
             played.play(exchange.call(request))
-        assert self.positions_in(played)[-1] == "1/10"
+        assert self.positions_in(played)[-1] == "100000010.aa"
 
     def test_is_forgotten_when_somebody_elses_change_was_heard_of(self):
         exchange = keyed()
-        exchange.position = "0/1"
+        exchange.position = "1.a"
         played = world(reply(), b"id: 1\ndata: a\n\n", reply())
         played.play(exchange.events(Request("GET", "/events"), lambda event: event.data), emits=1)
         played.play(exchange.call(READ))
-        assert self.positions_in(played) == ["0/1", None]
+        assert self.positions_in(played) == ["1.a", None]

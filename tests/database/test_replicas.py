@@ -21,7 +21,7 @@ from tests.people import People
 
 from gridloom.app import ROOMS
 from gridloom.database.away import Outage, outage_of
-from gridloom.database.replicas import read_position
+from gridloom.database.positions import PositionSeal, read_position
 from gridloom.edge import operations_of
 from gridloom.edge.dispatch import Edge
 from gridloom.settings import Settings, read_settings
@@ -205,3 +205,25 @@ class TestAPosition:
     @pytest.mark.parametrize("text", [None, "", "0", "0/", "/0", "x/1", "0/123456789", "0/1 ", "0/1\n"])
     def test_that_is_none_says_nothing(self, text: str | None) -> None:
         assert read_position(text) is None
+
+
+class TestASealedPosition:
+    @given(st.integers(0, 2**64 - 1), st.integers(0, 2**60), st.binary(min_size=32, max_size=32))
+    def test_is_opened_by_whoever_has_the_key(self, position: int, read_at_us: int, key: bytes) -> None:
+        assert PositionSeal(key).open(PositionSeal(key).seal(position, read_at_us)) == position
+
+    @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**60))
+    def test_looks_alike_wherever_it_is_and_never_the_same(self, one: int, other: int, read_at_us: int) -> None:
+        seal = PositionSeal(bytes(32))
+        sealed = [seal.seal(position, read_at_us) for position in (one, one, other)]
+        assert len(set(sealed)) == 3
+        assert {text.partition(".")[0] for text in sealed} == {f"{read_at_us:x}"}
+        assert len({len(text) for text in sealed}) == 1
+
+    @given(st.integers(0, 2**64 - 1))
+    def test_of_another_key_says_nothing(self, position: int) -> None:
+        assert PositionSeal(bytes(32)).open(PositionSeal(b"k" * 32).seal(position, 1)) is None
+
+    @pytest.mark.parametrize("text", [None, "", "0/16B3748", "1.", f"1.{'A' * 48}", f"1.{'A' * 47}", f"x.{'A' * 48}"])
+    def test_that_is_none_says_nothing(self, text: str | None) -> None:
+        assert PositionSeal(bytes(32)).open(text) is None

@@ -1,6 +1,6 @@
 """Rooms whose operations a replica may answer, tested through a real standby.
 
-`make test STANDBY=1` does so with all of the tests that have a service; these are a few that always run.
+`make test STANDBY=1` does so with all of the tests that have a database; these are a few that always run.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Read replicas: standbys that answer reads once they have replayed what the reader must see.
 
-Whoever has written gets a position in the log (`Gridloom-Position`) and may hand it along with its next reads. For a
-read that brings none the primary is asked how far its log has come at this moment. Either way a replica answers only
-what it has replayed up to there, else the primary does: no caller ever misses its own writes, nor those it was told of.
+Whoever has written gets a position in the log, sealed (`Gridloom-Position`), and may hand it along with its next reads.
+For a read that brings none the primary is asked how far its log has come at this moment. Either way a replica answers
+only what it has replayed up to there, else the primary does: no caller ever misses its own writes, nor those it was
+told of.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -20,6 +20,7 @@ import structlog
 
 from gridloom.database.away import DATABASE_FAULTS, Outage
 from gridloom.database.pool import Pool, create_pool, prepare_connection
+from gridloom.database.positions import Position, PositionSeal, read_position
 
 log = structlog.get_logger()
 
@@ -29,26 +30,18 @@ MOST_LAG_S: Final = 3.0
 """A replica that is further behind is left out: waiting for it would mostly be in vain."""
 WAIT_S: Final = 0.05
 WAIT_STEP_S: Final = 0.002
-_POSITION: Final = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
 
 _DATABASE: Final = "select current_database() || ' ' || system_identifier from pg_control_system()"
 """Which database this is: a standby has its primary's number, and no other server has it."""
 
 _POSITION_OF_PRIMARY: Final = """
-    select (case current_setting('synchronous_commit') when 'off' then pg_current_wal_insert_lsn()
-            else pg_current_wal_flush_lsn() end)::text
+    select (extract(epoch from clock_timestamp()) * 1000000)::bigint as read_at_us,
+      (case current_setting('synchronous_commit') when 'off' then pg_current_wal_insert_lsn()
+       else pg_current_wal_flush_lsn() end)::text as position
 """
-"""What is committed is flushed, unless the server is told not to wait for that. What is not flushed no standby gets to
+"""The time first: of two positions, the one of the later time has what was committed before the other was asked for.
+What is committed is flushed, unless the server is told not to wait for that. What is not flushed no standby gets to
 see, and it may lie there for long: reads write, too (hints), but nobody waits for it."""
-
-Position = int
-"""A place in PostgreSQL's log, in bytes from its beginning."""
-
-
-def read_position(text: str | None) -> Position | None:
-    """A position as it is written, such as 0/16B3748; None for anything else."""
-    found = _POSITION.fullmatch(text) if text is not None else None
-    return None if found is None else (int(found[1], 16) << 32) | int(found[2], 16)
 
 
 class Replica:
@@ -128,9 +121,11 @@ class Replicas:
         self._turn = 0
         self._past: deque[tuple[float, Position]] = deque(maxlen=64)
         self._database: str | None = None
+        self._seal: PositionSeal
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
+        self._seal = PositionSeal(await self._primary.fetchval("select position_key from environment"))
         await self._look_at_all()
         self._task = asyncio.create_task(self._keep_looking(), name="replicas")
 
@@ -149,7 +144,7 @@ class Replicas:
             return None
         self._turn += 1
         replica = usable[self._turn % len(usable)]
-        position = read_position(asked)
+        position = self._seal.open(asked)
         if position is None:
             position = await self.read_primary_position()
         try:
@@ -162,11 +157,17 @@ class Replicas:
             return None
 
     async def read_primary_position(self) -> Position:
-        return read_position(await self.write_primary_position()) or 0
-
-    async def write_primary_position(self) -> str:
         """How far the primary's log has come: behind everything that is committed by now."""
-        return str(await self._primary.fetchval(_POSITION_OF_PRIMARY))
+        return (await self._ask_primary())[0]
+
+    async def seal_primary_position(self) -> str:
+        """The same, as a caller may see it."""
+        return self._seal.seal(*await self._ask_primary())
+
+    async def _ask_primary(self) -> tuple[Position, int]:
+        row = await self._primary.fetchrow(_POSITION_OF_PRIMARY)
+        assert row is not None
+        return read_position(row["position"]) or 0, row["read_at_us"]
 
     async def _keep_looking(self) -> None:
         while True:

@@ -240,7 +240,7 @@ class Edge:
         outcome = await carry_out_change(call, arguments, body, self.check_replay)
         if self.replicas is not None:
             with suppress(*DATABASE_FAULTS):  # the change has happened; without a position reads ask the primary
-                outcome.headers[POSITION] = await self.replicas.write_primary_position()
+                outcome.headers[POSITION] = await self.replicas.seal_primary_position()
         return outcome
 
     async def _read_from_replica(self, replicas: Replicas, call: Call, arguments: dict[str, Any]) -> reply.Reply:

@@ -13,19 +13,19 @@ describe('a position in the log', () => {
 
   test('is handed along with reads once a change was answered', () => {
     expect(sent()).toBeNull()
-    remember(answer('0/16B3748'))
+    remember(answer('63f1a.c2VhbGVk'))
     remember(answer())
-    expect(sent()).toBe('0/16B3748')
+    expect(sent()).toBe('63f1a.c2VhbGVk')
     expect(sent('POST')).toBeNull()
   })
 
-  test('is the furthest that was seen', () => {
-    for (const position of ['0/F0000000', '1/10', '0/FFFFFFFF', 'nonsense']) remember(answer(position))
-    expect(sent()).toBe('1/10')
+  test('is the latest that was seen', () => {
+    for (const position of ['f0000000.zz', '100000010.aa', 'ffffffff.zz', 'nonsense']) remember(answer(position))
+    expect(sent()).toBe('100000010.aa')
   })
 
   test('is forgotten when somebody else has changed something', () => {
-    remember(answer('0/1'))
+    remember(answer('1.a'))
     forgetPosition()
     expect(sent()).toBeNull()
   })

@@ -5,17 +5,17 @@
 const HEADER = 'Gridloom-Position'
 let seen: string | null = null
 
-/** A place in the log is written as two hexadecimal numbers, such as 0/16B3748. */
+/** When a position was read is what comes before its dot, a hexadecimal number; the rest is sealed. */
 function measure(position: string): bigint {
-  const [high, low] = position.split('/')
-  return /^[0-9A-F]+\/[0-9A-F]+$/i.test(position) ? (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`) : -1n
+  const read = position.split('.')[0]
+  return /^[0-9a-f]+\./i.test(position) ? BigInt(`0x${read}`) : -1n
 }
 
 export function handAlong(request: Request): void {
   if (request.method === 'GET' && seen !== null) request.headers.set(HEADER, seen)
 }
 
-/** The furthest of them: answers may overtake each other. */
+/** The latest of them: answers may overtake each other. */
 export function remember(response: Response): void {
   const told = response.headers.get(HEADER)
   if (told !== null && (seen === null || measure(told) > measure(seen))) seen = told
