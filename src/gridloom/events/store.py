@@ -85,6 +85,14 @@ async def sequence_events(db: Database, most: int) -> int:
     return int(await db.fetchval("select sequence_events($1, $2)", most, list(OPERATOR_TYPES)))
 
 
+async def await_places(db: Database) -> None:
+    """Until whoever gives places at this moment is done, the last step on every machine included.
+
+    On a distributed database an order's counter, which the coordinator keeps, may show a moment before the events do.
+    """
+    await db.execute("select pg_advisory_xact_lock_shared(hashtextextended('sequence_events', 6127))")
+
+
 IS_OPEN = """
   (e.organisation_id = e.origin_id or e.asset_key is null
    or exists (select 1 from asset_grant g where g.asset_key = e.asset_key and g.organisation_id = e.organisation_id

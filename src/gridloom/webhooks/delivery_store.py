@@ -12,7 +12,7 @@ import msgspec
 
 from gridloom.edge import to_json
 from gridloom.events.model import Event
-from gridloom.events.store import IS_OPEN
+from gridloom.events.store import IS_OPEN, await_places
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of, permissions_of_key
 from gridloom.kernel.ids import uuid7
 from gridloom.webhooks.calling import Outcome
@@ -128,11 +128,9 @@ async def disable_orphans(db: Database, reason: str) -> int:
     return len(rows)
 
 
-async def _make_deliveries_of(
-    db: Database, webhook: asyncpg.Record, head: int, readable: list[str], most: int, tried_for: timedelta
-) -> None:
-    """`head` is how far the events had come; where none is kept any more up to there, the webhook goes on from it."""
-    rows = await db.fetch(
+async def _read_next(db: Database, webhook: asyncpg.Record, readable: list[str], most: int) -> list[asyncpg.Record]:
+    """The next events of its organisation's order, each with whether the webhook wants it."""
+    return await db.fetch(
         f"""
         select e.sequence, e.id, e.type, e.time, e.origin_id, e.subject, e.permission, e.data::text as data,
                (e.type = any($3::text[]) or cardinality($3::text[]) = 0) and e.permission = any($4::text[])
@@ -144,6 +142,16 @@ async def _make_deliveries_of(
         """,  # noqa: S608 — a constant
         webhook["organisation_id"], webhook["position"], webhook["types"], readable, most,
     )  # fmt: skip
+
+
+async def _make_deliveries_of(
+    db: Database, webhook: asyncpg.Record, head: int, readable: list[str], most: int, tried_for: timedelta
+) -> None:
+    """`head` is how far the events had come; where none is kept any more up to there, the webhook goes on from it."""
+    rows = await _read_next(db, webhook, readable, most)
+    if not rows:
+        await await_places(db)
+        rows = await _read_next(db, webhook, readable, most)
     wanted = [row for row in rows if row["is_wanted"]]
     if wanted:
         await db.executemany(

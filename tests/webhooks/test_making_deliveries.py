@@ -1,0 +1,113 @@
+"""From the order of events to the deliveries of a webhook: none is passed over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+from tests.conftest import migrated_database
+
+from gridloom.events.store import await_places
+from gridloom.webhooks.delivery_store import make_deliveries
+
+
+@pytest.fixture(scope="module")
+async def url() -> AsyncIterator[str]:
+    """Of a database that no service looks at."""
+    async with migrated_database() as made:
+        yield made
+
+
+@pytest.fixture
+async def connections(url: str) -> AsyncIterator[list[Any]]:
+    made = [await asyncpg.connect(url) for _ in range(3)]
+    yield made
+    for connection in made:
+        await connection.close()
+
+
+async def set_up_webhook(db: Any) -> UUID:
+    """One that wants everything, of an organisation whose order has come to its first place."""
+    organisation_id = uuid4()
+    await db.execute("insert into organisation (id, name, kind) values ($1, 'Ours', 'PARTICIPANT')", organisation_id)
+    await db.execute(
+        """
+        insert into webhook (organisation_id, id, url, types, permissions, position, secret)
+        values ($1, $2, 'https://example.org', '{}', '{Read:auctions}', 0, '')
+        """,
+        organisation_id,
+        uuid4(),
+    )
+    await db.execute("insert into event_head (organisation_id, last_sequence) values ($1, 1)", organisation_id)
+    return organisation_id
+
+
+async def give_place(db: Any, organisation_id: UUID) -> None:
+    await db.execute(
+        """
+        insert into event (organisation_id, sequence, id, type, time, origin_id, subject, permission, data)
+        values ($1, 1, $2, 'auction.created', clock_timestamp(), $1, 'auctions/1', 'Read:auctions', '{}')
+        """,
+        organisation_id,
+        uuid4(),
+    )
+
+
+async def make_and_read(db: Any, organisation_id: UUID) -> tuple[int, int]:
+    """The webhook's place after deliveries were made, and how many there are."""
+    async with db.transaction():
+        await make_deliveries(db, 1000, 200, timedelta(days=1))
+    row = await db.fetchrow(
+        """
+        select w.position, count(d.id) as deliveries from webhook w left join webhook_delivery d
+          on d.organisation_id = w.organisation_id and d.webhook_id = w.id
+        where w.organisation_id = $1 group by w.position
+        """,
+        organisation_id,
+    )
+    return row["position"], row["deliveries"]
+
+
+class TestAWebhookWhoseOrderHasGrown:
+    async def test_waits_for_an_event_whose_place_shows_before_it_does(self, connections: list[Any]) -> None:
+        """As on a distributed database, where the two are committed one after the other."""
+        sequencer, dispatcher, watcher = connections
+        under_way = sequencer.transaction()
+        await under_way.start()
+        await sequencer.execute("select pg_advisory_xact_lock(hashtextextended('sequence_events', 6127))")
+        organisation_id = await set_up_webhook(watcher)
+        making = asyncio.create_task(make_and_read(dispatcher, organisation_id))
+        async with asyncio.timeout(30):
+            while not await watcher.fetchval(
+                "select exists (select from pg_locks where pid = $1 and not granted)", dispatcher.get_server_pid()
+            ):
+                await asyncio.sleep(0.01)
+        await give_place(sequencer, organisation_id)
+        await under_way.commit()
+        assert await making == (1, 1)
+
+    async def test_goes_on_where_what_happened_is_no_longer_kept(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        organisation_id = await set_up_webhook(db)
+        assert await make_and_read(db, organisation_id) == (1, 0)
+
+    async def test_is_handed_what_has_happened(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        organisation_id = await set_up_webhook(db)
+        await give_place(db, organisation_id)
+        assert await make_and_read(db, organisation_id) == (1, 1)
+
+    async def test_waits_by_the_very_lock_under_which_places_are_given(self, connections: list[Any]) -> None:
+        db, other, _ = connections
+        async with db.transaction():
+            await db.execute("select sequence_events(1, '{}')")
+            held = "select classid, objid from pg_locks where locktype = 'advisory' and pid = $1"
+            given = await db.fetch(held, db.get_server_pid())
+        async with other.transaction():
+            await await_places(other)
+            assert given == await other.fetch(held, other.get_server_pid())
