@@ -24,7 +24,7 @@ from gridloom.delivery.planning.zone import Zone
 from gridloom.delivery.plans.pieces import changed_pieces, join_pieces
 from gridloom.delivery.plans.store import lock_zone
 from gridloom.delivery.runs.dispatching import look_at_zone, plan_zone
-from gridloom.delivery.runs.fence_store import wait_for_writers
+from gridloom.delivery.runs.fence import wait_for_writers
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
 from gridloom.wiring import wire
 

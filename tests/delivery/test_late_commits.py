@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from tests.delivery.conftest import Yard
+from tests.virtual_assets.conftest import wire
 
 HELD_UP = "select count(*) from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))"
 
@@ -43,4 +44,40 @@ async def test_nobody_who_only_reads_is_waited_for(yard: Yard) -> None:
     async with yard.edge.pool.acquire() as db, db.transaction():
         await db.execute("lock table virtual_asset in access share mode")
         await yard.gate_of(0)
+    assert await yard.powers(battery, 1) == [100.0]
+
+
+async def test_no_gate_is_missed_for_a_session_that_hangs(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody's open transaction, say, in which a virtual asset was touched: it is waited for once, and not long."""
+    battery = await yard.battery()
+    virtual = await yard.virtual(battery)
+    await yard.schedule(virtual, [100.0, 100.0])
+    async with yard.edge.pool.acquire() as db, db.transaction():
+        await db.execute("lock table virtual_asset in row exclusive mode")
+        monkeypatch.setattr("gridloom.delivery.runs.fence.PATIENCE_S", 0.5)
+        async with asyncio.timeout(20):
+            await yard.gate_of(0)
+        assert await yard.powers(battery, 2) == [100.0, 100.0]
+        await yard.schedule(virtual, [200.0], offset=1)
+        monkeypatch.setattr("gridloom.delivery.runs.fence.PATIENCE_S", 600.0)
+        async with asyncio.timeout(20):
+            await yard.gate_of(1)
+    assert await yard.powers(battery, 2) == [100.0, 200.0]
+
+
+async def test_a_change_that_takes_longer_than_gates_wait_is_undone(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would stand though its period was made final without it."""
+    battery = await yard.battery()
+    virtual = await yard.virtual(battery)
+    await yard.schedule(virtual, [100.0])
+    monkeypatch.setattr("gridloom.virtual_assets.asset_lookup.HELD_AT_MOST_S", 0.0)
+    answer = await yard.trader.trader.put(
+        f"{yard.url(virtual)}/blocks/{virtual['blockIDs'][0]}",
+        json={"schedule": [{"time": wire(yard.start), "power": 300.0}]},
+    )
+    assert answer.status_code == 503
+    assert "Nothing was changed" in answer.json()["detail"]
+    await yard.gate_of(0)
     assert await yard.powers(battery, 1) == [100.0]

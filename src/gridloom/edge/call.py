@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -57,6 +58,7 @@ class Call:
         "_at_once",
         "_audit",
         "_caller",
+        "_commit_by_s",
         "_condition_is_judged",
         "_connection",
         "_is_audited",
@@ -121,6 +123,7 @@ class Call:
         self._connection: Any = None
         self._transaction: Transaction | None = None
         self._at_once: AtOnce | None = None
+        self._commit_by_s: float | None = None
 
     @property
     def caller(self) -> Caller:
@@ -185,6 +188,7 @@ class Call:
         """Start the transaction; the edge commits it when the handler has returned."""
         if self._transaction is None:
             self._is_audited = False
+            self._commit_by_s = None
             await self._connect()
             self._transaction = self._connection.transaction()
             await self._transaction.start()
@@ -196,6 +200,10 @@ class Call:
     async def _connect(self) -> None:
         if self._connection is None:
             self._connection = await self.pool.acquire(timeout=LONGEST_WAIT_S)
+
+    def commit_within(self, seconds: float) -> None:
+        """Have the transaction undone unless it is committed so soon: for those who wait for it, but not for ever."""
+        self._commit_by_s = time.monotonic() + seconds
 
     async def record_audit(self, status: int) -> None:
         """Write this change's line of the audit log. The edge does it after the handler; a handler that is about to
@@ -217,6 +225,8 @@ class Call:
             change.committed()
         if self._transaction is not None:
             await write_collected(self._connection)
+            if self._commit_by_s is not None and time.monotonic() > self._commit_by_s:
+                raise TimeoutError("the change took longer than anybody waits for it")
             transaction, self._transaction = self._transaction, None
             physical = physical_of(self._connection)
             await transaction.commit()

@@ -14,6 +14,7 @@ from gridloom.kernel.problem import NotFound
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.history.store import version_at
 from gridloom.virtual_assets.model import Author, LockedAsset, VirtualAsset
+from gridloom.virtual_assets.schedule.rules import HELD_AT_MOST_S
 
 TAG = "Virtual assets"
 ASSETS = "/organisations/{organisationID}/virtual-assets"
@@ -47,12 +48,13 @@ async def known_asset(db: Database, caller: Caller, organisation_id: UUID, virtu
 
 
 async def lock_known_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> LockedAsset:
-    """The same, held until the call's transaction ends."""
+    """The same, held until the call's transaction ends, which it has to soon."""
     db = await call.begin()
     owner = await organisation_reach(db, call.caller, organisation_id)
     asset = await store.lock_virtual_asset(db, owner, virtual_asset_id)
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
+    call.commit_within(HELD_AT_MOST_S)
     return asset
 
 

@@ -26,7 +26,7 @@ from gridloom.delivery.planning.zone import Zone
 from gridloom.delivery.plans import store as plan_store
 from gridloom.delivery.plans.store import ZoneState
 from gridloom.delivery.runs import store
-from gridloom.delivery.runs.fence_store import wait_for_writers
+from gridloom.delivery.runs.fence import wait_for_writers
 from gridloom.delivery.runs.gates import LOOK, next_look, planned_span
 from gridloom.delivery.runs.leaving import clear_zone, release_batteries
 from gridloom.delivery.runs.notifications import tell_dispatched

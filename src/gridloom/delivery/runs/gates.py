@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gridloom.delivery.performance.deviations import CHECK, read_measured_zones
-from gridloom.delivery.runs.fence_store import wait_for_writers
+from gridloom.delivery.runs.fence import wait_for_writers
 from gridloom.delivery.situation.look_store import Look, look_at_zones, pass_gates, read_now
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number, period_start

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,9 @@ from gridloom.virtual_assets.schedule.trajectory import Excess
 
 # Schedules come from doubles that other programs computed; a nanowatt too much is not a refusal.
 _MOST_ERRORS = 20
+HELD_AT_MOST_S: Final = 10.0
+"""From the moment on in which a change holds its asset, before its gate is judged, until it is committed. Whoever makes
+closed periods final waits for changes that were in time, and for none that takes longer: those are undone."""
 
 
 class BlockWithoutSchedule(Problem):
