@@ -15,9 +15,17 @@ from tests.virtual_assets.conftest import QUARTER, new_asset, register, tomorrow
 
 from gridloom.edge.dispatch import Edge
 from gridloom.jobs import run_due_platform_jobs
-from gridloom.kernel.market_time import market_day_of, period_count
+from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
 
 GATE = timedelta(seconds=480)
+
+
+def _find_start() -> datetime:
+    """Of a market day, far enough away for gates of the hours before it to be open."""
+    start = tomorrow()
+    if start - datetime.now(UTC) > timedelta(hours=3):
+        return start
+    return market_day_window(market_day_of(start) + timedelta(days=1)).start
 
 
 @dataclass
@@ -29,7 +37,7 @@ class Yard:
     operator: httpx2.AsyncClient
     owner: OrganisationUnderTest
     trader: OrganisationUnderTest
-    start: datetime = field(default_factory=tomorrow)
+    start: datetime = field(default_factory=_find_start)
 
     async def battery(self, **parameters: float) -> dict[str, Any]:
         battery: dict[str, Any] = await register(self.operator, self.owner.id, **parameters)

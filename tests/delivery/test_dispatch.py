@@ -304,6 +304,22 @@ async def _zone_of(yard: Yard) -> Any:
     return await yard.edge.pool.fetchrow("select * from delivery_zone where delivery_zone = 'TenneT'")
 
 
+class TestABattery:
+    async def test_moves_for_others_only_while_somebody_lives_that_it_backs(self, yard: Yard) -> None:
+        """It loses less, so it does more than its share while it may; before and after it is its owner's alone."""
+        wasteful = await yard.battery(chargeEfficiency=0.85, dischargeEfficiency=0.85)
+        thrifty = await yard.battery(chargeEfficiency=0.97, dischargeEfficiency=0.97)
+        lossy = {"chargeEfficiency": 0.85, "dischargeEfficiency": 0.85}
+        virtual = await yard.virtual(wasteful, **lossy)
+        life = {"start": wire(yard.start + 2 * QUARTER), "end": wire(yard.start + 4 * QUARTER)}
+        await yard.virtual(thrifty, **lossy, **life)
+        await yard.schedule(virtual, [400.0, -400.0, 400.0, -400.0, 400.0, -400.0])
+        await yard.gate_of(0)
+        moved = await yard.powers(thrifty, 6)
+        assert [power != 0 for power in moved] == [False, False, True, True, False, False]
+        assert await yard.powers(wasteful, 2) == [400.0, -400.0]
+
+
 class TestAnAllocationThatWasUndone:
     async def test_leaves_nothing_for_its_batteries_to_do(self, yard: Yard) -> None:
         one, two = await yard.battery(), await yard.battery()

@@ -65,6 +65,7 @@ def _check_limits(batteries: Batteries, made: Plan) -> None:
     power_kw, energy_kwh = made.spread.power_kw, made.spread.energy_kwh
     assert (power_kw <= batteries.discharge_kw + TOLERANCE_KW).all()
     assert (power_kw >= -batteries.charge_kw - TOLERANCE_KW).all()
+    assert not made.spread.virtual_kw[batteries.serves == 0].any()
     before, after = energy_kwh[:, :-1], energy_kwh[:, 1:]
     # A bound may move past the energy, when capacity is lost or a reserve begins; no power moves it further out.
     assert (after >= np.minimum(batteries.low_kwh, before) - ONE_WATT_HOUR_KWH).all()
@@ -108,7 +109,10 @@ def two_batteries(
 ) -> Batteries:
     full = np.full((2, periods), power_kw)
     rates = np.repeat(np.array(efficiency)[:, None], periods, axis=1)
-    return Batteries(full, full, full * 0, full * 2, rates, rates, full * 0, full * 0, full * 0, np.full(2, power_kw))
+    nothing, always = full * 0, np.ones_like(full)
+    return Batteries(
+        *(full, full, nothing, full * 2, rates, rates, nothing, nothing, nothing, always), np.full(2, power_kw)
+    )
 
 
 def zone_of(power_kw: list[list[float]], batteries: Batteries, due_kwh: list[float]) -> Situation:
@@ -136,6 +140,17 @@ class TestASmallZone:
         made = plan(zone_of([[400.0, 0, 0, 0], [0.0, 0, 0, 0]], tripped, [1000.0, 1000.0]))
         assert made.spread.virtual_kw[:, 0].tolist() == pytest.approx([100.0, 300.0])
         assert not made.spread.unserved_kw.any()
+
+    @pytest.mark.parametrize("efficiency", [(0.9, 0.9), (0.9, 0.95)])
+    def test_moves_no_battery_while_nobody_lives_that_it_backs(self, efficiency: tuple[float, float]) -> None:
+        batteries = two_batteries(efficiency)
+        serves = batteries.serves.copy()
+        serves[1, 2:] = 0.0
+        ending = replace(batteries, serves=serves)
+        made = plan(zone_of([[400.0, -400.0, 400.0, 1200.0], [0.0] * 4], ending, [800.0, 1000.0]))
+        assert not made.spread.virtual_kw[1, 2:].any()
+        assert made.spread.virtual_kw[0, 2:].tolist() == [400.0, 1000.0]
+        assert made.spread.unserved_kw.tolist() == [0.0, 0.0, 0.0, 200.0]
 
     def test_cuts_what_no_battery_can_serve(self) -> None:
         made = plan(zone_of([[1500.0, 0, 0, 0], [1500.0, 0, 0, 0]], two_batteries(), [700.0, 700.0]))

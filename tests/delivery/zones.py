@@ -26,7 +26,7 @@ def made_zone(
     charge_kw, discharge_kw = (np.repeat(power_kw[:, None], periods, axis=1) for _ in range(2))
     low_kwh = np.repeat((capacity_kwh * draw.choice([0.0, 0.05], count))[:, None], periods, axis=1)
     high_kwh = np.repeat((capacity_kwh * draw.choice([1.0, 0.95], count))[:, None], periods, axis=1)
-    own_kw = np.zeros((count, periods))
+    own_kw, serves = np.zeros((count, periods)), np.ones((count, periods))
     for battery in range(count):
         first, last = sorted(draw.integers(0, periods + 1, 2))
         trouble = draw.integers(0, 5)
@@ -43,6 +43,8 @@ def made_zone(
             high_kwh[battery, first:last] -= reserve_kw * 0.25 * efficiency[0, battery]
         elif trouble == 2:
             own_kw[battery, first:last] = draw.choice([-1, 1]) * 0.1 * power_kw[battery]
+        elif trouble == 3 and count > 1:  # nobody that it backs lives
+            serves[battery, first:last] = 0.0
     pairs, shares = [], []
     for asset in range(virtual):
         behind = draw.choice(count, size=min(count, int(draw.integers(1, 4))), replace=False)
@@ -64,6 +66,7 @@ def made_zone(
         own_kw,
         charge_kw * 0.1,
         discharge_kw * 0.1,
+        serves,
         energy_kwh,
     )
     situation = Situation(scheduled_kw, batteries, np.array(pairs), np.array(shares), energy_kwh)

@@ -51,7 +51,8 @@ class Batteries:
 
     `charge_kw` and `discharge_kw` are what is available after reserves, `low_kwh` and `high_kwh` the bounds of the
     stored energy at the end of each period, reserves included; `energy_kwh` is what is stored at the very start.
-    `own_kw` is the owner's schedule, `free_charge_kw` and `free_discharge_kw` what nobody was promised.
+    `own_kw` is the owner's schedule, `free_charge_kw` and `free_discharge_kw` what nobody was promised. `serves` is 1
+    in periods in which a virtual asset lives that the battery backs, else 0: then it moves for its owner alone.
     """
 
     charge_kw: Floats
@@ -63,6 +64,7 @@ class Batteries:
     own_kw: Floats
     free_charge_kw: Floats
     free_discharge_kw: Floats
+    serves: Floats
     energy_kwh: Floats
 
     @property

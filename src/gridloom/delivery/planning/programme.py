@@ -125,6 +125,7 @@ def _add_powers(programme: _Programme, net_kw: Floats, batteries: Batteries, way
     count, periods = batteries.shape
     direction = np.broadcast_to(_choose_directions(net_kw, way), (count, periods))
     limit_kw = np.where(direction > 0, batteries.discharge_kw, batteries.charge_kw) * (direction != 0)
+    limit_kw *= batteries.serves
     weights = wear_factors(batteries, direction) + AGAINST_WEIGHT * (direction != np.sign(net_kw))
     change_kwh = changes_kwh(direction, batteries.charge_efficiency, batteries.discharge_efficiency)
     cells = np.arange(count * periods)

@@ -99,13 +99,17 @@ def _changed_periods(zone: Zone, before: StandingPlan) -> npt.NDArray[np.bool_] 
     offset = zone.first - before.first
     old_kw, new_kw = before.power_kw[:, offset : offset + overlap], zone.power_kw[:, :overlap]
     if np.array_equal(zone.asset_keys, before.asset_keys):
-        changed |= np.abs(new_kw - old_kw).max(axis=0, initial=0.0) > NOISE_KW
+        others = np.flatnonzero((new_kw != old_kw).any(axis=0))
+        changed[others] = np.abs(new_kw[:, others] - old_kw[:, others]).max(axis=0, initial=0.0) > NOISE_KW
     else:
         changed |= _find_differences(_by_name(before.asset_keys, old_kw), _by_name(zone.asset_keys, new_kw))
     held = _by_name(before.stand_by_of, before.stand_by_kw[:, offset : offset + overlap])
     holds = _by_name(zone.stand_by_of, zone.stand_by_kw[:, :overlap])
     if held or holds:
         changed |= _find_differences(held, holds)
+    # A battery serves no longer where the virtual asset that it backed is no more.
+    moved_kw = np.abs(before.virtual_kw[:, offset : offset + overlap])
+    changed |= (moved_kw * (1.0 - zone.limits.serves[:, :overlap])).max(axis=0, initial=0.0) > NOISE_KW
     return np.concatenate([changed, np.ones(zone.end - zone.first - overlap, dtype=bool)])
 
 

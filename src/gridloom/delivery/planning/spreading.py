@@ -31,7 +31,8 @@ def settle(net_kw: Floats, target_kw: Floats, batteries: Batteries, own_kw: Floa
         now_kwh = energy_kwh[:, place]
         most_kw, least_kw = _power_range_kw(batteries, now_kwh, place)
         sign = 1.0 if net_kw[place] >= 0 else -1.0
-        ahead_kw, behind_kw = (most_kw, -least_kw) if sign > 0 else (-least_kw, most_kw)
+        out_kw, in_kw = most_kw * batteries.serves[:, place], -least_kw * batteries.serves[:, place]
+        ahead_kw, behind_kw = (out_kw, in_kw) if sign > 0 else (in_kw, out_kw)
         served_kw, missing_kw = _meet_demand(abs(float(net_kw[place])), sign * target_kw[:, place], ahead_kw, behind_kw)
         virtual_kw[:, place] = sign * served_kw + 0.0
         unserved_kw[place] = sign * missing_kw

@@ -73,7 +73,10 @@ class Inputs:
         return own | {name: getattr(self.limits, name) for name in LIMITS}
 
     @classmethod
-    def of_arrays(cls, first: int, arrays: dict[str, Floats]) -> Inputs:
+    def of_arrays(cls, first: int, arrays: dict[str, Floats]) -> Inputs | None:
+        """None where an earlier release has kept less than is needed now."""
+        if not arrays.keys() >= {*_OWN, *LIMITS}:
+            return None
         limits = {name: arrays.pop(name) for name in LIMITS}
         return cls(first, limits=Batteries(**limits, energy_kwh=np.zeros(len(arrays["book_marks"]))), **arrays)  # type: ignore[arg-type]
 

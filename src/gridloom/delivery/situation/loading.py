@@ -70,7 +70,8 @@ async def load_zone(db: Database, name: str, first: int, end: int) -> Loaded:
     marks = await store.read_book_marks(db, battery_keys, *market_days_around(first, end))
     free_kw, kept = await _load_books(db, battery_keys, first, end)
     stand_bys = [_shrink_stand_by(one, kept) for one in stand_bys]
-    limits, capacity_kwh = await _load_limits(db, battery_keys, stand_bys, free_kw, first, end)
+    serves = _find_serving(assets, share_of, len(battery_keys), first, end)
+    limits, capacity_kwh = await _load_limits(db, battery_keys, stand_bys, free_kw, serves, first, end)
     efficiencies = np.array([(one.charge_efficiency, one.discharge_efficiency) for one in assets]).reshape(-1, 2)
     inputs = Inputs(
         first,
@@ -168,8 +169,22 @@ def _stand_by(battery: int, reserve: Reserve, asset_key: int, share: float, firs
     return StandBy(battery, PartKind(reserve.market), asset_key, power_kw, reserve.reserve_h)
 
 
+def _find_serving(assets: Sequence[LiveAsset], share_of: Ints, batteries: int, first: int, end: int) -> Floats:
+    """1 where a virtual asset lives that the battery backs, else 0."""
+    serves = np.zeros((batteries, end - first))
+    for asset, battery in share_of.tolist():
+        serves[battery, max(0, assets[asset].first - first) : max(0, assets[asset].end - first)] = 1.0
+    return serves
+
+
 async def _load_limits(
-    db: Database, keys: Sequence[int], stand_bys: Sequence[StandBy], free_kw: Floats, first: int, end: int
+    db: Database,
+    keys: Sequence[int],
+    stand_bys: Sequence[StandBy],
+    free_kw: Floats,
+    serves: Floats,
+    first: int,
+    end: int,
 ) -> tuple[Batteries, Floats]:
     """What each battery can do, and what it can hold."""
     count, periods = len(keys), end - first
@@ -199,6 +214,7 @@ async def _load_limits(
         own_kw,
         free_kw[0],
         free_kw[1],
+        serves,
         np.zeros(count),
     )
     return limits, rated
