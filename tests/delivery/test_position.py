@@ -141,6 +141,39 @@ class TestPerformance:
         assert (data["asked"], data["delivered"]) == (200.0, 0.0)
 
 
+class TestABatteryThatBacksNobody:
+    async def test_owes_what_its_owner_has_sold_and_it_did_not_do(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        points = [{"time": wire(yard.start + place * QUARTER), "power": 400.0} for place in range(3)]
+        put = await yard.owner.trader.put(f"/physical-assets/{battery['id']}/schedule", json={"schedule": points})
+        assert put.status_code == 200, put.text
+        for place in range(2):
+            await trade(yard, battery, place, "SELL", 0.1)
+            await publish(yard, place, 120.0)
+        await yard.advance(yard.start + 4 * QUARTER)
+        assert await self.imbalances(yard, battery) == [], "nothing was measured: it did what was scheduled"
+        times = [wire(yard.start + place * QUARTER) for place in (1, 2)]
+        body = {"active_power": {"time": times, "value": [300.0, 0.0]}}
+        assert (await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)).status_code == 200
+        assert await self.imbalances(yard, battery) == [-3.0]
+
+    async def test_is_no_affair_of_the_platforms_where_nothing_was_traded_on_it(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        await publish(yard, 0, 120.0)
+        await yard.advance(yard.start + 2 * QUARTER)
+        body = {"active_power": {"time": [wire(yard.start)], "value": [300.0]}}
+        assert (await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)).status_code == 200
+        assert await self.imbalances(yard, battery) == []
+
+    async def imbalances(self, yard: Yard, battery: dict[str, Any]) -> list[float]:
+        answer = await yard.owner.trader.get(
+            f"/revenue-reporting/physical-assets/{battery['id']}/statement",
+            params={"start": wire(yard.start), "end": wire(yard.start + 4 * QUARTER)},
+        )
+        assert answer.status_code == 200, answer.text
+        return [line["amount"] for line in answer.json()["lines"] if line["line"] == "IMBALANCE"]
+
+
 class TestATripWithinAQuarterHour:
     async def test_is_the_owners_imbalance(self, yard: Yard) -> None:
         battery = await yard.battery()

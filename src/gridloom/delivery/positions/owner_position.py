@@ -33,7 +33,8 @@ async def load_owner_position(db: Database, asset_key: int, first: int, end: int
     """`sold − bought + activated − (measured − dispatched for virtual assets − their activations by share)`.
 
     A battery that trips within a quarter-hour has measured less than it owes, and the rest is its owner's. Where
-    nothing was measured, it counts as having done what it was dispatched for.
+    nothing was measured, it counts as having done what it was dispatched for or, while it backs nobody, what its owner
+    has scheduled; what it does then without a trade is not the platform's affair.
     """
     performance = await load_performance(db, asset_key, first, end)
     own = await read_period_volumes(db, asset_key, first, end)
@@ -43,8 +44,11 @@ async def load_owner_position(db: Database, asset_key: int, first: int, end: int
     for backing in await situation_store.read_backed_shares(db, asset_key, first, end):
         volumes = await read_period_volumes(db, backing.asset_key, first, end)
         owed_mwh = owed_mwh + backing.share * volumes.activated_mwh
-    as_dispatched_mwh = owed_mwh + dispatch.sum_kw(PartKind.OWN) * to_mwh + own.activated_mwh
-    measured = dispatch.is_planned & ~np.isnan(performance.measured_kw)
+    [scheduled_kw] = await situation_store.read_own_kw(db, [asset_key], first, end)
+    is_traded = own.sold_mwh + own.bought_mwh > 0
+    own_kw = np.where(dispatch.is_planned, dispatch.sum_kw(PartKind.OWN), scheduled_kw * is_traded)
+    as_dispatched_mwh = owed_mwh + own_kw * to_mwh + own.activated_mwh
+    measured = (dispatch.is_planned | is_traded) & ~np.isnan(performance.measured_kw)
     delivered_mwh = np.where(measured, performance.measured_kw * to_mwh, as_dispatched_mwh)
     open_mwh = own.sold_mwh - own.bought_mwh + own.activated_mwh - (delivered_mwh - owed_mwh)
     open_mwh = np.where(np.abs(open_mwh) < 5e-9, 0.0, open_mwh)
