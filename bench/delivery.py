@@ -4,9 +4,10 @@ database back to it."""
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
@@ -51,6 +52,7 @@ def zone_of(virtual: int, count: int, periods: int, *, alike: bool) -> tuple[Zon
         zeros,
         zeros,
         zeros,
+        np.ones_like(zeros),
         capacity_kwh / 2,
     )
     behind = np.array([draw.choice(count, 2, replace=False) for _ in range(virtual)])
@@ -202,37 +204,66 @@ async def _measure_runs(harness: Harness, virtual: int, count: int) -> None:
         async with pool.acquire() as db:
             undone = db.transaction()
             await undone.start()
-            server = psutil.Process(await db.fetchval("select pg_backend_pid()"))
-            whole_s = await _cpu_of_run(db, server, now)
-            await asyncio.to_thread(scene.schedule, 7, [5.0, 4.0, 3.0, 2.0], 60)
-            changed_s = await _cpu_of_run(db, server, now)
-            before_s = _cpu_s(server)
+            server = await db.fetchval("select pg_backend_pid()")
+            whole = await _measure_run(db, server, now)
+            changed = []
+            for number in range(max(3, harness.options.rounds)):
+                await asyncio.to_thread(scene.schedule, 7 + 31 * number, [5.0, 4.0, 3.0, 2.0], 60)
+                changed.append(await _measure_run(db, server, now))
+            before = Used.so_far(server)
             await look_at_zone(db, ZONE, now)
-            look_s = _cpu_s(server) - before_s
+            look = Used.so_far(server).since(before)
             await undone.rollback()
     finally:
         await pool.close()
     name = f"{virtual} virtual assets on {count} batteries"
-    for what, used_s, most_s in (("one day", whole_s, WHOLE_S), ("one changed schedule", changed_s, CHANGED_S)):
+    middle = sorted(changed, key=lambda one: one.all_s)[len(changed) // 2]
+    for what, used, most_s in (("one day", whole, WHOLE_S), ("one changed schedule", middle, CHANGED_S)):
         harness.report(
             f"the whole run with its database: {name}, {what}",
-            {"cpu_ms": round(1000 * used_s, 1)},
+            used.figures(),
             target=f"under {1000 * most_s:g} ms of CPU",
-            met=used_s < most_s,
+            met=used.all_s < most_s,
         )
-    harness.report(f"a look at which nothing changed: {name}", {"cpu_ms": round(1000 * look_s, 1)})
+    harness.report(f"a look at which nothing changed: {name}", look.figures())
 
 
-async def _cpu_of_run(db: asyncpg.pool.PoolConnectionProxy, server: psutil.Process, now: datetime) -> float:
-    before_s = _cpu_s(server)
+@dataclass(frozen=True)
+class Used:
+    """Seconds of CPU."""
+
+    python_s: float
+    postgres_s: float
+
+    @classmethod
+    def so_far(cls, server: int) -> Used:
+        return cls(time.process_time(), _read_cpu_s(server))
+
+    def since(self, before: Used) -> Used:
+        return Used(self.python_s - before.python_s, self.postgres_s - before.postgres_s)
+
+    @property
+    def all_s(self) -> float:
+        return self.python_s + self.postgres_s
+
+    def figures(self) -> dict[str, float]:
+        spent = {"cpu_ms": self.all_s, "python_ms": self.python_s, "postgresql_ms": self.postgres_s}
+        return {name: round(1000 * used_s, 1) for name, used_s in spent.items()}
+
+
+async def _measure_run(db: asyncpg.pool.PoolConnectionProxy, server: int, now: datetime) -> Used:
+    before = Used.so_far(server)
     await wait_for_writers(db)
     state = await lock_zone(db, ZONE)
     look = await look_at_zone(db, ZONE, now)
     assert look is not None, "nobody lives in the zone"
     assert await plan_zone(db, look, state, now) is not None, "nothing was planned"
-    return _cpu_s(server) - before_s
+    return Used.so_far(server).since(before)
 
 
-def _cpu_s(server: psutil.Process) -> float:
-    times = server.cpu_times()
-    return float(time.process_time() + times.user + times.system)
+def _read_cpu_s(pid: int) -> float:
+    """Of another process: by its clock where there is one, else in the hundredths of a second that are listed."""
+    if sys.platform == "linux":
+        return time.clock_gettime(~pid << 3 | 2)
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)

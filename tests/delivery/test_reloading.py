@@ -17,7 +17,7 @@ from gridloom.database.pool import Connection
 from gridloom.delivery.codec import pack
 from gridloom.delivery.planning.parts import list_parts
 from gridloom.delivery.planning.standing_plan import StandingPlan
-from gridloom.delivery.plans.store import ZoneState, lock_zone
+from gridloom.delivery.plans.store import ZoneState, lock_zone, remembered
 from gridloom.delivery.runs.dispatching import look_at_zone, plan_zone
 from gridloom.delivery.situation.reloading import reload_zone
 from gridloom.kernel.market_time import block_window, market_day_of, market_day_window, period_number
@@ -196,6 +196,20 @@ async def _can_reload(yard: Yard) -> bool:
         assert state.inputs is not None
         both = state.stamps, state.stamps
         return await reload_zone(db, state.plan, state.inputs, both, state.plan.first, state.plan.end) is not None
+
+
+async def test_a_plan_that_was_kept_with_less_is_gone_on_with(yard: Yard) -> None:
+    battery = await yard.battery()
+    virtual = await yard.virtual(battery)
+    await yard.schedule(virtual, [400.0] * 4)
+    await yard.gate_of(0)
+    assert await _can_reload(yard)
+    await yard.edge.pool.execute("delete from delivery_plan_piece where name = 'inputs.serves'")
+    remembered.clear()
+    await yard.schedule(virtual, [200.0], offset=2)
+    await yard.gate_of(1)
+    assert await yard.powers(battery, 4) == [400.0, 400.0, 200.0, 400.0]
+    assert await _can_reload(yard)
 
 
 async def test_a_plan_that_was_kept_in_one_piece_is_gone_on_with(yard: Yard) -> None:

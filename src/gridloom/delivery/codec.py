@@ -3,43 +3,44 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping
 
 import msgspec
 import numpy as np
 import zstandard
 
-from gridloom.delivery.model import KIND_OF_CODE, Floats, Ints
+from gridloom.delivery.model import Floats, Ints
 
 Arrays = Mapping[str, Floats | Ints]
 
 
+class _Tools(threading.local):
+    """Made once for each thread: to make them takes longer than to pack a short array."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=1)
+        self.decompressor = zstandard.ZstdDecompressor()
+        self.encoder = msgspec.msgpack.Encoder()
+        self.decoder = msgspec.msgpack.Decoder(tuple[dict[str, tuple[str, list[int]]], bytes])
+
+
+_tools = _Tools()
+
+
 def pack(arrays: Arrays) -> bytes:
     """Named arrays of doubles or whole numbers, exactly as they are."""
-    head = {name: (array.dtype.str, list(array.shape)) for name, array in arrays.items()}
-    return _compress_arrays(head, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values()))
-
-
-def _compress_arrays(head: Mapping[str, tuple[str, list[int]]], body: bytes) -> bytes:
-    return zstandard.ZstdCompressor(level=1).compress(msgspec.msgpack.encode((head, body)))
+    head = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
+    body = b"".join([array.tobytes() for array in arrays.values()])
+    return _tools.compressor.compress(_tools.encoder.encode((head, body)))
 
 
 def unpack(packed: bytes) -> dict[str, np.ndarray]:
-    head, body = msgspec.msgpack.decode(
-        zstandard.ZstdDecompressor().decompress(packed), type=tuple[dict[str, tuple[str, list[int]]], bytes]
-    )
+    head, body = _tools.decoder.decode(_tools.decompressor.decompress(packed))
     arrays, place = {}, 0
     for name, (kind, shape) in head.items():
         count = math.prod(shape)
-        arrays[name] = np.frombuffer(body, np.dtype(kind), count, place).reshape(shape)
-        place += count * np.dtype(kind).itemsize
+        dtype = np.dtype(kind)
+        arrays[name] = np.frombuffer(body, dtype, count, place).reshape(shape)
+        place += count * dtype.itemsize
     return arrays
-
-
-def pack_dispatch(names: Ints, part_kw: Floats, energy_kwh: Floats, capacity_kwh: Floats) -> bytes:
-    """A battery's parts, named by kind's code and virtual asset, with its energies: as `pack` would, in one go."""
-    width = ("<f8", [part_kw.shape[1]])
-    head = {"energy": ("<f8", [len(energy_kwh)])}
-    head |= {f"{KIND_OF_CODE[kind]}:{asset_key}": width for kind, asset_key in names.tolist()}
-    head["capacity"] = width
-    return _compress_arrays(head, energy_kwh.tobytes() + part_kw.tobytes() + capacity_kwh.tobytes())

@@ -12,7 +12,10 @@ import numpy.typing as npt
 from gridloom.database.pool import Database
 from gridloom.delivery.dispatch import store
 from gridloom.delivery.dispatch.store import StoredVersion
-from gridloom.delivery.model import Floats, PartKind
+from gridloom.delivery.model import KIND_OF_CODE, Floats, PartKind
+
+Part = tuple[PartKind, int]
+"""The kind and the virtual asset's key, 0 for none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +29,7 @@ class StandingDispatch:
     energy_kwh: Floats
     after_kwh: Floats
     capacity_kwh: Floats
-    parts_kw: dict[tuple[PartKind, int], Floats]
+    parts_kw: dict[Part, Floats]
 
     @property
     def power_kw(self) -> Floats:
@@ -56,7 +59,7 @@ def lay_versions(version: int, versions: Sequence[StoredVersion], first: int, en
     count = max(0, end - first)
     planned = np.zeros(count, dtype=bool)
     energy_kwh, after_kwh, capacity_kwh = np.zeros(count), np.zeros(count), np.ones(count)
-    parts_kw: dict[tuple[PartKind, int], Floats] = {}
+    parts_kw: dict[Part, Floats] = {}
     for one in versions:
         low, high = max(first, one.first), min(end, one.end)
         here, there = slice(low - first, high - first), slice(low - one.first, high - one.first)
@@ -64,11 +67,32 @@ def lay_versions(version: int, versions: Sequence[StoredVersion], first: int, en
         energy_kwh[here] = one.arrays["energy"][:-1][there]
         after_kwh[here] = one.arrays["energy"][1:][there]
         capacity_kwh[here] = one.arrays["capacity"][there]
-        for part_kw in parts_kw.values():
-            part_kw[here] = 0.0
-        for name, values in one.arrays.items():
-            kind, colon, key = name.partition(":")
-            if colon:
-                part_kw = parts_kw.setdefault((PartKind(kind), int(key)), np.zeros(count))
-                part_kw[here] = values[there]
+        _lay_parts(parts_kw, one, first, end)
     return StandingDispatch(version, first, planned, energy_kwh, after_kwh, capacity_kwh, parts_kw)
+
+
+def _lay_parts(parts_kw: dict[Part, Floats], one: StoredVersion, first: int, end: int) -> None:
+    """A version's parts over what stood; where it has none, in its last periods, what stood goes on."""
+    width, named_kw = _name_parts(one)
+    low, high = max(first, one.first), min(end, one.first + width)
+    if low >= high:
+        return
+    here, there = slice(low - first, high - first), slice(low - one.first, high - one.first)
+    for part_kw in parts_kw.values():
+        part_kw[here] = 0.0
+    for name, values_kw in named_kw.items():
+        parts_kw.setdefault(name, np.zeros(end - first))[here] = values_kw[there]
+
+
+def _name_parts(one: StoredVersion) -> tuple[int, dict[Part, Floats]]:
+    """For how many periods a version says what the parts are, and the parts by name."""
+    if "parts" in one.arrays:
+        names = one.arrays["names"].tolist()
+        rows_kw = one.arrays["parts"]
+        return rows_kw.shape[1], {
+            (KIND_OF_CODE[code], key): row for (code, key), row in zip(names, rows_kw, strict=True)
+        }
+    # As they were written before: an array for each part, in all periods of the version.
+    split = {name: name.partition(":") for name in one.arrays}
+    named_kw = {(PartKind(kind), int(key)): one.arrays[name] for name, (kind, colon, key) in split.items() if colon}
+    return one.end - one.first, named_kw

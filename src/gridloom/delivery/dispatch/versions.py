@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.delivery.codec import pack_dispatch
+from gridloom.delivery.codec import pack
 from gridloom.delivery.model import NOISE_KW, Floats, Ints
-from gridloom.delivery.planning.parts import list_parts
+from gridloom.delivery.planning.parts import PartNames, list_parts
 from gridloom.delivery.planning.standing_plan import StandingPlan
 
 Mask = npt.NDArray[np.bool_]
@@ -17,7 +17,12 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class NewVersion:
-    """The periods of a battery's dispatch that a run has changed."""
+    """The periods of a battery's dispatch that a run has changed.
+
+    `body` has the energies at their edges, what the battery can hold and, for the first of them only, the parts: those
+    that follow are as they were, and only what is stored by then is another. Parts have a row each, and their `names`:
+    the kind's code and the virtual asset's key, 0 for none.
+    """
 
     asset_key: int
     first: int
@@ -32,49 +37,89 @@ def list_versions(
 
     `touched`: the places of `after` outside which no part of any battery is another than before.
     """
-    changed = _find_changes(before, after, touched)
+    named = PartNames.of_plan(after)
+    here = list_parts(after, touched.start, touched.stop, named)[1]
+    stored, parts = _find_changes(before, after, touched, (named, here))
+    changed = stored | parts
     rows = np.flatnonzero(changed.any(axis=1))
     if not len(rows):
         return []
-    lows = np.argmax(changed[rows], axis=1)
-    highs = changed.shape[1] - np.argmax(changed[rows, ::-1], axis=1)
-    first, end = int(lows.min()), int(highs.max())
-    names, part_kw = list_parts(after, first, end)
+    lows, highs = np.argmax(changed[rows], axis=1), _find_ends(changed[rows])
+    part_highs = np.maximum(_find_ends(parts[rows]), lows)
+    first, end = int(lows.min()), int(part_highs.max())
+    if touched.start <= first and end <= touched.stop:
+        part_kw = here[:, first - touched.start : end - touched.start]
+    else:
+        part_kw = list_parts(after, first, end, named)[1]
+    names = named.names
     keys = after.battery_keys[rows]
     starts, stops = np.searchsorted(names[:, 0], keys), np.searchsorted(names[:, 0], keys, side="right")
+    places = np.arange(first, end)
+    asked = (places >= lows[:, None]) & (places < part_highs[:, None])
+    there = _find_moving(part_kw, starts, stops, asked)
     versions = []
-    for row, key, low, high, start, stop in zip(
-        *(one.tolist() for one in (rows, keys, lows, highs, starts, stops)), strict=True
+    for row, key, low, high, part_high, start, stop in zip(
+        *(one.tolist() for one in (rows, keys, lows, highs, part_highs, starts, stops)), strict=True
     ):
-        parts_kw = part_kw[start:stop, low - first : high - first]
-        there = np.abs(parts_kw).max(axis=1) > NOISE_KW
-        body = pack_dispatch(
-            names[start:stop][there, 1:],
-            parts_kw[there],
-            after.energy_kwh[row, low : high + 1],
-            capacity_kwh[row, low:high],
-        )
-        versions.append(NewVersion(key, after.first + low, after.first + high, body))
+        own = there[start:stop]
+        body = {
+            "energy": after.energy_kwh[row, low : high + 1],
+            "names": names[start:stop, 1:][own],
+            "parts": part_kw[start:stop, low - first : part_high - first][own],
+            "capacity": capacity_kwh[row, low:high],
+        }
+        versions.append(NewVersion(key, after.first + low, after.first + high, pack(body)))
     return versions
 
 
-def _find_changes(before: StandingPlan | None, after: StandingPlan, touched: slice) -> Mask:
-    """For each battery, in which periods its energy or any of its parts is another, or was not planned."""
-    changed = np.ones((len(after.battery_keys), after.end - after.first), dtype=bool)
+def _find_moving(part_kw: Floats, starts: Ints, stops: Ints, asked: Mask) -> Mask:
+    """The parts that are anything at all in the periods that are asked for, a row of those for each battery, whose
+    parts stand from its start to its stop."""
+    counts = stops - starts
+    rows = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + np.arange(counts.sum())
+    there = np.zeros(len(part_kw), dtype=bool)
+    there[rows] = ((np.abs(part_kw[rows]) > NOISE_KW) & np.repeat(asked, counts, axis=0)).any(axis=1)
+    return there
+
+
+def _find_ends(changed: Mask) -> Ints:
+    """For each row, the place behind the last that has changed; 0 where none has."""
+    ends = changed.shape[1] - np.argmax(changed[:, ::-1], axis=1)
+    return np.where(changed.any(axis=1), ends, 0)
+
+
+def _find_changes(
+    before: StandingPlan | None, after: StandingPlan, touched: slice, here: tuple[PartNames, Floats]
+) -> tuple[Mask, Mask]:
+    """For each battery, in which periods its energy is another, and in which any of its parts; all of both where
+    nothing was planned. `here` are the parts of `after` where it was touched."""
+    stored = np.ones((len(after.battery_keys), after.end - after.first), dtype=bool)
+    parts = stored.copy()
     if before is None or before.end <= after.first or before.first > after.first:
-        return changed
+        return stored, parts
     count, offset = min(before.end, after.end) - after.first, after.first - before.first
     _, rows, old_rows = np.intersect1d(after.battery_keys, before.battery_keys, return_indices=True)
     old_kwh = before.energy_kwh[old_rows, offset + 1 : offset + 1 + count]
-    changed[rows, :count] = np.abs(after.energy_kwh[rows, 1 : count + 1] - old_kwh) > NOISE_KW
+    stored[rows, :count] = np.abs(after.energy_kwh[rows, 1 : count + 1] - old_kwh) > NOISE_KW
+    parts[rows, :count] = False
     low, high = touched.start, min(touched.stop, count)
     if low < high:
+        named, part_kw = here
+        known = named if _name_alike(before, after) else None
         keys, differs = _find_differing_parts(
-            list_parts(before, offset + low, offset + high), list_parts(after, low, high)
+            list_parts(before, offset + low, offset + high, known), (named.names, part_kw[:, : high - low])
         )
-        _, places, here = np.intersect1d(keys, after.battery_keys, return_indices=True)
-        changed[here, low:high] |= differs[places]
-    return changed
+        _, places, own = np.intersect1d(keys, after.battery_keys, return_indices=True)
+        parts[own, low:high] |= differs[places]
+    return stored, parts
+
+
+def _name_alike(before: StandingPlan, after: StandingPlan) -> bool:
+    """Whether the parts of both have the same names in the same order."""
+    return all(
+        np.array_equal(getattr(before, name), getattr(after, name))
+        for name in ("battery_keys", "asset_keys", "share_of", "stand_by_of")
+    )
 
 
 def _find_differing_parts(before: tuple[Ints, Floats], after: tuple[Ints, Floats]) -> tuple[Ints, Mask]:

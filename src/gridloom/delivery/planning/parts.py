@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from gridloom.delivery.model import CODE_OF_KIND, NOISE_KW, Floats, Ints, PartKind, sum_rows
@@ -25,25 +27,39 @@ def named_parts_kw(virtual_kw: Floats, share_of: Ints, shares: Floats, residual_
     return named_kw, others_kw
 
 
-def list_parts(plan: StandingPlan, low: int, high: int) -> tuple[Ints, Floats]:
-    """All batteries' parts in the periods at these places, a row each, in the order of their names: the battery's key,
-    the kind's code and the virtual asset's key, 0 for none."""
+@dataclass(frozen=True, slots=True, eq=False)
+class PartNames:
+    """The names of all parts of a plan's batteries: the battery's key, the kind's code and the virtual asset's key, 0
+    for none. `order` brings the parts as they are computed into the order of their names."""
+
+    names: Ints
+    order: Ints
+
+    @classmethod
+    def of_plan(cls, plan: StandingPlan) -> PartNames:
+        keys, nobody = plan.battery_keys, np.zeros_like(plan.battery_keys)
+        names = np.concatenate(
+            [
+                _name_parts(keys[plan.share_of[:, 1]], PartKind.VIRTUAL, plan.asset_keys[plan.share_of[:, 0]]),
+                _name_parts(keys, PartKind.VIRTUAL, nobody),
+                _name_parts(keys, PartKind.OWN, nobody),
+                np.stack([keys[plan.stand_by_of[:, 0]], plan.stand_by_of[:, 1], plan.stand_by_of[:, 2]], axis=1),
+            ]
+        )
+        order = np.lexsort(names.T[::-1])
+        return cls(names[order], order)
+
+
+def list_parts(plan: StandingPlan, low: int, high: int, named: PartNames | None = None) -> tuple[Ints, Floats]:
+    """All batteries' parts in the periods at these places, a row each, in the order of their names, which may be given
+    where they are known."""
     unserved_kw, power_kw = plan.unserved_kw[low:high], plan.power_kw[:, low:high]
     delivered_kw = cut_unserved(power_kw, net(power_kw), unserved_kw) if unserved_kw.any() else power_kw
     residual_kw = delivered_kw - net(delivered_kw).netted_kw
     named_kw, others_kw = named_parts_kw(plan.virtual_kw[:, low:high], plan.share_of, plan.shares, residual_kw)
-    keys, nobody = plan.battery_keys, np.zeros_like(plan.battery_keys)
-    names = np.concatenate(
-        [
-            _name_parts(keys[plan.share_of[:, 1]], PartKind.VIRTUAL, plan.asset_keys[plan.share_of[:, 0]]),
-            _name_parts(keys, PartKind.VIRTUAL, nobody),
-            _name_parts(keys, PartKind.OWN, nobody),
-            np.stack([keys[plan.stand_by_of[:, 0]], plan.stand_by_of[:, 1], plan.stand_by_of[:, 2]], axis=1),
-        ]
-    )
     rows_kw = np.concatenate([named_kw, others_kw, plan.own_kw[:, low:high], plan.stand_by_kw[:, low:high]])
-    order = np.lexsort(names.T[::-1])
-    return names[order], rows_kw[order]
+    named = named or PartNames.of_plan(plan)
+    return named.names, rows_kw[named.order]
 
 
 def _name_parts(battery_keys: Ints, kind: PartKind, asset_keys: Ints) -> Ints:

@@ -43,12 +43,28 @@ async def lock_zone(db: Database, zone: str) -> ZoneState:
     if row["plan"] is not None:
         earlier = unpack_earlier_plan(first, row["plan"])
         return ZoneState(row["run_id"], settled_until, stamps, earlier, None, {})
-    arrays = await _read_arrays(db, zone)
+    arrays = _recall_arrays(zone, row["run_id"]) or await _read_arrays(db, zone)
     if not arrays:
         return ZoneState(row["run_id"], settled_until, stamps, None, None, {})
     plan = StandingPlan.of_arrays(first, _take_arrays(arrays, _PLAN))
     inputs = Inputs.of_arrays(first, _take_arrays(arrays, _INPUTS))
     return ZoneState(row["run_id"], settled_until, stamps, plan, inputs, arrays)
+
+
+remembered: dict[str, tuple[UUID, Arrays]] = {}
+"""By zone, what the last run of this process has kept, under the name of that run: it stands for good, whatever became
+of the run; so whoever finds that run's name in the zone's row needs to read nothing more."""
+
+
+def _recall_arrays(zone: str, run_id: UUID | None) -> Arrays | None:
+    known_id, arrays = remembered.get(zone, (None, None))
+    return arrays if run_id is not None and run_id == known_id else None
+
+
+def _remember_arrays(zone: str, run_id: UUID, arrays: Arrays) -> None:
+    for array in arrays.values():
+        array.flags.writeable = False
+    remembered[zone] = run_id, arrays
 
 
 async def _read_arrays(db: Database, zone: str) -> dict[str, np.ndarray]:
@@ -66,8 +82,23 @@ def _name_arrays(kind: str, arrays: Arrays) -> Arrays:
     return {kind + name: array for name, array in arrays.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Up to where periods are final, and the first after those that leaves facts when it becomes final."""
+
+    until: int
+    first_settling: int | None
+
+
 async def keep_plan(
-    db: Database, zone: str, run_id: UUID, stamps: Stamps, plan: StandingPlan, inputs: Inputs, before: Arrays
+    db: Database,
+    zone: str,
+    run_id: UUID,
+    stamps: Stamps,
+    plan: StandingPlan,
+    inputs: Inputs,
+    before: Arrays,
+    settled: Settled,
 ) -> None:
     """Write the pieces that are not as they were `before`."""
     after = {**_name_arrays(_PLAN, plan.arrays()), **_name_arrays(_INPUTS, inputs.arrays())}
@@ -86,14 +117,18 @@ async def keep_plan(
         [body for _, body in pieces],
     )
     await db.execute(
-        """update delivery_zone set run_id = $2, stamps = $3, first_period = $4, end_period = $5, plan = null
+        """update delivery_zone set run_id = $2, stamps = $3, first_period = $4, end_period = $5, plan = null,
+             settled_until = $6, first_settling = $7
            where delivery_zone = $1""",
         zone,
         run_id,
         stamps,
         plan.first,
         plan.end,
+        settled.until,
+        settled.first_settling,
     )
+    _remember_arrays(zone, run_id, after)
 
 
 async def forget_plan(db: Database, zone: str) -> None:
@@ -110,13 +145,13 @@ async def _forget_pieces(db: Database, zone: str) -> None:
     await db.execute("delete from delivery_plan_piece where delivery_zone = $1", zone)
 
 
-async def keep_settled(db: Database, zone: str, settled_until: int, first_settling: int | None) -> None:
-    """`first_settling`: the first period after those that leaves facts when it becomes final."""
+async def keep_settled(db: Database, zone: str, settled: Settled) -> None:
+    """Of a plan that stays."""
     await db.execute(
         "update delivery_zone set settled_until = $2, first_settling = $3 where delivery_zone = $1",
         zone,
-        settled_until,
-        first_settling,
+        settled.until,
+        settled.first_settling,
     )
 
 

@@ -24,7 +24,7 @@ from gridloom.delivery.planning.replanning import Replanned, replan
 from gridloom.delivery.planning.standing_plan import StandingPlan
 from gridloom.delivery.planning.zone import Zone
 from gridloom.delivery.plans import store as plan_store
-from gridloom.delivery.plans.store import ZoneState
+from gridloom.delivery.plans.store import Settled, ZoneState
 from gridloom.delivery.runs import store
 from gridloom.delivery.runs.fence import wait_for_writers
 from gridloom.delivery.runs.gates import LOOK, next_look, planned_span
@@ -100,7 +100,8 @@ async def plan_zone(db: Database, look: Look, state: ZoneState, now: datetime) -
     if plan is None or plan.end < horizon.end or state.stamps != stamps or plan.first > horizon.first:
         run, plan = await _plan_anew(db, horizon, state, stamps)
     await settle_periods(db, plan, horizon.first, final)
-    await plan_store.keep_settled(db, zone, final, first_settling(plan, final))
+    if run is None:
+        await plan_store.keep_settled(db, zone, Settled(final, first_settling(plan, final)))
     return run
 
 
@@ -132,7 +133,8 @@ async def _plan_anew(db: Database, horizon: Horizon, state: ZoneState, stamps: S
         gone = set(before.battery_keys.tolist()) - set(zone.battery_keys.tolist())
         await release_batteries(db, before, sorted(gone), zone.first, horizon.now)
         plan = plan.following(before) if is_reloaded else plan
-    await plan_store.keep_plan(db, horizon.zone, run.id, stamps, plan, loaded.inputs, state.arrays)
+    settled = Settled(horizon.final, first_settling(plan, horizon.final))
+    await plan_store.keep_plan(db, horizon.zone, run.id, stamps, plan, loaded.inputs, state.arrays, settled)
     if anchors:
         await anchor_store.keep_applied(db, anchors, zone.first)
     await tell_dispatched(db, versions, numbers, moved)
