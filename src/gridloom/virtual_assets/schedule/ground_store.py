@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,10 +29,12 @@ from gridloom.virtual_assets.store import COLUMNS, see_asset
 class Ground:
     """What stands of an asset, on some days at least, and what stands of the batteries behind it.
 
-    `now` is the platform's clock when they were read.
+    `now` is the platform's clock when they were read, `read_s` this process's own, by which nothing but time that has
+    passed since is told.
     """
 
     now: datetime
+    read_s: float
     blocks: Sequence[Block]
     powers: DayPowers
     summaries: DaySummaries
@@ -128,6 +131,7 @@ def _read_ground_row(asset: VirtualAsset, row: asyncpg.Record) -> Ground:
     batteries = [promise.physical_asset_key for promise in asset.promises]
     return Ground(
         now=row["now"],
+        read_s=time.monotonic(),
         blocks=sorted(
             (_read_block(*block) for block in row["blocks"] or ()), key=lambda block: (block.first, block.lane)
         ),

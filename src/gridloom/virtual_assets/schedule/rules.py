@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.kernel.market_time import period_number
+from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, Ints, period_numbers, wire_time
@@ -130,6 +130,11 @@ def first_open_period(now: datetime, gate_closure_s: int) -> int:
     The closing moment itself is already too late, as it is everywhere.
     """
     return period_number(now + timedelta(seconds=gate_closure_s)) + 1
+
+
+def closing_of(first: int, gate_closure_s: int) -> datetime:
+    """The moment from which on a period can no longer be changed."""
+    return period_start(first) - timedelta(seconds=gate_closure_s)
 
 
 def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:

@@ -6,10 +6,11 @@ summaries of all days; it looks into another day only where the summary cannot t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 from gridloom.database.at_once import AtOnce
 from gridloom.database.pool import Database
@@ -38,6 +39,7 @@ from gridloom.virtual_assets.schedule.rules import (
     check_gate,
     check_power,
     check_takes_schedule,
+    closing_of,
     first_open_period,
 )
 from gridloom.virtual_assets.schedule.spreading import by_lane, rated_kw, spread_over
@@ -46,6 +48,9 @@ from gridloom.virtual_assets.schedule.store import DayRows, LaneChange
 if TYPE_CHECKING:
     from gridloom.database.at_once import WriteOnly
 
+NEAR_GATE: Final = timedelta(minutes=30)
+"""Two steps of a sandbox's clock; far more than lies between reading an asset and writing its change."""
+GLANCE_AT_MOST_S: Final = 10.0
 Note = Callable[[int], Awaitable[None]]
 """What a caller notes of the version that is about to be written."""
 
@@ -162,12 +167,19 @@ async def _accept_at_a_glance(
     available: Availability,
     ground: Ground,
 ) -> Accepted:
-    """Write the change of an asset that nobody holds, if it goes as asked and nothing more has to be read for it."""
+    """Write the change of an asset that nobody holds, if it goes as asked and nothing more has to be read for it.
+
+    Whoever makes a period final waits for those who hold its asset. So near a gate, or where judging has taken long,
+    the asset is to be locked before its gate is judged.
+    """
+    first = min(int(change.periods[0]) for change in changes.values())
+    if closing_of(first, asset.terms.gate_closure_s) - ground.now < NEAR_GATE:
+        raise NeedsLock
     is_little = len(writing.told) <= FEW and draft.days[-1] - draft.days[0] < len(draft.days)
     if not is_little or not _goes_as_asked(asset, draft, available, ground):
         raise NeedsLock
     imbalance = imbalance_at_a_glance(asset, ground.now, draft.end_kwh, writing.blocks, draft.after)
-    if imbalance is None:
+    if imbalance is None or time.monotonic() - ground.read_s > GLANCE_AT_MOST_S:
         raise NeedsLock
     version = await _write_told(db, asset, draft, writing, changes, ground.now)
     return Accepted(version, ground.now, imbalance, available, draft, ())
