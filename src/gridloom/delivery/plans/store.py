@@ -35,11 +35,12 @@ async def lock_zone(db: Database, zone: str) -> ZoneState:
     row = await db.fetchrow(
         """insert into delivery_zone as z (delivery_zone) values ($1)
            on conflict (delivery_zone) do update set revision = z.revision + 1
-           returning run_id, first_period, settled_until, stamps, plan""",
+           returning run_id, first_period, settled_until, asset_stamps, stamps, plan""",
         zone,
     )
     assert row is not None
-    first, settled_until, stamps = row["first_period"], row["settled_until"], row["stamps"]
+    first, settled_until = row["first_period"], row["settled_until"]
+    stamps = Stamps(row["asset_stamps"], row["stamps"])
     if row["plan"] is not None:
         earlier = unpack_earlier_plan(first, row["plan"])
         return ZoneState(row["run_id"], settled_until, stamps, earlier, None, {})
@@ -118,15 +119,16 @@ async def keep_plan(
     )
     await db.execute(
         """update delivery_zone set run_id = $2, stamps = $3, first_period = $4, end_period = $5, plan = null,
-             settled_until = $6, first_settling = $7
+             settled_until = $6, first_settling = $7, asset_stamps = $8
            where delivery_zone = $1""",
         zone,
         run_id,
-        stamps,
+        stamps.batteries,
         plan.first,
         plan.end,
         settled.until,
         settled.first_settling,
+        stamps.assets,
     )
     _remember_arrays(zone, run_id, after)
 
@@ -135,7 +137,7 @@ async def forget_plan(db: Database, zone: str) -> None:
     await _forget_pieces(db, zone)
     await db.execute(
         """update delivery_zone set run_id = null, first_period = null, end_period = null, first_settling = null,
-             stamps = '{}', plan = null
+             asset_stamps = '{}', stamps = '{}', plan = null
            where delivery_zone = $1""",
         zone,
     )

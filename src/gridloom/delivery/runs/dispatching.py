@@ -95,7 +95,7 @@ async def plan_zone(db: Database, look: Look, state: ZoneState, now: datetime) -
         await revalidate(db, key, now)
         has_cut = True
     again = await look_at_zone(db, zone, now) if has_cut else look
-    stamps = {} if again is None else again.stamps
+    stamps = Stamps() if again is None else again.stamps
     run, plan = None, state.plan
     if plan is None or plan.end < horizon.end or state.stamps != stamps or plan.first > horizon.first:
         run, plan = await _plan_anew(db, horizon, state, stamps)

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any
+
+import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
+from gridloom.delivery.model import Ints
 
-Stamps = dict[str, str]
-"""What each input was at, by its kind and key: an input whose stamp is the same has not changed."""
-VIRTUAL: Final = "V"
-"""The kind of virtual assets: their version, and the first period that will be cut, 0 for none."""
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """What each input was at: an input whose stamp is the same has not changed.
+
+    `assets` are the keys of virtual assets, then their versions, then the first period of each that will be cut, 0 for
+    none, all in the order of the keys. `batteries` are the rest, by kind and key.
+    """
+
+    assets: Sequence[int] = field(default_factory=list)
+    batteries: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def asset_rows(self) -> Ints:
+        """Keys, versions and first cuts, a row each."""
+        return np.array(self.assets, dtype=np.int64).reshape(3, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +61,12 @@ with zone as materialized (
   where end_at > $2 and start_at < $3 and ($5::text is null or delivery_zone = $5)
 ), battery as materialized (
   select distinct delivery_zone, physical_asset_key as asset_key from live join virtual_backing using (asset_key)
+), assets as materialized (
+  select delivery_zone, array_agg(asset_key order by asset_key) || array_agg(version order by asset_key)
+         || array_agg(coalesce(first_misfit, 0) order by asset_key) as stamps
+  from live group by delivery_zone
 ), stamp as (
-  select delivery_zone, 'V' || asset_key as name, version || ':' || coalesce(first_misfit, 0) as stamp from live
-  union all
-  select delivery_zone, 'P' || asset_key, max(version)::text
+  select delivery_zone, 'P' || asset_key as name, max(version)::text as stamp
   from battery join physical_asset_parameters using (asset_key) group by delivery_zone, asset_key
   union all
   select delivery_zone, 'U' || asset_key, md5(string_agg(id || ':' || version, ',' order by id))
@@ -69,13 +86,15 @@ with zone as materialized (
   select delivery_zone, jsonb_object_agg(name, stamp) as stamps from stamp group by delivery_zone
 )
 select zone.delivery_zone, zone.gate_closure_s, zone.next_start, zone.first_misfit,
-       coalesce(stamps.stamps, '{}'::jsonb) as stamps,
+       coalesce(assets.stamps, '{}'::int[]) as asset_stamps, coalesce(stamps.stamps, '{}'::jsonb) as stamps,
        last.revision, last.settled_until,
        last.end_period is null or last.end_period < $4
+         or coalesce(assets.stamps, '{}'::int[]) is distinct from last.asset_stamps
          or coalesce(stamps.stamps, '{}'::jsonb) is distinct from last.stamps
          or coalesce(least(zone.first_misfit, last.first_settling)
               <= floor((extract(epoch from $1::timestamptz) + zone.gate_closure_s) / 900), false) as has_news
-from zone left join stamps using (delivery_zone) left join delivery_zone last using (delivery_zone)
+from zone left join assets using (delivery_zone) left join stamps using (delivery_zone)
+  left join delivery_zone last using (delivery_zone)
 order by zone.delivery_zone
 """
 
@@ -84,7 +103,11 @@ async def look_at_zones(
     db: Database, now: datetime, start: datetime, end: datetime, end_period: int, zone: str | None = None
 ) -> list[Look]:
     """All zones, or one: planned over the market days from `start` to `end`, which is the start of `end_period`."""
-    return [Look(**row) for row in await db.fetch(_LOOK, now, start, end, end_period, zone)]
+    return [_read_look(**row) for row in await db.fetch(_LOOK, now, start, end, end_period, zone)]
+
+
+def _read_look(asset_stamps: Sequence[int], stamps: Mapping[str, str], **rest: Any) -> Look:
+    return Look(stamps=Stamps(asset_stamps, stamps), **rest)
 
 
 async def read_now(db: Database) -> tuple[datetime, bool]:

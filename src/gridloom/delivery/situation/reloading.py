@@ -11,12 +11,12 @@ from gridloom.delivery.planning.standing_plan import StandingPlan
 from gridloom.delivery.planning.zone import Inputs, Zone, cut_limits
 from gridloom.delivery.situation import store
 from gridloom.delivery.situation.loading import Loaded, due_changes_kwh, list_reserves, load_powers_kw
-from gridloom.delivery.situation.look_store import VIRTUAL, Stamps
+from gridloom.delivery.situation.look_store import Stamps
 
 
 def keeps_batteries(before: Stamps, now: Stamps) -> bool:
     """Whether nothing has changed but virtual assets."""
-    return all(name.startswith(VIRTUAL) for name, _ in before.items() ^ now.items())
+    return before.batteries == now.batteries
 
 
 async def reload_zone(
@@ -27,14 +27,16 @@ async def reload_zone(
     `stamps` are those of the plan and those that hold now.
     """
     before, now = stamps
-    if before.keys() != now.keys() or not keeps_batteries(before, now) or not _covers_periods(plan, inputs, first, end):
+    if not keeps_batteries(before, now) or not _covers_periods(plan, inputs, first, end):
+        return None
+    keys = _find_changed(before, now)
+    if keys is None:
         return None
     days = market_days_around(first, end)
     if days != market_days_around(inputs.first, end):
         return None
     if not np.array_equal(await store.read_book_marks(db, plan.battery_keys.tolist(), *days), inputs.book_marks):
         return None
-    keys = _find_changed(before, now)
     if not await _keep_reserves(db, keys, inputs, first, end):
         return None
     assets = await store.read_assets(db, keys)
@@ -51,13 +53,14 @@ def _covers_periods(plan: StandingPlan, inputs: Inputs, first: int, end: int) ->
     return inputs.first == plan.first <= first and plan.end == end and bool((inputs.lives[:, 1] > first).all())
 
 
-def _find_changed(before: Stamps, now: Stamps) -> list[int]:
-    """The virtual assets with other schedules than before, and those that will be cut: how much may have changed."""
-    return sorted(
-        int(name.removeprefix(VIRTUAL))
-        for name, stamp in now.items()
-        if name.startswith(VIRTUAL) and (stamp != before[name] or not stamp.endswith(":0"))
-    )
+def _find_changed(before: Stamps, now: Stamps) -> list[int] | None:
+    """The virtual assets with other schedules than before, and those that will be cut: how much may have changed. None
+    where they are not the same assets."""
+    old, new = before.asset_rows, now.asset_rows
+    if not np.array_equal(old[0], new[0]):
+        return None
+    keys: list[int] = new[0, (old != new).any(axis=0) | (new[2] != 0)].tolist()
+    return keys
 
 
 async def _keep_reserves(db: Database, keys: list[int], inputs: Inputs, first: int, end: int) -> bool:
