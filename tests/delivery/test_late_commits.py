@@ -9,7 +9,7 @@ import pytest
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.virtual_assets.schedule import changing
+from gridloom.virtual_assets.schedule import changing, ground_store
 
 HELD_UP = "select count(*) from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))"
 
@@ -49,7 +49,7 @@ async def test_a_schedule_whose_gate_closes_between_reading_and_writing_is_refus
     virtual = await yard.virtual(battery)
     await yard.schedule(virtual, [100.0])
     await yard.gate_of(-1)
-    read, closed = changing.read_asset_and_ground, []
+    read, closed = ground_store.read_asset_and_ground, []
 
     async def read_and_close(*given: Any) -> Any:
         found = await read(*given)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.delivery.codec import pack
+from gridloom.delivery.codec import Arrays, pack
 from gridloom.delivery.model import NOISE_KW, Floats, Ints
 from gridloom.delivery.planning.parts import PartNames, list_parts
 from gridloom.delivery.planning.standing_plan import StandingPlan
@@ -62,7 +62,7 @@ def list_versions(
         *(one.tolist() for one in (rows, keys, lows, highs, part_highs, starts, stops)), strict=True
     ):
         own = there[start:stop]
-        body = {
+        body: Arrays = {
             "energy": after.energy_kwh[row, low : high + 1],
             "names": names[start:stop, 1:][own],
             "parts": part_kw[start:stop, low - first : part_high - first][own],
