@@ -53,7 +53,8 @@ COMPOSED = {
         for targets in (*permutations(LAST_ROWS, count), AT_ONCE[:count])
     ],
     "database/last_rows.py:_add_parts": lambda: [
-        last_rows._add_parts(schedule_store._WRITE_VERSION, tuple((target, 1) for target in targets))
+        last_rows._add_parts(statement, tuple((target, 1) for target in targets))
+        for statement in (schedule_store._WRITE_VERSION, schedule_store._WRITE_RUN)
         for count in (1, 2)
         for targets in permutations(LAST_ROWS, count)
     ],

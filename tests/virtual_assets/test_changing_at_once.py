@@ -18,6 +18,7 @@ from tests.virtual_assets.test_schedules import problem
 from gridloom.virtual_assets.energy.store import mark_activated
 from gridloom.virtual_assets.gate_closure.revalidation import revalidate
 from gridloom.virtual_assets.schedule import changing, ground_store
+from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
 
 Between = Callable[[Callable[[], Awaitable[Any]]], None]
@@ -220,3 +221,33 @@ class TestTheRevision:
         changes = [one for one in found if "update virtual_asset" in " ".join(one.sql.split())]
         assert len({one.place for one in changes}) >= 5
         assert [one.place for one in changes if "revision = revision + 1" not in one.sql] == []
+
+
+class TestARunOnADayThatHasARow:
+    async def test_leaves_the_same_rows_as_any_change(self, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch):
+        """Written in place on one battery, and as whole rows on the other."""
+        one, other = await make_battery(), await make_battery()
+        dice = random.Random(12)
+        for _ in range(25):
+            powers = [dice.choice([-300.0, 0.0, 12.5, 400.0])] * dice.choice([1, 1, 3, 20])
+            offset = dice.randrange(192 - len(powers))
+            mine = await one.put(powers, offset)
+            with monkeypatch.context() as patched:
+                patched.setattr(schedule_store, "_find_run", lambda *_: None)
+                theirs = await other.put(powers, offset)
+            assert mine.status_code == theirs.status_code
+            assert mine.json().get("schedule") == theirs.json().get("schedule")
+        assert await rows_of(one) == await rows_of(other)
+
+
+async def rows_of(battery: Battery) -> list[Any]:
+    key = await key_of(battery)
+    statements = (
+        "select lane, day, power_kw from virtual_schedule where asset_key = $1 order by day, lane",
+        "select span, change_kwh, lowest_kwh, highest_kwh, exported_kwh from virtual_energy where asset_key = $1",
+        """select version, lane, first_period, end_period, run_first, run_length, power_kw from schedule_change
+           where asset_key = $1 order by version, lane""",
+        "select version, kind from schedule_version where asset_key = $1 order by version",
+        "select version, revision, end_kwh from virtual_asset where asset_key = $1",
+    )
+    return [[tuple(row) for row in await battery.edge.pool.fetch(statement, key)] for statement in statements]

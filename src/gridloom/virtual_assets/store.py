@@ -120,8 +120,11 @@ def see_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
         return known
     if row["name"] != terms.name or row["portfolio_id"] != terms.portfolio_id:
         terms = replace(terms, name=row["name"], portfolio_id=row["portfolio_id"])
-    asset = replace(
-        known,
+    asset = VirtualAsset(
+        key=known.key,
+        id=known.id,
+        organisation_id=known.organisation_id,
+        created_at=known.created_at,
         terms=terms,
         version=row["version"],
         end_kwh=row["end_kwh"],
@@ -129,6 +132,7 @@ def see_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
         judged_until=row["judged_until"],
         first_activated=row["first_activated"],
         revision=row["revision"],
+        promises=known.promises,
     )
     _remember_asset(asset)
     return asset

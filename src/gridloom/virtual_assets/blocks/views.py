@@ -126,13 +126,11 @@ def series_fields(first: int, power_kw: Floats, capacities_kw: Sequence[Floats])
 
 def capacity_kw(block: Block, first: int, end: int, available: Availability) -> tuple[Floats, Floats, Floats, Floats]:
     """Available and rated power of the block, charging and discharging, in each period."""
+    rated_kw = np.full(end - first, block.charge_kw), np.full(end - first, block.discharge_kw)
+    if available.is_whole:
+        return *rated_kw, *rated_kw
     there = available.between(first, end)
-    return (
-        there.charge * block.charge_kw,
-        there.discharge * block.discharge_kw,
-        np.full(end - first, block.charge_kw),
-        np.full(end - first, block.discharge_kw),
-    )
+    return there.charge * block.charge_kw, there.discharge * block.discharge_kw, *rated_kw
 
 
 def streamed_schedule(head: View, first: int, columns: Mapping[str, Floats]) -> Stream:

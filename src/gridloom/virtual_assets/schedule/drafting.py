@@ -38,6 +38,8 @@ class Draft:
     after: DaySummaries
     end_kwh: float
     """The stored energy at the end of life as it would be."""
+    is_of_known_row: bool
+    """Whether it changes one lane on one day, and something was scheduled there before."""
 
     def lane_kw(self, lane: int, first: int, end: int) -> Floats | None:
         """A changed lane over these periods; None where they reach into days that the change does not touch."""
@@ -69,6 +71,9 @@ async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, 
 
 def find_days(changes: Mapping[int, LaneChange]) -> list[int]:
     """The days that are touched, in order."""
+    if len(changes) == 1:
+        [change] = changes.values()
+        return change.days()
     touched: set[int] = set()
     return sorted(touched.union(*(change.days() for change in changes.values())))
 
@@ -87,12 +92,16 @@ def draft_over(
     places = [day - asset.first_day for day in days]
     after = before.with_days(places, DaySummaries.of(after_kw, asset.terms.efficiency))
     end_kwh = float(after.day_starts_kwh(asset.initial_kwh)[-1])
-    return Draft(days, {lane: rows_kw[lane] for lane in changes}, before_kw, after_kw, before, after, end_kwh)
+    is_of_known_row = len(days) == len(changes) == 1 and changes.keys() <= powers.get(days[0], {}).keys()
+    lanes_kw = {lane: rows_kw[lane] for lane in changes}
+    return Draft(days, lanes_kw, before_kw, after_kw, before, after, end_kwh, is_of_known_row)
 
 
 def _add_lanes(rows_kw: Mapping[int, Floats], days: int) -> Floats:
-    total_kw = np.zeros((days, PERIODS_PER_DAY))
-    for lane_kw in rows_kw.values():
+    """The sum of all lanes, of its own: what is laid over a lane afterwards does not change it."""
+    first, *others = rows_kw.values() or (np.zeros((days, PERIODS_PER_DAY)),)
+    total_kw = first.copy()
+    for lane_kw in others:
         total_kw += lane_kw
     return total_kw
 

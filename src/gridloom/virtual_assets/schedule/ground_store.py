@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from gridloom.capacity.rules import Standing
 from gridloom.capacity.store import standing_of_lists
@@ -23,6 +25,9 @@ from gridloom.virtual_assets.model import Block, LockedAsset, Market, VirtualAss
 from gridloom.virtual_assets.schedule.store import DayPowers, powers_of_rows, summaries_of_rows
 from gridloom.virtual_assets.schedule.trajectory import DaySummaries
 from gridloom.virtual_assets.store import COLUMNS, see_asset
+
+R = TypeVar("R")
+SHORT_TEXT: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +59,7 @@ class Ground:
 # distributed database has no whole rows.
 _PARTS = """
   (select json_agg(json_build_array(b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
-                                    b.reserve_minutes))
+                                    b.reserve_minutes))::text
    from virtual_block b where b.asset_key = :asset_key and b.until_version is null) as blocks,
   (select string_agg(array_send(array[s.day, s.lane]::float8[] || s.power_kw), ''::bytea)
    from virtual_schedule s where s.asset_key = :asset_key and s.day = any(:days::int[])) as days,
@@ -64,7 +69,7 @@ _PARTS = """
   (select json_agg(json_build_array(
             t.asset_key, t.starts_at, t.ends_at, t.charge_kw, t.discharge_kw, t.energy_kwh, t.fcr_limit_ratio,
             t.charge_efficiency, t.discharge_efficiency, t.usable_share, t.kind, t.holder_id, t.first_period,
-            t.end_period, t.is_firm, t.organisation_id, t.product))
+            t.end_period, t.is_firm, t.organisation_id, t.product))::text
    from battery_standing t
    where t.asset_key = any(:batteries::int[])
      and (t.starts_at is null or t.starts_at < :end_at) and (t.ends_at is null or t.ends_at > :start_at)
@@ -128,17 +133,36 @@ def _choose_ground(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
 
 
 def _read_ground_row(asset: VirtualAsset, row: asyncpg.Record) -> Ground:
-    batteries = [promise.physical_asset_key for promise in asset.promises]
     return Ground(
         now=row["now"],
         read_s=time.monotonic(),
-        blocks=sorted(
-            (_read_block(*block) for block in row["blocks"] or ()), key=lambda block: (block.first, block.lane)
-        ),
+        blocks=_recall(_read_blocks, row["blocks"]),
         powers=powers_of_rows(row["days"]),
         summaries=summaries_of_rows(asset, row["spans"]),
-        batteries=standing_of_lists(batteries, row["standing"] or ()),
+        batteries=_recall(_read_standing, row["standing"], *(promise.physical_asset_key for promise in asset.promises)),
     )
+
+
+def _read_blocks(text: str) -> Sequence[Block]:
+    return sorted((_read_block(*row) for row in msgspec.json.decode(text)), key=lambda block: (block.first, block.lane))
+
+
+def _read_standing(text: str, *batteries: int) -> Mapping[int, Standing]:
+    return standing_of_lists(batteries, msgspec.json.decode(text))
+
+
+def _recall(read: Callable[..., R], text: str | None, *more: int) -> R:
+    """What a text of JSON says. Blocks and batteries change far less often than schedules, and a short text that has
+    been read before says the same again."""
+    if text is None or len(text) > SHORT_TEXT:
+        return read(text or "[]", *more)
+    known: R = _recall_short(read, text, *more)
+    return known
+
+
+@lru_cache(maxsize=2048)
+def _recall_short(read: Callable[..., R], text: str, *more: int) -> R:
+    return read(text, *more)
 
 
 def _read_block(

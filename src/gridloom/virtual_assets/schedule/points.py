@@ -10,9 +10,10 @@ from gridloom.kernel.market_time import period_number
 from gridloom.market_calendar import day_of
 from gridloom.virtual_assets.blocks.wire import NewSchedule
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.rules import Points, read_points
+from gridloom.virtual_assets.schedule.rules import Points, read_few_points, read_points
 
 _LONG_BODY_POINTS = 2000
+_FEW_POINTS = 8
 
 
 def touched_days(body: NewSchedule, asset: VirtualAsset) -> list[int]:
@@ -31,5 +32,9 @@ async def points_of(body: NewSchedule, span: tuple[int, int], whose: str = "bloc
 
 
 def _read_body(body: NewSchedule, span: tuple[int, int], whose: str) -> Points:
-    power_kw = np.array([point.power for point in body.schedule], dtype=np.float64)
-    return read_points([point.time for point in body.schedule], power_kw, span, whose)
+    times, powers_kw = [point.time for point in body.schedule], [point.power for point in body.schedule]
+    if len(times) <= _FEW_POINTS:
+        few = read_few_points(times, powers_kw, span)
+        if few is not None:
+            return few
+    return read_points(times, np.array(powers_kw, dtype=np.float64), span, whose)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
-from gridloom.market_calendar import Floats, Ints, period_numbers, wire_time
+from gridloom.market_calendar import PERIOD_S, Floats, Ints, period_numbers, wire_time
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.trajectory import Excess
 
@@ -109,6 +110,20 @@ def read_points(times: Sequence[datetime], power_kw: Floats, span: tuple[int, in
     return Points(ordered, power_kw[order] + 0.0, order)
 
 
+def read_few_points(times: Sequence[datetime], powers_kw: Sequence[float], span: tuple[int, int]) -> Points | None:
+    """The same one by one, which takes less than arrays do where there are few; None where anything is odd."""
+    numbers, before = [], span[0] - 1
+    for time, power_kw in zip(times, powers_kw, strict=True):
+        number, rest_s = divmod(time.timestamp(), PERIOD_S)
+        if rest_s or not before < number < span[1] or not math.isfinite(power_kw):
+            return None
+        before = int(number)
+        numbers.append(before)
+    if not numbers:
+        return None
+    return Points(np.array(numbers), np.array(powers_kw) + 0.0, np.arange(len(numbers)))
+
+
 def _refuse_points(wrong: npt.NDArray[np.bool_], detail: str, where: str = "", member: str = "time") -> None:
     if not wrong.any():
         return
@@ -148,11 +163,14 @@ def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:
         )
 
 
-def check_power(points: Points, charge_kw: Floats, discharge_kw: Floats, who: str = "the block") -> None:
-    """`charge_kw` and `discharge_kw` are what the block has available in each of the points' periods."""
+def check_power(
+    points: Points, charge_kw: Floats | float, discharge_kw: Floats | float, who: str = "the block"
+) -> None:
+    """`charge_kw` and `discharge_kw` are what the block has available in each of the points' periods, or in all."""
     wrong = (points.power_kw > discharge_kw + POWER_TOLERANCE_KW) | (points.power_kw < -charge_kw - POWER_TOLERANCE_KW)
     if not wrong.any():
         return
+    charge_kw, discharge_kw = (np.broadcast_to(each, len(wrong)) for each in (charge_kw, discharge_kw))
     positions = np.flatnonzero(wrong)
     first = positions[0]
     raise PowerBeyondAvailable(

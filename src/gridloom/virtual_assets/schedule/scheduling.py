@@ -102,8 +102,11 @@ async def put_schedule(
     """
     check_takes_schedule(block)
     available = _check_gate_and_find(asset, points, ground)
-    places = points.periods - available.first
-    check_power(points, block.charge_kw * available.charge[places], block.discharge_kw * available.discharge[places])
+    if available.is_whole:
+        check_power(points, block.charge_kw, block.discharge_kw)
+    else:
+        there, places = available, points.periods - available.first
+        check_power(points, block.charge_kw * there.charge[places], block.discharge_kw * there.discharge[places])
     change = {block.lane: LaneChange(points.periods, points.power_kw)}
     told = [Told(block.id, points.first, points.last + 1, len(points.periods))]
     return await _accept_change(db, asset, change, Writing(author, block, [block], told, note), available, ground)
@@ -265,7 +268,7 @@ async def write_change(
         kind,
         author,
         block.id if block else None,
-        rows=DayRows(draft.days, draft.lanes_kw),
+        rows=DayRows(draft.days, draft.lanes_kw, draft.is_of_known_row),
         summaries=draft.after,
         changes=changes,
         end_kwh=draft.end_kwh,

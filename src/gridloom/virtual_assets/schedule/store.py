@@ -204,14 +204,45 @@ select version from made
 """)
 
 
+# The same for a run of periods on one lane of a day that has a row: most changes are of one period.
+_WRITE_RUN = Statement("""
+with next as (
+  update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
+  where asset_key = :asset_key and version = :version and revision = :revision returning version
+), day as (
+  update virtual_schedule set power_kw[:first_slot : :last_slot] = :power_kw::text::float8[]
+  where asset_key = :asset_key and day = :day and lane = :lane::int
+), span as (
+  update virtual_energy
+  set change_kwh[:place] = :change_kwh, lowest_kwh[:place] = :lowest_kwh, highest_kwh[:place] = :highest_kwh,
+      exported_kwh[:place] = :exported_kwh
+  where asset_key = :asset_key and span = :span
+), change as (
+  insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
+  select :asset_key, next.version, :lane::int, :first_period::int, :first_period::int + :length::int,
+         array[:first_period::int], array[:length::int], :power_kw::text::float8[]
+  from next
+), made as (
+  insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
+  select :asset_key, max(next.version), :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
+         :block_id::uuid
+  from next
+  returning version
+)
+select version from made
+""")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DayRows:
     """Lanes' powers on some days, as they are to be written: for each lane a row of 96 powers for each day."""
 
     days: Sequence[int]
     lanes_kw: Mapping[int, Floats]
+    is_known_row: bool = False
+    """Whether it is one row, and there already."""
 
-    def columns(self) -> dict[str, Sequence[int] | Sequence[str]]:
+    def columns(self) -> dict[str, object]:
         """The lane, the day and the powers of each row."""
         return {
             "day_lanes": [lane for lane in self.lanes_kw for _ in self.days],
@@ -241,23 +272,25 @@ async def write_version(
 
     What the transaction writes last and has been told so far goes along.
     """
+    values: dict[str, object] = {
+        "asset_key": asset.key,
+        "version": asset.version,
+        "revision": asset.revision,
+        "end_kwh": end_kwh,
+        "kind": kind.value,
+        "author_kind": author.kind,
+        "author_id": author.id,
+        "block_id": block_id,
+        "accepted_at": accepted_at,
+    }
+    statement, run = _WRITE_VERSION, _find_run(rows, changes)
+    if run is not None:
+        statement = _WRITE_RUN
+        values |= _run_values(asset, summaries, rows.days[0], *run)
+    else:
+        values |= rows.columns() | _span_columns(asset, summaries, rows.days) | _change_columns(changes)
     try:
-        row = await fetchrow_with_collected(
-            db,
-            _WRITE_VERSION,
-            asset_key=asset.key,
-            version=asset.version,
-            revision=asset.revision,
-            end_kwh=end_kwh,
-            kind=kind.value,
-            author_kind=author.kind,
-            author_id=author.id,
-            block_id=block_id,
-            accepted_at=accepted_at,
-            **rows.columns(),
-            **_span_columns(asset, summaries, rows.days),
-            **_change_columns(changes),
-        )
+        row = await fetchrow_with_collected(db, statement, **values)
     except asyncpg.NotNullViolationError as fault:
         # Its table may be a part of it, on another machine, with a number behind the name.
         if fault.column_name != "version" or not (fault.table_name or "").startswith("schedule_version"):
@@ -267,9 +300,40 @@ async def write_version(
     return version
 
 
-def _span_columns(
-    asset: VirtualAsset, summaries: DaySummaries, days: Sequence[int]
-) -> dict[str, Sequence[int] | Sequence[str]]:
+def _find_run(rows: DayRows, changes: Mapping[int, LaneChange]) -> tuple[int, LaneChange] | None:
+    """The lane and its change, where one run of periods is all that is set, on a day that has a row."""
+    if not rows.is_known_row or len(changes) != 1:
+        return None
+    [(lane, change)] = changes.items()
+    return (lane, change) if change.is_run else None
+
+
+def _run_values(
+    asset: VirtualAsset, summaries: DaySummaries, day: int, lane: int, change: LaneChange
+) -> dict[str, object]:
+    """What a run sets in the row of its day, and what that makes of the day."""
+    first, length = int(change.periods[0]), len(change.periods)
+    span, place = divmod(day, DAYS_PER_SPAN)
+    change_kwh, lowest_kwh, highest_kwh, exported_kwh = summaries.rows_kwh[:, day - asset.first_day].tolist()
+    first_slot = first % PERIODS_PER_DAY + 1
+    return {
+        "day": day,
+        "lane": lane,
+        "first_slot": first_slot,
+        "last_slot": first_slot + length - 1,
+        "power_kw": array_text(change.power_kw),
+        "span": span,
+        "place": place + 1,
+        "change_kwh": change_kwh,
+        "lowest_kwh": lowest_kwh,
+        "highest_kwh": highest_kwh,
+        "exported_kwh": exported_kwh,
+        "first_period": first,
+        "length": length,
+    }
+
+
+def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Sequence[int]) -> dict[str, object]:
     """The spans in which these days lie, and the four rows of summaries in each."""
     spans = sorted({day // DAYS_PER_SPAN for day in days})
     rows_kwh = np.zeros((4, len(spans), DAYS_PER_SPAN))
@@ -287,7 +351,7 @@ def _span_columns(
     }
 
 
-def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, Sequence[int] | Sequence[str]]:
+def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, object]:
     """What was set on each lane."""
     runs = [change.runs() for change in changes.values()]
     return {

@@ -1,0 +1,43 @@
+"""The points of a schedule, few or many."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.kernel.market_time import period_start
+from gridloom.kernel.problem import BadRequest
+from gridloom.virtual_assets.schedule.rules import read_few_points, read_points
+
+FIRST = 1_994_000
+SPAN = (FIRST + 10, FIRST + 40)
+POINTS = st.tuples(
+    st.integers(0, 50),
+    st.sampled_from([0.0, 0.0, 0.0, 1.0, 0.001]),
+    st.sampled_from([-0.0, 12.5, -700.0, math.inf, math.nan]) | st.floats(-1000, 1000),
+)
+
+
+class TestFewPoints:
+    @given(st.lists(POINTS, max_size=8))
+    def test_are_read_as_many_are(self, drawn: list[tuple[int, float, float]]) -> None:
+        times = [period_start(FIRST + place) + timedelta(seconds=late_s) for place, late_s, _ in drawn]
+        powers_kw = [power_kw for _, _, power_kw in drawn]
+        few = read_few_points(times, powers_kw, SPAN)
+        try:
+            many = read_points(times, np.array(powers_kw, dtype=np.float64), SPAN)
+        except BadRequest:
+            assert few is None
+            return
+        if few is None:
+            assert many.places.tolist() != list(range(len(times))), "only what is out of order is left to others"
+            return
+        for name in ("periods", "power_kw", "places"):
+            mine, theirs = getattr(few, name), getattr(many, name)
+            assert mine.tolist() == theirs.tolist()
+            assert mine.dtype == theirs.dtype
+        assert not np.signbit(few.power_kw[few.power_kw == 0]).any()
