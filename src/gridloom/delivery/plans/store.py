@@ -137,7 +137,7 @@ async def forget_plan(db: Database, zone: str) -> None:
     await _forget_pieces(db, zone)
     await db.execute(
         """update delivery_zone set run_id = null, first_period = null, end_period = null, first_settling = null,
-             asset_stamps = '{}', stamps = '{}', plan = null
+             asset_stamps = '', stamps = '{}', plan = null
            where delivery_zone = $1""",
         zone,
     )

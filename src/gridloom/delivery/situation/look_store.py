@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,22 +13,28 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery.model import Ints
 
+ARRAY_HEAD_BYTES: Final = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
     """What each input was at: an input whose stamp is the same has not changed.
 
     `assets` are the keys of virtual assets, then their versions, then the first period of each that will be cut, 0 for
-    none, all in the order of the keys. `batteries` are the rest, by kind and key.
+    none, as PostgreSQL sends such an array. `batteries` are the rest, by kind and key.
     """
 
-    assets: Sequence[int] = field(default_factory=list)
+    assets: bytes = b""
     batteries: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def asset_rows(self) -> Ints:
-        """Keys, versions and first cuts, a row each."""
-        return np.array(self.assets, dtype=np.int64).reshape(3, -1)
+        """Keys, versions and first cuts, a row each, in the order of the keys."""
+        if not self.assets:
+            return np.zeros((3, 0), dtype=np.int64)
+        # Behind the head each number comes with its length.
+        rows = np.frombuffer(self.assets, ">i4", offset=ARRAY_HEAD_BYTES)[1::2].reshape(3, -1).astype(np.int64)
+        return rows[:, np.argsort(rows[0], kind="stable")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +65,12 @@ with zone as materialized (
 ), live as materialized (
   select delivery_zone, asset_key, version, first_misfit from virtual_asset
   where end_at > $2 and start_at < $3 and ($5::text is null or delivery_zone = $5)
+  order by asset_key
 ), battery as materialized (
   select distinct delivery_zone, physical_asset_key as asset_key from live join virtual_backing using (asset_key)
 ), assets as materialized (
-  select delivery_zone, array_agg(asset_key order by asset_key) || array_agg(version order by asset_key)
-         || array_agg(coalesce(first_misfit, 0) order by asset_key) as stamps
+  select delivery_zone,
+         array_send(array_agg(asset_key) || array_agg(version) || array_agg(coalesce(first_misfit, 0))) as stamps
   from live group by delivery_zone
 ), stamp as (
   select delivery_zone, 'P' || asset_key as name, max(version)::text as stamp
@@ -86,10 +93,10 @@ with zone as materialized (
   select delivery_zone, jsonb_object_agg(name, stamp) as stamps from stamp group by delivery_zone
 )
 select zone.delivery_zone, zone.gate_closure_s, zone.next_start, zone.first_misfit,
-       coalesce(assets.stamps, '{}'::int[]) as asset_stamps, coalesce(stamps.stamps, '{}'::jsonb) as stamps,
+       coalesce(assets.stamps, ''::bytea) as asset_stamps, coalesce(stamps.stamps, '{}'::jsonb) as stamps,
        last.revision, last.settled_until,
        last.end_period is null or last.end_period < $4
-         or coalesce(assets.stamps, '{}'::int[]) is distinct from last.asset_stamps
+         or coalesce(assets.stamps, ''::bytea) is distinct from last.asset_stamps
          or coalesce(stamps.stamps, '{}'::jsonb) is distinct from last.stamps
          or coalesce(least(zone.first_misfit, last.first_settling)
               <= floor((extract(epoch from $1::timestamptz) + zone.gate_closure_s) / 900), false) as has_news
@@ -106,7 +113,7 @@ async def look_at_zones(
     return [_read_look(**row) for row in await db.fetch(_LOOK, now, start, end, end_period, zone)]
 
 
-def _read_look(asset_stamps: Sequence[int], stamps: Mapping[str, str], **rest: Any) -> Look:
+def _read_look(asset_stamps: bytes, stamps: Mapping[str, str], **rest: Any) -> Look:
     return Look(stamps=Stamps(asset_stamps, stamps), **rest)
 
 

@@ -66,10 +66,11 @@ async def read_assets(db: Database, keys: Sequence[int]) -> list[LiveAsset]:
 
 async def read_book_marks(db: Database, keys: Sequence[int], first: int, end: int) -> Ints:
     """For each battery in its order, a number made of all that is held of it in these periods: another where anything
-    of that is another."""
+    of that is another. What a holder is born with, its kind and its losses, stands behind its id."""
     rows = await db.fetch(
-        """select asset_key, bit_xor(hash_record_extended(h, 0)) as mark
-           from capacity_holding h where asset_key = any($1::int[]) and end_period > $2 and first_period < $3
+        """select asset_key, bit_xor(hash_record_extended(row(holder_id, first_period, end_period, charge_kw,
+                    discharge_kw, energy_kwh, is_firm), 0)) as mark
+           from capacity_holding where asset_key = any($1::int[]) and end_period > $2 and first_period < $3
            group by asset_key""",
         list(keys),
         first,
