@@ -38,6 +38,27 @@ async def snapshot(pool: Pool) -> "AsyncIterator[Database]":
         yield connection
 
 
+async def give_back(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]") -> None:
+    """Release a connection without the task that the pool makes for it, where there is nothing to wait for.
+
+    That is so for a sound connection at rest, since nothing is reset. Where somebody waits for a connection it is
+    handed on as ever: who has it next is settled in the order of the event loop.
+    """
+    physical: Any = connection._con  # type: ignore[attr-defined]
+    holder: Any = connection._holder  # type: ignore[attr-defined]
+    if (
+        physical is None
+        or physical.is_closed()
+        or physical.is_in_transaction()
+        or physical._protocol._is_cancelling()
+        or pool._queue._getters  # type: ignore[attr-defined]
+    ):
+        await pool.release(connection)
+        return
+    physical._on_release()
+    await holder.release(None)
+
+
 async def prepare_connection(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     """Have `jsonb` and `json` come and go as Python values."""
     await connection.set_type_codec(

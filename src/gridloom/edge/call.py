@@ -15,7 +15,7 @@ from gridloom.database.after_commit import committed, physical_of, rolled_back
 from gridloom.database.at_once import AtOnce
 from gridloom.database.away import DATABASE_FAULTS
 from gridloom.database.last_rows import collect_rows, forget_rows, write_at_once, write_collected
-from gridloom.database.pool import Database
+from gridloom.database.pool import Database, give_back
 from gridloom.edge.caller import Caller
 from gridloom.edge.idempotency import Retry
 from gridloom.edge.operation import Operation
@@ -255,7 +255,7 @@ class Call:
             physical.terminate()
         finally:
             with suppress(*DATABASE_FAULTS):  # what is released may be dead; the answer is known by now
-                await self.pool.release(connection)
+                await give_back(self.pool, connection)
 
     def header(self, name: str) -> str | None:
         value = self.headers.get(encode_header_name(name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from uuid import UUID
 from zlib import crc32
 
@@ -34,8 +35,13 @@ def etag_of(asset: VirtualAsset) -> str:
 
 def etag_at(asset: VirtualAsset, version: int) -> str:
     """Of a version that was made since; its name and its portfolio, which change without its schedules, count too."""
-    described = f"{asset.terms.name}\0{asset.terms.portfolio_id}".encode()
-    return f"{asset.key}-{version}-{crc32(described):08x}"
+    return f"{asset.key}-{version}-{_describe_asset(asset.terms.name, asset.terms.portfolio_id)}"
+
+
+@lru_cache(maxsize=4096)
+def _describe_asset(name: str, portfolio_id: UUID | None) -> str:
+    described = f"{name}\0{portfolio_id}".encode()
+    return f"{crc32(described):08x}"
 
 
 async def known_asset(db: Database, caller: Caller, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:

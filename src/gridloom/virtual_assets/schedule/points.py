@@ -20,6 +20,9 @@ def touched_days(body: NewSchedule, asset: VirtualAsset) -> list[int]:
     """The days of UTC within the asset's life that the points of a body may touch, in order; of a long body all."""
     if len(body.schedule) > _LONG_BODY_POINTS:
         return list(asset.days)
+    if len(body.schedule) == 1:
+        day = day_of(period_number(body.schedule[0].time))
+        return [day] if day in asset.days else []
     days = {day_of(period_number(point.time)) for point in body.schedule}
     return sorted(day for day in days if day in asset.days)
 
