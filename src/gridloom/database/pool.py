@@ -45,7 +45,7 @@ async def give_back(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]
     handed on as ever: who has it next is settled in the order of the event loop.
     """
     physical: Any = connection._con  # type: ignore[attr-defined]
-    holder: Any = connection._holder  # type: ignore[attr-defined]
+    holder: Any = connection._holder
     if (
         physical is None
         or physical.is_closed()
