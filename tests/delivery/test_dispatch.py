@@ -319,6 +319,23 @@ class TestABattery:
         assert [power != 0 for power in moved] == [False, False, True, True, False, False]
         assert await yard.powers(wasteful, 2) == [400.0, -400.0]
 
+    async def test_follows_its_owner_again_once_it_backs_nobody(self, yard: Yard) -> None:
+        battery, other = await yard.battery(energyCapacity=8000), await yard.battery()
+        ending = await yard.virtual(battery, end=wire(yard.start + 2 * QUARTER))
+        going_on = await yard.virtual(other)
+        await yard.schedule(ending, [400.0, 400.0])
+        own = [{"time": wire(yard.start + place * QUARTER), "power": 300.0} for place in (4, 5)]
+        put = await yard.owner.trader.put(f"/physical-assets/{battery['id']}/schedule", json={"schedule": own})
+        assert put.status_code == 200, put.text
+        await yard.gate_of(1)
+        assert await yard.powers(battery, 6) == [400.0, 400.0, 0.0, 0.0, 300.0, 300.0]
+        await yard.schedule(going_on, [100.0], offset=3)
+        await yard.gate_of(3)
+        points = (await yard.dispatch(battery))["dispatch"]
+        assert [point["power"] for point in points[:6]] == [400.0, 400.0, 0.0, 0.0, 300.0, 300.0]
+        assert points[4]["parts"] == [{"kind": "OWN", "power": 300.0}]
+        assert points[6]["stateOfChargePercentage"] < points[4]["stateOfChargePercentage"]
+
 
 class TestAnAllocationThatWasUndone:
     async def test_leaves_nothing_for_its_batteries_to_do(self, yard: Yard) -> None:

@@ -62,16 +62,11 @@ async def load_zone(db: Database, name: str, first: int, end: int) -> Loaded:
     ).reshape(-1, 2)
     shares = np.array([one.share for one in backing])
     blocks = await store.read_block_reserves(db, keys, first, end)
-    awards = await store.read_awarded_reserves(db, battery_keys, start, stop)
-    stand_bys = [
-        *_block_stand_bys(blocks, backing, battery_places, first, end),
-        *(_stand_by(battery_places[one.asset_key], one, 0, 1.0, first, end) for one in awards),
-    ]
     marks = await store.read_book_marks(db, battery_keys, *market_days_around(first, end))
-    free_kw, kept = await _load_books(db, battery_keys, first, end)
-    stand_bys = [_shrink_stand_by(one, kept) for one in stand_bys]
+    stand_bys = _block_stand_bys(blocks, backing, battery_places, first, end)
     serves = _find_serving(assets, share_of, len(battery_keys), first, end)
-    limits, capacity_kwh = await _load_limits(db, battery_keys, stand_bys, free_kw, serves, first, end)
+    park = await _load_park(db, battery_keys, stand_bys, serves, first, end)
+    limits = park.limits
     efficiencies = np.array([(one.charge_efficiency, one.discharge_efficiency) for one in assets]).reshape(-1, 2)
     inputs = Inputs(
         first,
@@ -80,7 +75,7 @@ async def load_zone(db: Database, name: str, first: int, end: int) -> Loaded:
         *list_reserves(blocks),
         marks,
         limits,
-        capacity_kwh,
+        park.capacity_kwh,
     )
     zone = Zone(
         first,
@@ -92,10 +87,39 @@ async def load_zone(db: Database, name: str, first: int, end: int) -> Loaded:
         shares,
         limits,
         due_changes_kwh(power_kw, efficiencies, share_of, shares, limits),
-        capacity_kwh,
-        *_sum_stand_bys(stand_bys, end - first),
+        park.capacity_kwh,
+        park.stand_by_of,
+        park.stand_by_kw,
     )
     return Loaded(zone, inputs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Park:
+    """Batteries in the order of their keys: what they can do and hold, and what stands by in them, named as in
+    `Zone`."""
+
+    limits: Batteries
+    capacity_kwh: Floats
+    stand_by_of: Ints
+    stand_by_kw: Floats
+
+
+async def load_idle_park(db: Database, keys: Sequence[int], first: int, end: int) -> Park:
+    """Batteries that back nobody in these periods: they follow their owners, and hold what those were awarded."""
+    return await _load_park(db, keys, [], np.zeros((len(keys), end - first)), first, end)
+
+
+async def _load_park(
+    db: Database, keys: Sequence[int], block_stand_bys: Sequence[StandBy], serves: Floats, first: int, end: int
+) -> Park:
+    places = {key: place for place, key in enumerate(keys)}
+    awards = await store.read_awarded_reserves(db, keys, period_start(first), period_start(end))
+    own = [_stand_by(places[one.asset_key], one, 0, 1.0, first, end) for one in awards]
+    free_kw, kept = await _load_books(db, keys, first, end)
+    stand_bys = [_shrink_stand_by(one, kept) for one in (*block_stand_bys, *own)]
+    limits, capacity_kwh = await _load_limits(db, keys, stand_bys, free_kw, serves, first, end)
+    return Park(limits, capacity_kwh, *_sum_stand_bys(stand_bys, end - first))
 
 
 async def load_powers_kw(db: Database, assets: Sequence[LiveAsset], first: int, end: int) -> Floats:
