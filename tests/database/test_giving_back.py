@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gridloom.database.pool import create_pool, give_back
+from gridloom.database.pool import create_pool, give_back, take
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ async def pool(database_url: str) -> AsyncIterator[Any]:
 class TestAConnectionGivenBack:
     async def test_is_the_next_ones(self, pool: Any) -> None:
         for _ in range(5):
-            connection = await pool.acquire(timeout=5)
+            connection = await take(pool, longest_wait_s=5)
             assert await connection.fetchval("select 1") == 1
             await give_back(pool, connection)
         assert pool.get_idle_size() == pool.get_size()
@@ -50,7 +50,7 @@ class TestAConnectionGivenBack:
 
         async def ask(place: int) -> None:
             for _ in range(20):
-                connection = await pool.acquire(timeout=20)
+                connection = await take(pool, longest_wait_s=20)
                 await connection.fetchval("select 1")
                 await give_back(pool, connection)
                 served[place] += 1
@@ -73,3 +73,19 @@ class TestAConnectionGivenBack:
         await asyncio.wait(asking)
         async with pool.acquire(timeout=5) as one, pool.acquire(timeout=5) as other:
             assert await one.fetchval("select 1") + await other.fetchval("select 1") == 2
+
+
+class TestAConnectionTaken:
+    async def test_is_waited_for_no_longer_than_allowed(self, pool: Any) -> None:
+        held = [await take(pool, longest_wait_s=5) for _ in range(2)]
+        with pytest.raises(TimeoutError):
+            await take(pool, longest_wait_s=0.1)
+        for connection in held:
+            await give_back(pool, connection)
+        await give_back(pool, await take(pool, longest_wait_s=5))
+
+    async def test_is_made_where_there_is_none_yet(self, pool: Any) -> None:
+        await pool.expire_connections()
+        connection = await take(pool, longest_wait_s=5)
+        assert await connection.fetchval("select 1") == 1
+        await give_back(pool, connection)

@@ -38,6 +38,14 @@ async def snapshot(pool: Pool) -> "AsyncIterator[Database]":
         yield connection
 
 
+async def take(pool: Pool, *, longest_wait_s: float) -> "PoolConnectionProxy[asyncpg.Record]":
+    """A connection of the pool; without a watch over the wait where there is nothing to wait for."""
+    queue: Any = pool._queue  # type: ignore[attr-defined]
+    if queue is not None and not queue._getters and any(holder.is_connected() for holder in reversed(queue._queue)):
+        return await pool.acquire()
+    return await pool.acquire(timeout=longest_wait_s)
+
+
 async def give_back(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]") -> None:
     """Release a connection without the task that the pool makes for it, where there is nothing to wait for.
 

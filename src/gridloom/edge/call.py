@@ -15,7 +15,7 @@ from gridloom.database.after_commit import committed, physical_of, rolled_back
 from gridloom.database.at_once import AtOnce
 from gridloom.database.away import DATABASE_FAULTS
 from gridloom.database.last_rows import collect_rows, forget_rows, write_at_once, write_collected
-from gridloom.database.pool import Database, give_back
+from gridloom.database.pool import Database, give_back, take
 from gridloom.edge.caller import Caller
 from gridloom.edge.idempotency import Retry
 from gridloom.edge.operation import Operation
@@ -199,7 +199,7 @@ class Call:
 
     async def _connect(self) -> None:
         if self._connection is None:
-            self._connection = await self.pool.acquire(timeout=LONGEST_WAIT_S)
+            self._connection = await take(self.pool, longest_wait_s=LONGEST_WAIT_S)
 
     def commit_within(self, seconds: float) -> None:
         """Have the transaction undone unless it is committed so soon: for those who wait for it, but not for ever."""

@@ -34,7 +34,19 @@ class Router:
 
     def find(self, path: str) -> tuple[dict[str, Operation], list[str]] | None:
         """The operations at a path by their method, and the path's variable parts; None where nothing stands."""
-        return self._walk(self._root, path.strip("/").split("/"), 0, [])
+        junction, values = self._root, []
+        segments = path.strip("/").split("/")
+        for segment in segments:
+            fixed, variable = junction.fixed.get(segment), junction.variable
+            if fixed is not None and variable is not None:
+                return self._walk(self._root, segments, 0, [])  # either may be meant: what follows tells
+            if fixed is None:
+                if variable is None or not segment:
+                    return None
+                values.append(segment)
+                fixed = variable
+            junction = fixed
+        return (junction.operations, values) if junction.operations else None
 
     def _walk(
         self, junction: _Junction, segments: list[str], depth: int, values: list[str]

@@ -1,0 +1,47 @@
+"""From a path to the operations that stand there."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from gridloom.app import ROOMS
+from gridloom.edge import operations_of
+from gridloom.edge.router import Router
+
+OPERATIONS = operations_of(*ROOMS)
+
+
+def known_paths() -> list[str]:
+    return sorted({operation.path for operation in OPERATIONS})
+
+
+class TestAPath:
+    def test_is_found_as_by_trying_every_way(self) -> None:
+        """Where a part may be a fixed one or a variable, what follows tells."""
+        router, dice = Router(OPERATIONS), random.Random(4)
+        words = sorted({part for path in known_paths() for part in path.split("/") if not part.startswith("{")})
+        for path in known_paths():
+            for _ in range(40):
+                parts = [dice.choice([*words, "x", ""]) if part.startswith("{") else part for part in path.split("/")]
+                if dice.random() < 0.3:
+                    parts[dice.randrange(len(parts))] = dice.choice([*words, "y", ""])
+                asked = "/".join(parts)
+                assert router.find(asked) == tried(router, asked), asked
+
+    def test_gives_its_variable_parts_in_order(self) -> None:
+        router = Router(OPERATIONS)
+        found = router.find("/organisations/1/virtual-assets/2/blocks/3")
+        assert found is not None
+        by_method, values = found
+        assert values == ["1", "2", "3"]
+        assert {"GET", "PUT", "DELETE"} <= by_method.keys()
+
+    def test_that_nothing_stands_at_is_not_found(self) -> None:
+        router = Router(OPERATIONS)
+        for path in ("/organisations//virtual-assets", "/nowhere", "/organisations/1/nowhere"):
+            assert router.find(path) is None, path
+
+
+def tried(router: Router, path: str) -> Any:
+    return router._walk(router._root, path.strip("/").split("/"), 0, [])
