@@ -40,6 +40,17 @@ class TestAPlan:
         assert power_kw.sum() * 0.25 == pytest.approx(-2000 / 0.943, rel=1e-6)  # it fills up for tomorrow
         assert Planner(BATTERY).plan(today, np.zeros(0), 0.0, 0.25).max() == 0
 
+    def test_is_the_same_whatever_days_were_planned_before(self) -> None:
+        rng, kept = np.random.default_rng(2), Planner(BATTERY)
+        for level in (40.0, -30.0, 5.0, -60.0, 40.0, -5.0):  # below zero it would burn energy, were it let
+            today, tomorrow = rng.normal(level, 40, (2, 24))
+            energy_kwh = float(rng.uniform(0, 2000))
+            power_kw = kept.plan(today, tomorrow, energy_kwh, 1.0)
+            assert power_kw == pytest.approx(Planner(BATTERY).plan(today, tomorrow, energy_kwh, 1.0), abs=1e-3)
+            assert np.abs(power_kw).max() <= 1000 + 1e-3
+            stored_kwh = energy_kwh - np.cumsum(np.where(power_kw < 0, power_kw * 0.943, power_kw / 0.943))
+            assert -1e-3 <= stored_kwh.min() <= stored_kwh.max() <= 2000 + 1e-3
+
     @pytest.mark.parametrize("policy", list(Policy))
     def test_of_every_day_keeps_within_cycles_and_across_clock_changes(self, policy: Policy) -> None:
         table = shaped_table(date(2025, 3, 1), 40)

@@ -79,12 +79,25 @@ class TestAForecast:
             forecast_day(table, table.end + timedelta(days=14))
 
     def test_of_a_week_fitted_once_stays_close_to_one_fitted_daily(self) -> None:
-        table, forecaster = shaped_table(FIRST, 420), WeeklyForecaster()
+        table = shaped_table(FIRST, 420)
+        forecaster = WeeklyForecaster(table)
         apart = []
         for place in range(400, 420):
-            history = table.until(FIRST + timedelta(days=place))
-            apart.append(np.abs(forecaster.forecast(history, 1)[0] - forecast_days(history, 1)[0]).mean())
+            daily = forecast_days(table.until(FIRST + timedelta(days=place)), 2)
+            apart.append(np.abs(forecaster.forecast(place) - daily).mean())
         assert max(apart) < 5
+        assert max(apart[::7]) < 1e-9  # the days on which it was fitted
+
+    @pytest.mark.parametrize("first", [23, 400])
+    @pytest.mark.parametrize("known", [0, 3, 6, 7])
+    def test_of_a_week_knows_of_each_day_only_what_was_before_it(self, first: int, known: int) -> None:
+        table = shaped_table(FIRST, 420)
+        spoilt = replace(table, quarters=table.quarters.copy())
+        spoilt.quarters[first + known :] = 1e5
+        clean, dirty = WeeklyForecaster(table), WeeklyForecaster(spoilt)
+        for place in range(first, first + known + 1):
+            assert np.array_equal(clean.forecast(place), dirty.forecast(place))
+        assert not np.array_equal(clean.forecast(place + 7), dirty.forecast(place + 7))
 
     def test_of_hourly_prices_has_equal_quarters(self) -> None:
         table = shaped_table(FIRST, 100)

@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 
 from gridloom.optimiser.solving.battery_model import BatteryModel
-from gridloom.optimiser.solving.linear import Deadline, Ended, Found
-from gridloom.optimiser.solving.polishing import polish
+from gridloom.optimiser.solving.linear import Deadline, Ended
 from gridloom.optimiser.solving.programme import CycleLimit, Floats, Programme
 
 _SOLVING_S: Final = 5.0
@@ -26,12 +25,20 @@ class Battery:
     daily_cycle_limit: float | None = None
 
 
+@dataclass(slots=True)
+class _Shape:
+    """The programme of days of one shape; a second one, with the cut, from the first burning on."""
+
+    model: BatteryModel
+    with_cut: BatteryModel | None = None
+
+
 class Planner:
     """Plans for one battery; the programme of each shape of days is kept, and solved from its last basis."""
 
     def __init__(self, battery: Battery) -> None:
         self.battery = battery
-        self._models: dict[tuple[int, int, float, tuple[float, float] | None], BatteryModel] = {}
+        self._shapes: dict[tuple[int, int, float, tuple[float, float] | None], _Shape] = {}
 
     def plan(
         self,
@@ -41,23 +48,19 @@ class Planner:
         step_h: float,
         end_kwh: tuple[float, float] | None = None,
     ) -> Floats:
-        """The power of today's periods that is best for the prices of both days.
+        """The power of today's periods that is best for the prices of both days, as exact as the solver has it.
 
         The last of them ends as it likes or, with `end_kwh`, between these two energies, which must be within reach.
         """
         key = len(today), len(tomorrow), step_h, end_kwh
-        model = self._models.get(key)
-        if model is None:
-            model = self._models[key] = BatteryModel([self._build_programme(*key)])
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = _Shape(BatteryModel([self._build_programme(*key)]))
         prices = np.concatenate([today, tomorrow])
-        model.set_prices(0, prices)
-        model.set_initial(0, initial_kwh)
-        found = model.run(Deadline(_SOLVING_S))
-        assert found.ended is Ended.OPTIMAL, found.ended
-        power_kw, burns = _net_kw(model, found)
+        power_kw, burns = _solve_model(shape.model, prices, initial_kwh)
         if burns:
-            power_kw = self._without_burning(model.programmes[0], prices, initial_kwh)
-        return _today_of(model.programmes[0], power_kw, initial_kwh, len(today))
+            power_kw = _plan_without_burning(shape, prices, initial_kwh)
+        return power_kw[: len(today)]
 
     def _build_programme(
         self, today: int, tomorrow: int, step_h: float, end_kwh: tuple[float, float] | None = None
@@ -84,36 +87,29 @@ class Planner:
             step_h,
         )
 
-    def _without_burning(self, programme: Programme, prices: Floats, initial_kwh: float) -> Floats:
-        """Directions as the tighter relaxation suggests them; good enough for a plan on a forecast."""
-        marked = prices <= 0
-        model = BatteryModel([programme], cut=[marked])
-        model.set_prices(0, prices)
-        model.set_initial(0, initial_kwh)
-        power_kw, burns = _net_kw(model, model.run(Deadline(_SOLVING_S)))
-        if burns:
-            model.fix_directions(0, np.flatnonzero(marked), power_kw)
-            power_kw, _ = _net_kw(model, model.run(Deadline(_SOLVING_S)))
-        return power_kw
+
+def _plan_without_burning(shape: _Shape, prices: Floats, initial_kwh: float) -> Floats:
+    """Directions as the tighter relaxation suggests them; good enough for a plan on a forecast."""
+    model = shape.with_cut
+    if model is None:
+        everywhere = np.ones(len(prices), dtype=bool)
+        model = shape.with_cut = BatteryModel(shape.model.programmes, cut=[everywhere])
+    marked = prices <= 0
+    model.free_directions(0)
+    model.hold_cut(0, marked)
+    power_kw, burns = _solve_model(model, prices, initial_kwh)
+    if burns:
+        model.fix_directions(0, np.flatnonzero(marked), power_kw)
+        power_kw, _ = _solve_model(model, prices, initial_kwh)
+    return power_kw
 
 
-def _net_kw(model: BatteryModel, found: Found) -> tuple[Floats, bool]:
+def _solve_model(model: BatteryModel, prices: Floats, initial_kwh: float) -> tuple[Floats, bool]:
+    """The power of all periods, and whether some of it is charged and discharged at once."""
+    model.set_prices(0, prices)
+    model.set_initial(0, initial_kwh)
+    found = model.run(Deadline(_SOLVING_S), duals=False)
+    assert found.ended is Ended.OPTIMAL, found.ended
     charge_kw, discharge_kw = model.powers_kw(0, found)
     burns = bool((np.minimum(charge_kw, discharge_kw) > _BOTH * model.unit_kw).any())
     return discharge_kw - charge_kw, burns
-
-
-def _today_of(programme: Programme, power_kw: Floats, initial_kwh: float, count: int) -> Floats:
-    part = Programme(
-        programme.price_eur_mwh[:count],
-        programme.low_kw[:count],
-        programme.high_kw[:count],
-        programme.lowest_kwh[:count],
-        programme.highest_kwh[:count],
-        initial_kwh,
-        programme.charge_efficiency,
-        programme.discharge_efficiency,
-        (),
-        programme.step_h,
-    )
-    return polish(part, power_kw[:count])

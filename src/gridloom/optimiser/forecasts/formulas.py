@@ -8,12 +8,12 @@ What is planned on it matters, not its error; see docs/optimiser.md for what it 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Final
 
 import numpy as np
 
-from gridloom.optimiser.forecasts.day_table import DayTable, unfold
+from gridloom.optimiser.forecasts.day_table import QUARTERS, DayTable, unfold
 from gridloom.optimiser.forecasts.holidays import day_kinds
 from gridloom.optimiser.solving.programme import Bools, Floats, Ints
 
@@ -23,8 +23,10 @@ LEAST_DAYS_FITTED: Final = 56
 MOST_DAYS_AHEAD: Final = 14
 _LAGS: Final = (1, 2, 3, 7)
 _RIDGE: Final = 30.0
+_DAYS_FITTED_FOR: Final = 7
 _DAYS_OF_A_TYPE_FOR: Final = 120
 _HALF_LIFE_DAYS: Final = 1.5  # of days of the type
+_FADING: Final = 0.5 ** (np.arange(_DAYS_OF_A_TYPE_FOR) / _HALF_LIFE_DAYS)
 _SHAPE_DAYS: Final = 60
 _SHAPE_PRIOR: Final = 2.0
 _SHAPE_RIDGE: Final = 3000.0
@@ -57,24 +59,39 @@ class Fit:
 
 
 class WeeklyForecaster:
-    """Forecasts for one day after the other that are fitted anew once a week: a fraction of the work."""
+    """Forecasts for one day after the other that are fitted anew once a week: a fraction of the work.
 
-    def __init__(self) -> None:
-        self._fit: Fit | None = None
-        self._shape: _QuarterShape | None = None
+    All days of a week are forecast together, each from the days before it alone.
+    """
 
-    def forecast(self, history: DayTable, days: int) -> list[Floats]:
-        if self._fit is None or self._shape is None or not 0 <= (history.end - self._fit.until).days < 7:
-            self._fit, self._shape = _View(history).fit, _QuarterShape(history)
-        view = _View(history.last(_DAYS_OF_A_TYPE_FOR), self._fit)
-        return [self._shape.quarters(hours) for hours in view.combined(days)]
+    def __init__(self, table: DayTable) -> None:
+        self._table = table
+        self._hours = table.hours
+        self._types, self._weekdays = day_kinds(table.first, len(table) + MOST_DAYS_AHEAD)
+        self._first = -_DAYS_FITTED_FOR
+        self._week: Floats = np.zeros((0, 2, QUARTERS))
+
+    def forecast(self, place: int) -> Floats:
+        """What the days before this place of the table let expect of its day and of the next, 96 quarter-hours each."""
+        if not 0 <= place - self._first < len(self._week):
+            self._first, self._week = place, self._forecast_week(place)
+        return np.asarray(self._week[place - self._first])
+
+    def _forecast_week(self, place: int) -> Floats:
+        history = self._table.until(self._table.first + timedelta(days=place))
+        start = max(0, place - HISTORY_DAYS)
+        fit = _View(history, hours=self._hours[start:place]).fit
+        end = min(place + _DAYS_FITTED_FOR, max(len(self._table), place + 1))
+        past = _Past(self._hours[:end], self._types, self._weekdays)
+        hours = past.continue_days(np.arange(place, end), 2, fit)
+        return _QuarterShape(history).quarters(hours)
 
 
 def forecast_days(history: DayTable, days: int) -> list[Floats]:
     """The expected prices of the days after the history, 96 quarter-hours each."""
     view = _View(history)
     shape = _QuarterShape(history)
-    return [shape.quarters(hours) for hours in view.combined(days)]
+    return list(shape.quarters(view.combined(days)))
 
 
 def forecast_day(history: DayTable, day: date) -> Forecast:
@@ -98,28 +115,70 @@ def forecast_day(history: DayTable, day: date) -> Forecast:
     return Forecast(day, known.end, unfold(p10, day), unfold(middle, day), unfold(p90, day))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Past:
+    """Hours of past days, and types and weekdays of these days and of those that follow."""
+
+    hours: Floats
+    types: Ints
+    weekdays: Ints
+
+    def continue_days(self, origins: Ints, days: int, fit: Fit) -> Floats:
+        """For each origin the 24 hours of so many days from it on, made of the days before it and of no others."""
+        places = origins[:, None] + np.arange(days)
+        views = self.mean_of_type(places, np.repeat(origins[:, None], days, axis=1))
+        if not fit.weights:
+            return views
+        regressed = self._regress_days(origins, days, fit)
+        # Where there is but one window so far, it stands for both.
+        return np.asarray((2 * regressed.mean(axis=0) + views) / 3)
+
+    def _regress_days(self, origins: Ints, days: int, fit: Fit) -> Floats:
+        """By window, origin and day: each day takes those before it as if they had come true."""
+        weights, back = np.stack(fit.weights), max(_LAGS)
+        scaled = np.zeros((len(weights), len(origins), back + days, 24))
+        known = self.hours[origins[:, None] + np.arange(-back, 0)]
+        scaled[:, :, :back] = np.arcsinh((known - fit.middle) / fit.spread)
+        design = np.ones((len(weights), len(origins), weights.shape[1]))
+        for ahead in range(days):
+            weekdays = self.weekdays[origins + ahead, None] == np.arange(7)
+            lagged = [scaled[:, :, back + ahead - lag] for lag in _LAGS]
+            design[:, :, :-1] = np.concatenate([*lagged, np.broadcast_to(weekdays, (len(weights), *weekdays.shape))], 2)
+            scaled[:, :, back + ahead] = design @ weights
+        return np.asarray(np.sinh(np.clip(scaled[:, :, back:], -12, 12)) * fit.spread + fit.middle)
+
+    def mean_of_type(self, places: Ints, until: Ints) -> Floats:
+        """For each place the mean of the last days of its type before `until`; of all days where there are none."""
+        first = max(0, int(until.min()) - _DAYS_OF_A_TYPE_FOR)
+        days = np.arange(first, int(until.max()))
+        until = until[..., None]
+        recent = (days < until) & (days >= until - _DAYS_OF_A_TYPE_FOR)
+        same = recent & (self.types[days] == self.types[places][..., None])
+        same = np.where(same.any(axis=-1, keepdims=True), same, recent)
+        after = np.cumsum(same[..., ::-1], axis=-1)[..., ::-1] - 1
+        weights = same * _FADING[after]
+        return np.asarray(weights @ self.hours[days] / weights.sum(axis=-1, keepdims=True))
+
+
 class _View:
     """What one history says of the days after it: the regressions fitted, the means by type of day."""
 
-    def __init__(self, history: DayTable, fit: Fit | None = None) -> None:
+    def __init__(self, history: DayTable, *, hours: Floats | None = None) -> None:
         history = history.last(HISTORY_DAYS)
-        self._hours = history.hours
+        self._hours = history.hours if hours is None else hours
         self._count = len(history)
-        self._types, self._weekdays = day_kinds(history.first, self._count + MOST_DAYS_AHEAD)
+        self._past = _Past(self._hours, *day_kinds(history.first, self._count + MOST_DAYS_AHEAD))
         self._fitted: list[tuple[Floats, Floats]] = []
-        self.fit = fit or self._fit_to(history.end)
-        if self.fit.weights:
-            self._scaled = np.arcsinh((self._hours - self.fit.middle) / self.fit.spread)
+        self.fit = self._fit_to(history.end)
 
     def _fit_to(self, until: date) -> Fit:
         if self._count - max(_LAGS) < LEAST_DAYS_FITTED:
             return Fit(until, 0.0, 1.0, ())
-        middle = float(np.median(self._hours))
-        spread = max(1.4826 * float(np.median(np.abs(self._hours - middle))), 1e-6)
-        scaled = np.arcsinh((self._hours - middle) / spread)
-        rows = np.arange(max(_LAGS), self._count)
-        design, target = self._build_design(scaled, rows), scaled[rows]
-        recent = max(0, len(rows) - SHORT_WINDOW)
+        middle = _find_median(self._hours)
+        spread = max(1.4826 * _find_median(np.abs(self._hours - middle)), 1e-6)
+        self._scaled = np.arcsinh((self._hours - middle) / spread)
+        design, target = self._build_design(), self._scaled[max(_LAGS) :]
+        recent = max(0, len(design) - SHORT_WINDOW)
         older, newer = design[:recent], design[recent:]
         square, mixed = newer.T @ newer, newer.T @ target[recent:]
         sums = [(square, mixed, newer)]
@@ -132,45 +191,16 @@ class _View:
             self._fitted.append((square_sum, rows_fitted))
         return Fit(until, middle, spread, tuple(weights))
 
-    def _build_design(self, scaled: Floats, rows: Ints) -> Floats:
-        lagged = [scaled[rows - lag] for lag in _LAGS]
-        weekday = np.zeros((len(rows), 8))
-        weekday[np.arange(len(rows)), self._weekdays[rows]] = 1.0
-        weekday[:, 7] = 1.0
-        return np.concatenate([*lagged, weekday], axis=1)
+    def _build_design(self) -> Floats:
+        """For each day with all its lags: their prices, the weekday, one."""
+        back = max(_LAGS)
+        lagged = [self._scaled[back - lag : self._count - lag] for lag in _LAGS]
+        weekdays = self._past.weekdays[back : self._count, None] == np.arange(7)
+        return np.concatenate([*lagged, weekdays, np.ones((len(weekdays), 1))], axis=1)
 
-    def combined(self, days: int) -> list[Floats]:
+    def combined(self, days: int) -> Floats:
         """24 hours for each of the days after the history."""
-        regressed = [self._continue_days(weights, days) for weights in self.fit.weights]
-        answered = []
-        for ahead in range(days):
-            views = [hours[ahead] for hours in regressed] or []
-            if len(views) == 1:
-                views = views * 2  # one window so far: it stands for both
-            answered.append(np.mean([*views, self._mean_of_type(self._count + ahead, self._count)], axis=0))
-        return answered
-
-    def _continue_days(self, weights: Floats, days: int) -> list[Floats]:
-        """Day after day, each taking the one before as if it had come true."""
-        scaled = np.concatenate([self._scaled[-max(_LAGS) :], np.zeros((days, 24))])
-        shown = []
-        for ahead in range(days):
-            place = max(_LAGS) + ahead
-            lagged = [scaled[place - lag] for lag in _LAGS]
-            weekday = np.zeros(8)
-            weekday[[self._weekdays[self._count + ahead], 7]] = 1.0
-            scaled[place] = np.concatenate([*lagged, weekday]) @ weights
-            shown.append(np.sinh(np.clip(scaled[place], -12, 12)) * self.fit.spread + self.fit.middle)
-        return shown
-
-    def _mean_of_type(self, place: int, until: int) -> Floats:
-        """The mean of the last days of the place's type before `until`; of all days where the type is missing."""
-        first = max(0, until - _DAYS_OF_A_TYPE_FOR)
-        same = first + np.flatnonzero(self._types[first:until] == self._types[place])
-        if not len(same):
-            same = np.arange(first, until)
-        weights = 0.5 ** (np.arange(len(same))[::-1] / _HALF_LIFE_DAYS)
-        return np.asarray(weights @ self._hours[same] / weights.sum())
+        return np.asarray(self._past.continue_days(np.array([self._count]), days, self.fit)[0])
 
     def errors(self, quantiles: tuple[float, float]) -> tuple[Floats, Floats]:
         """By hour, quantiles of what recent days deviated by from a view that had not seen them.
@@ -183,7 +213,7 @@ class _View:
         if not len(days):
             spread = 0.3 * np.abs(self._hours).mean(axis=0)
             return -spread, spread
-        views = [np.array([self._mean_of_type(day, day) for day in days.tolist()])]
+        views = [self._past.mean_of_type(days, days)]
         if self._fitted:
             left_out = [
                 self._left_out(weights, fitted, len(days))
@@ -222,9 +252,11 @@ class _QuarterShape:
         self._weights = np.linalg.solve(square, mixed)
 
     def quarters(self, hours: Floats) -> Floats:
+        """96 quarters for the 24 hours of each day (in the last axis)."""
         if not self._quartered.any():
-            return np.repeat(hours, 4)
-        return np.asarray(hours[:, None] + self._predict_hours(hours[None])[0]).ravel()
+            return np.repeat(hours, 4, axis=-1)
+        by_day = hours.reshape(-1, 24)
+        return np.asarray(by_day[:, :, None] + self._predict_hours(by_day)).reshape(*hours.shape[:-1], QUARTERS)
 
     def _predict_hours(self, hours: Floats) -> Floats:
         shape = np.einsum("dhi,hiq->dhq", _find_slopes(hours), self._weights)
@@ -243,3 +275,10 @@ def _find_slopes(hours: Floats) -> Floats:
     """The steps from the hour before and to the hour after, per day and hour."""
     padded = np.concatenate([hours[:, :1], hours, hours[:, -1:]], axis=1)
     return np.asarray(np.stack([padded[:, 1:-1] - padded[:, :-2], padded[:, 2:] - padded[:, 1:-1]], axis=2))
+
+
+def _find_median(values: Floats) -> float:
+    """numpy's own takes four times as long on a thousand days: it looks for missing values too."""
+    flat, middle = values.ravel(), values.size // 2
+    parted = np.partition(flat, (middle - 1, middle))
+    return float(parted[middle]) if values.size % 2 else float(parted[middle - 1 : middle + 1].mean())

@@ -38,7 +38,7 @@ class BatteryModel:
     """The programme of some batteries; prices, bounds and directions may change between runs.
 
     `exclusive` marks, for each battery, the periods in which a binary keeps it from doing both at once; `cut` those in
-    which `c/C + d/D ≤ 1` does so in part.
+    which `c/C + d/D ≤ 1` does so in part, until `hold_cut` says otherwise.
     """
 
     def __init__(
@@ -65,8 +65,10 @@ class BatteryModel:
             width += 3 * len(programme)
         if shared is not None:
             self._share_rows(shared, rows)
-        for columns, programme, marked in zip(self.columns, programmes, cut, strict=False):
+        self._cuts = [
             self._cut_ends(programme, columns, np.flatnonzero(marked), rows)
+            for columns, programme, marked in zip(self.columns, programmes, cut, strict=False)
+        ]
         extra_cost, extra_lower, extra_upper = self._extend(rows, width)
         width += len(extra_cost)
         binaries = []
@@ -123,10 +125,11 @@ class BatteryModel:
             rows.put(numbers, columns.discharge, 1.0)
             rows.put(numbers, columns.charge, -1.0)
 
-    def _cut_ends(self, programme: Programme, columns: Columns, places: Ints, rows: Rows) -> None:
+    def _cut_ends(self, programme: Programme, columns: Columns, places: Ints, rows: Rows) -> Ints:
         numbers = rows.add(len(places), -INFINITE, 1.0)
         rows.put(numbers, columns.charge[places], self.unit_kw / programme.charge_kw[places])
         rows.put(numbers, columns.discharge[places], self.unit_kw / programme.discharge_kw[places])
+        return numbers
 
     def _exclude_both_ways(
         self, programme: Programme, columns: Columns, places: Ints, binaries: Ints, rows: Rows
@@ -139,13 +142,15 @@ class BatteryModel:
         rows.put(discharging, columns.discharge[places], 1.0)
         rows.put(discharging, binaries, discharge)
 
-    def run(self, deadline: Deadline) -> Found:
-        return self.model.run(deadline)
+    def run(self, deadline: Deadline, *, duals: bool = True) -> Found:
+        return self.model.run(deadline, duals=duals)
 
     def set_prices(self, battery: int, price_eur_mwh: Floats) -> None:
-        columns, step_h = self.columns[battery], self.programmes[battery].step_h
-        cost = self._find_cost(price_eur_mwh, step_h)[: 2 * len(price_eur_mwh)]
-        self.model.set_costs(np.concatenate([columns.charge, columns.discharge]), cost)
+        charge, step_h = self.columns[battery].charge, self.programmes[battery].step_h
+        earned = price_eur_mwh * step_h
+        # The columns of discharge follow those of charge.
+        both = np.arange(charge[0], charge[0] + 2 * len(charge), dtype=np.int32)
+        self.model.set_costs(both, np.concatenate([-earned, earned]))
 
     def set_initial(self, battery: int, initial_kwh: float) -> None:
         """Start from another energy."""
@@ -163,6 +168,18 @@ class BatteryModel:
         self.model.set_bounds(
             columns.discharge[places], lower[1, places], np.where(charging, lower[1, places], upper[1, places])
         )
+
+    def free_directions(self, battery: int) -> None:
+        """In all periods charge and discharge as the programme has it."""
+        programme, columns = self.programmes[battery], self.columns[battery]
+        lower, upper = self._find_bounds(programme)
+        both = np.concatenate([columns.charge, columns.discharge])
+        self.model.set_bounds(both, lower[: len(both)], upper[: len(both)])
+
+    def hold_cut(self, battery: int, marked: Bools) -> None:
+        """Of the periods that were given a cut, only these have it."""
+        numbers = self._cuts[battery]
+        self.model.set_row_bounds(numbers, np.full(len(numbers), -INFINITE), np.where(marked, 1.0, INFINITE))
 
     def powers_kw(self, battery: int, found: Found) -> tuple[Floats, Floats]:
         """Charge and discharge of a battery."""

@@ -65,7 +65,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """What came of one run: the columns, the duals of rows and columns, the objective and its proven bound."""
+    """What came of one run: the columns, the duals of rows and columns if asked for, the objective, a proven bound."""
 
     ended: Ended
     columns: Floats
@@ -130,13 +130,13 @@ class Model:
         self._is_mixed = False
 
     def set_costs(self, columns: Ints, cost: Floats) -> None:
-        self._highs.changeColsCost(len(columns), columns.astype(np.int32), cost)
+        self._highs.changeColsCost(len(columns), columns.astype(np.int32, copy=False), cost)
 
     def set_bounds(self, columns: Ints, lower: Floats, upper: Floats) -> None:
-        self._highs.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
+        self._highs.changeColsBounds(len(columns), columns.astype(np.int32, copy=False), lower, upper)
 
     def set_row_bounds(self, rows: Ints, lower: Floats, upper: Floats) -> None:
-        self._highs.changeRowsBounds(len(rows), rows.astype(np.int32), lower, upper)
+        self._highs.changeRowsBounds(len(rows), rows.astype(np.int32, copy=False), lower, upper)
 
     def set_whole(self, columns: Ints) -> None:
         """Columns that take whole numbers only."""
@@ -144,7 +144,8 @@ class Model:
         self._highs.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
         self._is_mixed = True
 
-    def run(self, deadline: Deadline) -> Found:
+    def run(self, deadline: Deadline, *, duals: bool = True) -> Found:
+        """Duals cost as much as the columns to read; who runs a programme hundreds of times can do without."""
         highs = self._highs
         # The limit counts all runs of this model together.
         highs.setOptionValue("time_limit", highs.getRunTime() + max(deadline.left_s(), 1e-3))
@@ -152,15 +153,15 @@ class Model:
             self._stop_with(deadline)
         highs.run()
         ended = Ended.STOPPED if deadline.stopped else self._find_ending()
-        info, solution = highs.getInfo(), highs.getSolution()
+        solution = highs.getSolution()
         known = bool(solution.value_valid)
-        objective = float(info.objective_function_value) if known else -np.inf
-        bound = float(info.mip_dual_bound) if self._is_mixed else objective
+        objective = float(highs.getObjectiveValue()) if known else -np.inf
+        bound = float(highs.getInfo().mip_dual_bound) if self._is_mixed else objective
         return Found(
             ended,
             np.array(solution.col_value) if known else np.zeros(0),
-            np.array(solution.row_dual),
-            np.array(solution.col_dual),
+            np.array(solution.row_dual) if duals else np.zeros(0),
+            np.array(solution.col_dual) if duals else np.zeros(0),
             objective,
             bound,
         )

@@ -155,7 +155,7 @@ def value_past_days(table: DayTable, offer: Offer, basis: Basis, deadline: Deadl
     if offer.days == 1:
         closed = _closed_days(table, first, offer, basis)
         return DayValues(table.end, np.array(list(_until_stopped(closed, deadline))), 0.0)
-    expect = EXPECTATIONS[Policy.FORESIGHT] if basis is Basis.FORESIGHT else _expect_weekly()
+    expect = EXPECTATIONS[Policy.FORESIGHT] if basis is Basis.FORESIGHT else _expect_weekly(table)
     played = play(table, first, table.end, offer.battery, expect)
     values = np.array([day.earned_eur for day in _until_stopped(played, deadline)])
     return DayValues(table.end, values, _boundary_days(table, offer) * max(0.0, float(values[-_BOUNDARY_DAYS:].mean())))
@@ -168,11 +168,11 @@ def _until_stopped(items: Iterator[T], deadline: Deadline | None) -> Iterator[T]
         yield item
 
 
-def _expect_weekly() -> Expectation:
-    forecaster = WeeklyForecaster()
+def _expect_weekly(table: DayTable) -> Expectation:
+    forecaster = WeeklyForecaster(table)
 
-    def expect(table: DayTable, place: int) -> tuple[Floats, Floats]:
-        today, tomorrow = forecaster.forecast(table.until(table.first + timedelta(days=place)), 2)
+    def expect(_: DayTable, place: int) -> tuple[Floats, Floats]:
+        today, tomorrow = forecaster.forecast(place)
         return today, tomorrow
 
     return expect
@@ -180,13 +180,13 @@ def _expect_weekly() -> Expectation:
 
 def _closed_days(table: DayTable, first: date, offer: Offer, basis: Basis) -> Iterator[float]:
     """For a window within one day: the same hours of each past day, from its start to its end as agreed."""
-    planner, forecaster = Planner(offer.battery), WeeklyForecaster()
+    planner, forecaster = Planner(offer.battery), WeeklyForecaster(table)
     for place in range(table.place_of(first), len(table)):
         day = table.first + timedelta(days=place)
         prices = table.true_day(place)
         expected = prices
         if basis is Basis.POLICY:
-            expected = unfold(forecaster.forecast(table.until(day), 1)[0], day)
+            expected = unfold(forecaster.forecast(place)[0], day)
         yield _closed_value(planner, offer, prices, expected)
 
 
