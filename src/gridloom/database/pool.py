@@ -30,6 +30,12 @@ class StatelessConnection(asyncpg.Connection):
     def get_reset_query(self) -> str:
         return ""
 
+    async def reset(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109 — the driver's own
+        """Nothing at all for a connection at rest, as nearly all are that are given back."""
+        own: Any = self
+        if own.is_in_transaction() or own._top_xact is not None or own._listeners or own._log_listeners:
+            await super().reset(timeout=timeout)
+
 
 @asynccontextmanager
 async def snapshot(pool: Pool) -> "AsyncIterator[Database]":

@@ -22,6 +22,8 @@ AuctionID = NewType("AuctionID", UUID)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TAIL_BITS = 74  # what the milliseconds, the version and the variant leave of 128
+_FRESH_BYTES = 10
+_FRESH_SHIFT = 8 * _FRESH_BYTES - (_TAIL_BITS - 1)  # a clear top bit leaves room to count up within the millisecond
 
 
 class _Sequence:
@@ -36,19 +38,17 @@ class _Sequence:
         with self.lock:
             now = time.time_ns() // 1_000_000
             if now > self.milliseconds:
-                # A clear top bit leaves room to count up within the millisecond.
-                self.milliseconds, self.tail = now, _random_bits(_TAIL_BITS - 1)
+                self.milliseconds, self.tail = now, _draw_tail()
                 return self.milliseconds, self.tail
             # The same millisecond, or a clock set back: count on, by a step that nobody can guess.
-            self.tail += 1 + _random_bits(32)
+            self.tail += 1 + int.from_bytes(os.urandom(4), "big")
             if self.tail >> _TAIL_BITS:
-                self.milliseconds, self.tail = self.milliseconds + 1, _random_bits(_TAIL_BITS - 1)
+                self.milliseconds, self.tail = self.milliseconds + 1, _draw_tail()
             return self.milliseconds, self.tail
 
 
-def _random_bits(count: int) -> int:
-    size = (count + 7) // 8
-    return int.from_bytes(os.urandom(size), "big") >> (size * 8 - count)
+def _draw_tail() -> int:
+    return int.from_bytes(os.urandom(_FRESH_BYTES), "big") >> _FRESH_SHIFT
 
 
 _sequence = _Sequence()
