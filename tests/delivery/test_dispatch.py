@@ -104,7 +104,7 @@ class TestDispatch:
         await yard.schedule(virtual, [900.0] * 2)
         await yard.gate_of(-8)
         # The larger battery falls out without a word of energy; the smaller one holds 250 kWh.
-        await _lose(yard, one, 1000.0)
+        await lose(yard, one, 1000.0)
         await yard.gate_of(2)
         powers = [await yard.powers(battery, 2) for battery in (one, two)]
         assert powers[0] == [0.0, 0.0]
@@ -219,7 +219,7 @@ def _block_start(yard: Yard) -> datetime:
     return block_window(market_day_of(yard.start), 4, 8).start
 
 
-async def _lose(yard: Yard, battery: dict[str, Any], power: float) -> None:
+async def lose(yard: Yard, battery: dict[str, Any], power: float) -> None:
     answer = await yard.owner.engineer.post(
         f"/physical-assets/{battery['id']}/unavailability",
         json={
@@ -263,7 +263,7 @@ class TestAGateAtWhichNothingChanged:
         virtual = await yard.virtual(battery)
         await yard.schedule(virtual, [400.0] * 6)
         await yard.gate_of(4)  # gates 2, 3 and 4 bring nothing new
-        await _lose(yard, battery, 1000.0)  # of the first four quarter-hours, all of which are closed
+        await lose(yard, battery, 1000.0)  # of the first four quarter-hours, all of which are closed
         await yard.gate_of(5)
         assert await yard.powers(battery, 6) == [400.0] * 6
 

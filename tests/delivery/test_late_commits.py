@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.delivery.conftest import Yard
+from tests.delivery.test_dispatch import lose
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.virtual_assets.schedule import changing, ground_store
@@ -112,3 +113,32 @@ async def test_a_change_that_takes_longer_than_gates_wait_is_undone(
     assert "Nothing was changed" in answer.json()["detail"]
     await yard.gate_of(0)
     assert await yard.powers(battery, 1) == [100.0]
+
+
+async def test_no_gate_is_missed_for_a_virtual_asset_that_somebody_holds(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is to be cut, and nobody can write that now: the plan counts the cut, and a later run records it."""
+    monkeypatch.setattr("gridloom.delivery.runs.fence.PATIENCE_S", 0.2)
+    monkeypatch.setattr("gridloom.delivery.runs.cutting.LOCK_WAIT_S", 0.5)
+    one, two = await yard.battery(), await yard.battery()
+    held, other = await yard.virtual(one), await yard.virtual(two)
+    await yard.schedule(held, [400.0, 400.0])
+    await yard.gate_of(-2)
+    await lose(yard, one, 1000.0)
+    await yard.gate_of(-1)
+    async with yard.edge.pool.acquire() as db, db.transaction():
+        await db.execute("set local idle_in_transaction_session_timeout = 0")
+        await db.execute(
+            "select 1 from virtual_asset where asset_key = (select key from asset where id = $1) for update", held["id"]
+        )
+        await yard.schedule(other, [50.0])
+        await yard.gate_of(0)
+        assert await yard.powers(two, 1) == [50.0]
+        assert await yard.powers(one, 1) == [0.0]
+    await yard.gate_of(1)
+    answer = await yard.trader.trader.get(
+        f"{yard.url(held)}/adjustments",
+        params={"start": wire(yard.start), "end": wire(yard.start + 2 * QUARTER)},
+    )
+    assert [entry["adjustedSchedule"] for entry in answer.json()] == [0.0, 0.0]

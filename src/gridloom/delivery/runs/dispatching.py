@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database
+from gridloom.database.pool import Connection, Database
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.versions import NewVersion, find_moved, known_versions, list_versions
 from gridloom.delivery.model import Floats
@@ -26,13 +26,13 @@ from gridloom.delivery.planning.zone import Zone
 from gridloom.delivery.plans import store as plan_store
 from gridloom.delivery.plans.store import Settled, ZoneState
 from gridloom.delivery.runs import store
+from gridloom.delivery.runs.cutting import cut_closed_misfits
 from gridloom.delivery.runs.fence import wait_for_writers
 from gridloom.delivery.runs.gates import LOOK, next_look, planned_span
 from gridloom.delivery.runs.leaving import clear_zone, release_batteries
 from gridloom.delivery.runs.notifications import tell_dispatched
 from gridloom.delivery.runs.settling import first_settling, settle_periods
 from gridloom.delivery.runs.store import Run
-from gridloom.delivery.situation import store as situation_store
 from gridloom.delivery.situation.loading import Loaded, load_zone
 from gridloom.delivery.situation.look_store import Look, Stamps, look_at_zones
 from gridloom.delivery.situation.reloading import keeps_batteries, reload_zone
@@ -47,7 +47,6 @@ from gridloom.kernel.market_time import (
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.monitoring.reading.latest import latest_of_asset
 from gridloom.virtual_assets.backing.allocation import DISPATCH
-from gridloom.virtual_assets.gate_closure.revalidation import revalidate
 from gridloom.virtual_assets.schedule.rules import first_open_period
 
 FRESH = timedelta(hours=1)
@@ -81,7 +80,7 @@ async def dispatch_zone(run: JobRun) -> None:
     await enqueue(run.db, LOOK, key="", due=next_look([look], now), clock="platform", at_latest=True)
 
 
-async def plan_zone(db: Database, look: Look, state: ZoneState, now: datetime) -> Run | None:
+async def plan_zone(db: Connection, look: Look, state: ZoneState, now: datetime) -> Run | None:
     """One run of a zone that is held, from a look at it as it is; None where nothing has changed."""
     zone = look.delivery_zone
     final = first_open_period(now, look.gate_closure_s)
@@ -91,9 +90,7 @@ async def plan_zone(db: Database, look: Look, state: ZoneState, now: datetime) -
     if state.plan is not None and state.settled_until is not None:
         # What closed while nobody ran is final as it was planned.
         has_cut = await settle_periods(db, state.plan, state.settled_until, horizon.first)
-    for key in await situation_store.read_closed_misfits(db, zone, final):
-        await revalidate(db, key, now)
-        has_cut = True
+    has_cut |= await cut_closed_misfits(db, zone, final, now)
     again = await look_at_zone(db, zone, now) if has_cut else look
     stamps = Stamps() if again is None else again.stamps
     run, plan = None, state.plan

@@ -27,6 +27,11 @@ async def read_closed_misfits(db: Database, zone: str, closed_until: int) -> lis
     return [row["asset_key"] for row in rows]
 
 
+async def limit_lock_wait(db: Database, seconds: float) -> None:
+    """From here to the end of the transaction."""
+    await db.execute("select set_config('lock_timeout', $1, true)", str(round(1000 * seconds)))
+
+
 @dataclass(frozen=True, slots=True)
 class LiveAsset:
     """What matters of a virtual asset that lives in the window."""
