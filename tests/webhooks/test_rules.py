@@ -17,6 +17,7 @@ def schedule(spread: float) -> list[timedelta]:
         upcoming = next_attempt(at, failures, START + TRIED_FOR, spread)
         if upcoming is None:
             return attempts
+        assert upcoming > at, "it would be tried without end"
         at = upcoming
         attempts.append(at - START)
 
