@@ -205,12 +205,12 @@ def _find_faults_of_asset(row: Any) -> list[str]:
 
 
 def make_auctions(harness: Harness, count: int) -> list[UUID]:
-    """Of ten auctions two end without a valid bid; of those that share a small battery one goes empty."""
+    """Ten auctions share a battery, which each holds a tenth of; two of them end without a valid bid."""
     scene = Scene(harness, 3)
     auctions, battery = [], ""
     for number in range(count):
         if number % 10 == 0:
-            battery = scene.new_battery(730)  # for 7 of 8 auctions of 100 kW with a valid bid
+            battery = scene.new_battery(1000)
         [auction] = scene.auctions(1, battery=battery, hurdle_eur=HURDLE_EUR)
         auctions.append(UUID(auction))
         prices = {0: [], 1: [HURDLE_EUR - 1]}.get(number % 10, [HURDLE_EUR, 70 + number % 3, 70])
