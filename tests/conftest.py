@@ -28,6 +28,7 @@ from tests.people import OrganisationUnderTest, People, client_of
 from xdist.scheduler import LoadScopeScheduling
 
 from gridloom.app import create_edge
+from gridloom.database import replicas
 from gridloom.database.embedded import EmbeddedPostgres
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
@@ -60,6 +61,7 @@ _server: EmbeddedPostgres | None = None
 _standby: StandbyPostgres | None = None
 _home: Path | None = None
 _reads_from_standby = 0
+_reads_from_primary = 0
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -106,26 +108,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _has_database(item: pytest.Item) -> bool:
-    """By a fixture that rests on the one below, or by making one itself."""
-    return isinstance(item, pytest.Function) and (
-        "database_url" in item.fixturenames or "migrated_database" in vars(item.module)
-    )
+    """By a fixture that rests on the one below, or by making one itself; some have a standby of their own."""
+    if not isinstance(item, pytest.Function) or "primary_and_standby" in vars(item.module):
+        return False
+    return "database_url" in item.fixturenames or "migrated_database" in vars(item.module)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput[STANDBY] = _reads_from_standby
+        session.config.workeroutput[STANDBY] = (_reads_from_standby, _reads_from_primary)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: Any) -> None:
-    global _reads_from_standby
-    _reads_from_standby += getattr(node, "workeroutput", {}).get(STANDBY, 0)
+    _count_reads(*getattr(node, "workeroutput", {}).get(STANDBY, (0, 0)))
+
+
+def _count_reads(from_standby: int, from_primary: int) -> None:
+    global _reads_from_standby, _reads_from_primary
+    _reads_from_standby += from_standby
+    _reads_from_primary += from_primary
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if STANDBY in os.environ:
-        terminalreporter.write_line(f"{_reads_from_standby} reads were answered by the standby")
+        terminalreporter.write_line(
+            f"{_reads_from_standby} reads were answered by the standby, {_reads_from_primary} by the primary instead"
+        )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -179,10 +188,36 @@ def find_standby(database_url: str | None) -> tuple[str, ...]:
     return (_url_of(os.environ[STANDBY], name),) if database_url == _url_of(os.environ[SERVER], name) else ()
 
 
+async def _await_copy(url: str, standby_url: str) -> None:
+    """Until the standby has all that there is by now, and have it answer from then on whatever it may: however busy the
+    machine is, no read is left to the primary because the standby took too long."""
+    for name, seconds in (("WAIT_S", 30.0), ("LOOK_TIMEOUT_S", 30.0), ("MOST_LAG_S", 60.0)):
+        setattr(replicas, name, seconds)
+    primary = await asyncpg.connect(url)
+    position = await primary.fetchval("select pg_current_wal_flush_lsn()::text")
+    await primary.close()
+    async with asyncio.timeout(60):
+        while not await _has_replayed(standby_url, position):
+            await asyncio.sleep(0.05)
+
+
+async def _has_replayed(standby_url: str, position: str) -> bool:
+    try:
+        standby = await asyncpg.connect(standby_url)
+    except asyncpg.InvalidCatalogNameError:  # it has not heard of the database
+        return False
+    try:
+        return bool(await standby.fetchval("select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", position))
+    finally:
+        await standby.close()
+
+
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Edge]:
     """The whole service in this process, from start-up to shutdown."""
     standby = find_standby(settings.database_url)
+    if standby and settings.database_url is not None:
+        await _await_copy(settings.database_url, *standby)
     async with running_edge(
         create_edge(replace(settings, read_database_urls=standby) if standby else settings)
     ) as edge:
@@ -192,7 +227,6 @@ async def running(settings: Settings) -> AsyncIterator[Edge]:
 @asynccontextmanager
 async def running_edge(edge: Edge) -> AsyncIterator[Edge]:
     """Start and stop as a server would have it."""
-    global _reads_from_standby
     inbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
     outbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
     life = asyncio.create_task(edge({"type": "lifespan"}, inbox.get, outbox.put))
@@ -202,11 +236,12 @@ async def running_edge(edge: Edge) -> AsyncIterator[Edge]:
     try:
         yield edge
     finally:
-        replicas = edge.replicas.all if edge.replicas is not None else ()
-        _reads_from_standby += sum(replica.answered for replica in replicas)
+        followed = edge.replicas.all if edge.replicas is not None else ()
+        if edge.replicas is not None:
+            _count_reads(sum(replica.answered for replica in followed), edge.replicas.passed_over)
         await inbox.put({"type": "lifespan.shutdown"})
         await life
-    assert not set().union(*(replica.refused_writes_of for replica in replicas)), "reads of a standby that would write"
+    assert not set().union(*(replica.refused_writes_of for replica in followed)), "reads of a standby that would write"
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,7 @@ class TestRoomsThroughAStandby:
         )
         printed = (await tests.communicate())[0].decode()
         assert tests.returncode == 0, printed
-        reads = re.search(r"(\d+) reads were answered by the standby", printed)
+        reads = re.search(r"(\d+) reads were answered by the standby, (\d+) by the primary instead", printed)
         assert reads is not None
         assert int(reads[1]) > 0
+        assert int(reads[2]) == 0

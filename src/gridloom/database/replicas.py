@@ -117,6 +117,7 @@ class Replicas:
 
     def __init__(self, primary: Pool, replicas: Sequence[Replica]) -> None:
         self.all = tuple(replicas)
+        self.passed_over = 0  # reads that the primary answered instead
         self._primary = primary
         self._turn = 0
         self._past: deque[tuple[float, Position]] = deque(maxlen=64)
@@ -139,6 +140,11 @@ class Replicas:
 
     async def find(self, asked: str | None) -> Replica | None:
         """A replica that has replayed what the reader must see; None where the primary has to answer."""
+        replica = await self._find_replayed(asked)
+        self.passed_over += replica is None
+        return replica
+
+    async def _find_replayed(self, asked: str | None) -> Replica | None:
         usable = [replica for replica in self.all if replica.left_out_because is None]
         if not usable:
             return None
