@@ -1,7 +1,8 @@
 """Day-ahead prices of the days to come, from the prices of past days alone.
 
-The mean of three views: two ridge regressions of all 24 hours on the prices of one, two, three and seven days before
-(in the manner of LEAR, fitted to 364 and 728 days), and a mean of recent days of the same type whose weights fade.
+The mean of three views: two ridge regressions of all 24 hours on the prices of one, two, three and seven days before,
+the weekday and the season (in the manner of LEAR, fitted to 364 and 728 days), and a mean of recent days of the same
+type whose weights fade.
 What is planned on it matters, not its error; see docs/optimiser.md for what it earns.
 """
 
@@ -23,6 +24,8 @@ LEAST_DAYS_FITTED: Final = 56
 MOST_DAYS_AHEAD: Final = 14
 _LAGS: Final = (1, 2, 3, 7)
 _RIDGE: Final = 30.0
+_YEAR_DAYS: Final = 365.2425
+_SEASON_SCALE: Final = 3.0  # as large as prices become in winter: the ridge should not flatten the year
 _DAYS_FITTED_FOR: Final = 7
 _DAYS_OF_A_TYPE_FOR: Final = 120
 _HALF_LIFE_DAYS: Final = 1.5  # of days of the type
@@ -67,7 +70,7 @@ class WeeklyForecaster:
     def __init__(self, table: DayTable) -> None:
         self._table = table
         self._hours = table.hours
-        self._types, self._weekdays = day_kinds(table.first, len(table) + MOST_DAYS_AHEAD)
+        self._types, self._calendar = _describe_days(table.first, len(table) + MOST_DAYS_AHEAD)
         self._first = -_DAYS_FITTED_FOR
         self._week: Floats = np.zeros((0, 2, QUARTERS))
 
@@ -82,7 +85,7 @@ class WeeklyForecaster:
         start = max(0, place - HISTORY_DAYS)
         fit = _View(history, hours=self._hours[start:place]).fit
         end = min(place + _DAYS_FITTED_FOR, max(len(self._table), place + 1))
-        past = _Past(self._hours[:end], self._types, self._weekdays)
+        past = _Past(self._hours[:end], self._types, self._calendar)
         hours = past.continue_days(np.arange(place, end), 2, fit)
         return _QuarterShape(history).quarters(hours)
 
@@ -117,11 +120,11 @@ def forecast_day(history: DayTable, day: date) -> Forecast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Past:
-    """Hours of past days, and types and weekdays of these days and of those that follow."""
+    """Hours of past days, and what the calendar says of these days and of those that follow."""
 
     hours: Floats
     types: Ints
-    weekdays: Ints
+    calendar: Floats
 
     def continue_days(self, origins: Ints, days: int, fit: Fit) -> Floats:
         """For each origin the 24 hours of so many days from it on, made of the days before it and of no others."""
@@ -139,12 +142,10 @@ class _Past:
         scaled = np.zeros((len(weights), len(origins), back + days, 24))
         known = self.hours[origins[:, None] + np.arange(-back, 0)]
         scaled[:, :, :back] = np.arcsinh((known - fit.middle) / fit.spread)
-        design = np.ones((len(weights), len(origins), weights.shape[1]))
         for ahead in range(days):
-            weekdays = self.weekdays[origins + ahead, None] == np.arange(7)
             lagged = [scaled[:, :, back + ahead - lag] for lag in _LAGS]
-            design[:, :, :-1] = np.concatenate([*lagged, np.broadcast_to(weekdays, (len(weights), *weekdays.shape))], 2)
-            scaled[:, :, back + ahead] = design @ weights
+            calendar = np.broadcast_to(self.calendar[origins + ahead], (len(weights), len(origins), _CALENDAR_WIDTH))
+            scaled[:, :, back + ahead] = np.concatenate([*lagged, calendar], axis=2) @ weights
         return np.asarray(np.sinh(np.clip(scaled[:, :, back:], -12, 12)) * fit.spread + fit.middle)
 
     def mean_of_type(self, places: Ints, until: Ints) -> Floats:
@@ -167,7 +168,7 @@ class _View:
         history = history.last(HISTORY_DAYS)
         self._hours = history.hours if hours is None else hours
         self._count = len(history)
-        self._past = _Past(self._hours, *day_kinds(history.first, self._count + MOST_DAYS_AHEAD))
+        self._past = _Past(self._hours, *_describe_days(history.first, self._count + MOST_DAYS_AHEAD))
         self._fitted: list[tuple[Floats, Floats]] = []
         self.fit = self._fit_to(history.end)
 
@@ -192,11 +193,10 @@ class _View:
         return Fit(until, middle, spread, tuple(weights))
 
     def _build_design(self) -> Floats:
-        """For each day with all its lags: their prices, the weekday, one."""
+        """For each day with all its lags: their prices, and what the calendar says."""
         back = max(_LAGS)
         lagged = [self._scaled[back - lag : self._count - lag] for lag in _LAGS]
-        weekdays = self._past.weekdays[back : self._count, None] == np.arange(7)
-        return np.concatenate([*lagged, weekdays, np.ones((len(weekdays), 1))], axis=1)
+        return np.concatenate([*lagged, self._past.calendar[back : self._count]], axis=1)
 
     def combined(self, days: int) -> Floats:
         """24 hours for each of the days after the history."""
@@ -232,6 +232,17 @@ class _View:
         target = self._scaled[-days:]
         error = (target - rows @ weights) / (1 - np.minimum(leverage, 0.9))[:, None]
         return np.asarray(np.sinh(np.clip(target - error, -12, 12)) * self.fit.spread + self.fit.middle)
+
+
+_CALENDAR_WIDTH: Final = 10
+
+
+def _describe_days(first: date, count: int) -> tuple[Ints, Floats]:
+    """Of so many days their types, and for regressions the weekday, the turn of the year and one, day by day."""
+    types, weekdays = day_kinds(first, count)
+    turn = (first.toordinal() + np.arange(count)) * (2 * np.pi / _YEAR_DAYS)
+    season = _SEASON_SCALE * np.stack([np.sin(turn), np.cos(turn)], axis=1)
+    return types, np.concatenate([weekdays[:, None] == np.arange(7), season, np.ones((count, 1))], axis=1)
 
 
 class _QuarterShape:
