@@ -244,11 +244,12 @@ class TestFolding:
 class TestRetention:
     async def test_drops_the_oldest_days_and_nothing_else(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
-        now = day_number(int((await platform_now(pool)).timestamp() * 1_000_000))
-        for age in (400, 399, 10):
-            await write(pool, asset_key, [("x", day_start(now - age), float(age))])
-            await fold_day(pool, asset_key, date_of(now - age))
-        while await store.drop_chunks_before(pool, timedelta(days=399), 1):
+        keep = timedelta(days=399)  # which may begin in summer and end in winter: a day is local, and this is a span
+        oldest = day_number(int((await platform_now(pool) - keep).timestamp() * 1_000_000))
+        for place in (-1, 0, 300):
+            await write(pool, asset_key, [("x", day_start(oldest + place), float(place))])
+            await fold_day(pool, asset_key, date_of(oldest + place))
+        while await store.drop_chunks_before(pool, keep, 1):
             pass
         rows = await pool.fetch("select first_value from telemetry_chunk where asset_key = $1 order by 1", asset_key)
-        assert [row["first_value"] for row in rows] == [10.0, 399.0]
+        assert [row["first_value"] for row in rows] == [0.0, 300.0]
