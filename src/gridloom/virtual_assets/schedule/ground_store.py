@@ -136,32 +136,35 @@ def _read_ground_row(asset: VirtualAsset, row: asyncpg.Record) -> Ground:
     return Ground(
         now=row["now"],
         read_s=time.monotonic(),
-        blocks=_recall(_read_blocks, row["blocks"]),
+        blocks=_recall_text(_read_blocks, row["blocks"]),
         powers=powers_of_rows(row["days"]),
         summaries=summaries_of_rows(asset, row["spans"]),
-        batteries=_recall(_read_standing, row["standing"], *(promise.physical_asset_key for promise in asset.promises)),
+        batteries=_recall_text(
+            _read_standing, row["standing"], *(promise.physical_asset_key for promise in asset.promises)
+        ),
     )
 
 
 def _read_blocks(text: str) -> Sequence[Block]:
-    return sorted((_read_block(*row) for row in msgspec.json.decode(text)), key=lambda block: (block.first, block.lane))
+    blocks = (_read_block(*values) for values in msgspec.json.decode(text))
+    return tuple(sorted(blocks, key=lambda block: (block.first, block.lane)))
 
 
 def _read_standing(text: str, *batteries: int) -> Mapping[int, Standing]:
     return standing_of_lists(batteries, msgspec.json.decode(text))
 
 
-def _recall(read: Callable[..., R], text: str | None, *more: int) -> R:
+def _recall_text(read: Callable[..., R], text: str | None, *more: int) -> R:
     """What a text of JSON says. Blocks and batteries change far less often than schedules, and a short text that has
     been read before says the same again."""
     if text is None or len(text) > SHORT_TEXT:
         return read(text or "[]", *more)
-    known: R = _recall_short(read, text, *more)
+    known: R = _recall_short_text(read, text, *more)
     return known
 
 
 @lru_cache(maxsize=2048)
-def _recall_short(read: Callable[..., R], text: str, *more: int) -> R:
+def _recall_short_text(read: Callable[..., R], text: str, *more: int) -> R:
     return read(text, *more)
 
 
