@@ -175,20 +175,19 @@ async def place_bids(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
 
 
 async def _place_first(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
-    rows = [_offer_row(offer) for offer in offers]
-    if len(rows) == 1:
-        found = await pool.fetch(_PLACE_ONE, *rows[0])
-    else:
-        found = await pool.fetch(_PLACE_MANY, *map(list, zip(*rows, strict=True)))
-    return [Placed(**row) for row in found]
+    return await _place_rows(pool, _PLACE_ONE, _PLACE_MANY, offers)
 
 
 async def _place_again(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
+    return await _place_rows(pool, _PLACE_ONE_AGAIN, _PLACE_MANY_AGAIN, offers, KEPT_FOR)
+
+
+async def _place_rows(pool: Pool, one: str, many: str, offers: Sequence[Offer], *more: object) -> list[Placed]:
     rows = [_offer_row(offer) for offer in offers]
     if len(rows) == 1:
-        found = await pool.fetch(_PLACE_ONE_AGAIN, *rows[0], KEPT_FOR)
+        found = await pool.fetch(one, *rows[0], *more)
     else:
-        found = await pool.fetch(_PLACE_MANY_AGAIN, *map(list, zip(*rows, strict=True)), KEPT_FOR)
+        found = await pool.fetch(many, *map(list, zip(*rows, strict=True)), *more)
     return [Placed(**row) for row in found]
 
 

@@ -175,7 +175,7 @@ class Call:
         which breaks off where what was read has changed since."""
         assert self.retry is None, "a key is claimed by what is written last, or in a transaction"
         change = self.begin_at_once()
-        await self._connect()
+        await self._take_connection()
         change.connection = self.db
         return change
 
@@ -189,7 +189,7 @@ class Call:
         if self._transaction is None:
             self._is_audited = False
             self._commit_by_s = None
-            await self._connect()
+            await self._take_connection()
             self._transaction = self._connection.transaction()
             await self._transaction.start()
             collect_rows(self._connection)
@@ -197,7 +197,7 @@ class Call:
                 await self.retry.begin(self.db)
         return self.db
 
-    async def _connect(self) -> None:
+    async def _take_connection(self) -> None:
         if self._connection is None:
             self._connection = await take(self.pool, longest_wait_s=LONGEST_WAIT_S)
 
@@ -219,7 +219,7 @@ class Call:
 
     async def commit(self) -> None:
         if self._at_once is not None:
-            await self._connect()
+            await self._take_connection()
             await write_at_once(self.db, self._at_once)
             change, self._at_once = self._at_once, None
             change.committed()
