@@ -20,8 +20,8 @@ async def world(settings: Settings, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="session")
-async def window(world: SimulatedWorld) -> tuple[datetime, datetime]:
+def window(world: SimulatedWorld) -> tuple[datetime, datetime]:
     """The world's second day: planned by traders, delivered, and settled on the third."""
-    day = market_day_of(await world.now()) - timedelta(days=2)
+    day = market_day_of(world.made_at) - timedelta(days=2)
     lived = market_day_window(day)
     return lived.start, lived.end

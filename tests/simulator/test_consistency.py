@@ -141,6 +141,7 @@ class TestSettlement:
 
 class TestTheBooks:
     async def test_hold_no_conflict_outside_announced_outages(self, world: SimulatedWorld):
+        await world.live_on()
         now = await world.now()
         broken = await broken_batteries(world, now - timedelta(days=1), now + timedelta(days=7))
         for battery in await world.get("/physical-assets"):

@@ -15,9 +15,9 @@ from gridloom.simulator.market.day_ahead import DayAhead
 pytestmark = pytest.mark.slow
 
 
-async def first_days(world: SimulatedWorld) -> tuple[datetime, datetime]:
+def first_days(world: SimulatedWorld) -> tuple[datetime, datetime]:
     """The beginning of the world's first day and of its third: what lies between is settled."""
-    day = market_day_of(await world.now()) - timedelta(days=3)
+    day = market_day_of(world.made_at) - timedelta(days=3)
     return market_day_window(day).start, market_day_window(day + timedelta(days=2)).start
 
 
@@ -46,7 +46,7 @@ class TestTheCast:
 class TestTheMarket:
     async def test_has_published_two_years_of_prices_and_tomorrow_s(self, world: SimulatedWorld):
         now = await world.now()
-        start, _ = await first_days(world)
+        start, _ = first_days(world)
         day = market_day_of(start)
         published = await world.pages("/reference-prices", series="DAY_AHEAD_DE_LU", start=start.isoformat())
         assert len(published) >= sum(period_count(day + timedelta(days=n)) for n in range(4))
@@ -60,7 +60,7 @@ class TestTheMarket:
         ["INTRADAY_DE_LU", "REBAP_DE", "FCR_DE", "AFRR_CAPACITY_POS_DE_AVERAGE", "AFRR_CAPACITY_NEG_DE_MARGINAL"],
     )
     async def test_publishes_every_series(self, world: SimulatedWorld, series: str):
-        start, end = await first_days(world)
+        start, end = first_days(world)
         rows = await world.pages("/reference-prices", series=series, start=start.isoformat(), end=end.isoformat())
         assert sum((_span(row) for row in rows), timedelta()) >= timedelta(days=2) - timedelta(hours=1)
 
@@ -83,7 +83,7 @@ class TestTheMarket:
 
 class TestTelemetry:
     async def test_has_every_minute_of_every_battery(self, world: SimulatedWorld):
-        start, end = await first_days(world)
+        start, end = first_days(world)
         for battery in await world.get("/physical-assets"):
             sums = await world.get(
                 f"/monitoring/{battery['id']}/datapoints/sum/detailed",

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -14,6 +14,7 @@ from tests.conftest import migrated_database, running
 from tests.people import People
 
 from gridloom.edge.dispatch import Edge
+from gridloom.kernel.market_time import PERIOD, floor_to_period
 from gridloom.operate import let_simulator_in
 from gridloom.sandbox.walking import prepare_world
 from gridloom.settings import Settings
@@ -42,6 +43,8 @@ class SimulatedWorld:
     operator: httpx2.AsyncClient
     kept: Kept
     settings: Settings
+    made_at: datetime
+    """On the real clock, which the world's reaches; its own goes on when nobody lives in it any more."""
 
     @property
     def connect(self) -> Connect:
@@ -69,6 +72,13 @@ class SimulatedWorld:
             link = answer.links.get("next", {}).get("url")
             target = None if link is None else str(httpx2.URL(link).raw_path, "ascii")
         return found
+
+    async def live_on(self) -> None:
+        """Through the next quarter-hour: however long ago the world was lived in last, its meters are fresh."""
+        async with self.alive():
+            until = floor_to_period(await self.now()) + PERIOD + timedelta(seconds=1)  # it waits at the quarter-hour
+            answer = await self.operator.put("/sandbox/clock", json={"now": until.isoformat()})
+            assert answer.status_code == 200, answer.text
 
     @asynccontextmanager
     async def alive(self) -> AsyncIterator[None]:
@@ -99,9 +109,10 @@ async def simulated_world(settings: Settings, home: Any, *, days: int, seed: int
         edge = await stack.enter_async_context(running(asked))
         people = await stack.enter_async_context(People(edge))
         operator = (await people.operator()).client
+        made_at = datetime.now(UTC)
         async with edge.pool.acquire() as connection:
             await prepare_world(connection, is_on=True, seed=seed, history_days=days)
             await let_simulator_in(connection, home)
         kept = read_kept(home)
         assert kept is not None
-        yield SimulatedWorld(edge, people, operator, kept, asked)
+        yield SimulatedWorld(edge, people, operator, kept, asked, made_at)
