@@ -38,11 +38,11 @@ class WithConsole:
         elif path == PREFIX or path.startswith(f"{PREFIX}/"):
             await self._pass_on(scope, receive, send)
         elif path == "/console" or path.startswith(HOME) or (path == "/" and _wants_a_page(scope)):
-            self._edge.connections.begin(scope.get("client"))
+            peer = self._edge.connections.begin(scope.get("client"))
             try:
                 await self._show(scope, receive, send)
             finally:
-                self._edge.connections.end(scope.get("client"))
+                self._edge.connections.end(peer)
         else:
             await self._behind(scope, receive, send)
 

@@ -67,19 +67,21 @@ class Connections:
         self._most = most
         self._known: dict[int, Waiting | int] = {}
         """By descriptor; the bare inode of what is no connection of a caller."""
-        self._served: Counter[Peer] = Counter()
+        self._served: dict[Peer, int] = {}
         self._answered_at: dict[Peer, float] = {}
 
-    def begin(self, client: Sequence[str | int] | None) -> None:
+    def begin(self, client: Sequence[str | int] | None) -> Peer | None:
         """A complete request has come over this connection; `client` is as the server's scope has it."""
-        if client:
-            self._served[_peer_from(client)] += 1
-
-    def end(self, client: Sequence[str | int] | None) -> None:
-        """Its answer has been handed over."""
         if not client:
-            return
+            return None
         peer = _peer_from(client)
+        self._served[peer] = self._served.get(peer, 0) + 1
+        return peer
+
+    def end(self, peer: Peer | None) -> None:
+        """Its answer has been handed over; `peer` is what `begin` gave."""
+        if peer is None:
+            return
         left = self._served[peer] - 1
         if left > 0:
             self._served[peer] = left

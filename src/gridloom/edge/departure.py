@@ -7,8 +7,8 @@ from typing import Final
 
 from gridloom.edge.asgi import Receive
 
-WATCHED_AFTER_S: Final = 0.25
-"""Most answers are there before; only those that take longer pay for the watch."""
+LOOK_EVERY_S: Final = 0.25
+"""Most answers are there before the second look; only those that take longer pay for a watch."""
 
 
 class Departure:
@@ -17,7 +17,7 @@ class Departure:
     For requests without a body, or whose body has been read: nobody else may wait for the next message meanwhile.
     """
 
-    __slots__ = ("_handle", "_is_over", "_receive", "_task", "_watch", "has_left")
+    __slots__ = ("_is_over", "_receive", "_task", "_watch", "has_left")
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -25,9 +25,8 @@ class Departure:
         self._watch: asyncio.Task[None] | None = None
         self._is_over = False
         self.has_left = False
-        self._handle = asyncio.get_running_loop().call_later(WATCHED_AFTER_S, self._begin)
 
-    def _begin(self) -> None:
+    def begin_watch(self) -> None:
         self._watch = asyncio.ensure_future(self._wait())
 
     async def _wait(self) -> None:
@@ -40,16 +39,51 @@ class Departure:
     def work_is_done(self) -> None:
         """From now on only the sending of the answer is left, which `gone` is for."""
         self._is_over = True
-        self._handle.cancel()
 
     def gone(self) -> asyncio.Task[None]:
         """Done once the caller has left."""
         if self._watch is None:
-            self._begin()
+            self.begin_watch()
         assert self._watch is not None
         return self._watch
 
     def close(self) -> None:
-        self.work_is_done()
+        self._is_over = True
         if self._watch is not None:
             self._watch.cancel()
+
+
+class Departures:
+    """Requests that are worked on, of which those found at two looks are watched: one timer for all of them."""
+
+    def __init__(self) -> None:
+        self._new: dict[Departure, None] = {}
+        self._seen_before: dict[Departure, None] = {}
+        self._is_looking = False
+
+    def expect(self, receive: Receive) -> Departure:
+        departure = Departure(receive)
+        self._new[departure] = None
+        if not self._is_looking:
+            self._look_later()
+        return departure
+
+    def work_is_done(self, departure: Departure) -> None:
+        departure.work_is_done()
+        if departure in self._new:
+            del self._new[departure]
+        else:
+            self._seen_before.pop(departure, None)
+
+    def _look_later(self) -> None:
+        self._is_looking = True
+        asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look)
+
+    def _look(self) -> None:
+        for departure in self._seen_before:
+            departure.begin_watch()
+        self._seen_before, self._new = self._new, {}
+        if self._seen_before:
+            self._look_later()
+        else:
+            self._is_looking = False

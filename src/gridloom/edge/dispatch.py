@@ -23,7 +23,7 @@ from gridloom.edge.bodies import decode_body, read_content_type, receive_body
 from gridloom.edge.call import AuditHook, Call, Resources
 from gridloom.edge.changes import ReplayGuard, carry_out_change
 from gridloom.edge.connections import Connections
-from gridloom.edge.departure import Departure
+from gridloom.edge.departure import Departure, Departures
 from gridloom.edge.faults import problem_of
 from gridloom.edge.incidents import report_broken_stream, report_failure
 from gridloom.edge.metrics import observe_request
@@ -86,13 +86,13 @@ class Edge:
         self._trusts_proxy = trusts_proxy
         self.bodies = BodyBudget()
         self.connections = connections or Connections(port=0)
+        self._departures = Departures()
         self._under_way = 0
         self._all_answered = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            peer = scope.get("client")
-            self.connections.begin(peer)
+            peer = self.connections.begin(scope.get("client"))
             self._under_way += 1
             try:
                 await self._answer(scope, receive, send)
@@ -157,7 +157,7 @@ class Edge:
                     audit=self.audit,
                 )
                 if not operation.changes_state:
-                    departure = Departure(receive)
+                    departure = self._departures.expect(receive)
                 outcome = await self._carry_out(call, values, scope, receive, answer_headers)
                 await reply.begin_stream(outcome)
         except asyncio.CancelledError:
@@ -172,7 +172,7 @@ class Edge:
             outcome = reply.problem(problem, path, request_id)
         finally:
             if departure is not None:
-                departure.work_is_done()
+                self._departures.work_is_done(departure)
         outcome.headers.update(answer_headers)
         details: dict[str, Any] = {"method": method, "path": path, "request_id": request_id}
         try:

@@ -6,6 +6,7 @@ import ipaddress
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import TooManyRequests
@@ -75,6 +76,7 @@ async def forget_past_windows(db: Database) -> None:
     await db.execute("delete from rate_limit where window_start < clock_timestamp() - interval '5 minutes'")
 
 
+@lru_cache(maxsize=4096)
 def network_of(address: str) -> str:
     """One IPv6 host owns a whole /64; counting single addresses would count nothing."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from gridloom.kernel.permission import Permission
@@ -88,5 +89,10 @@ def permissions_of_key(requested: Iterable[str], creator: frozenset[Permission])
 
 def in_order(permissions: Iterable[str]) -> list[Permission]:
     """The words in the order in which the contract lists them."""
-    held = frozenset(permissions)
-    return [permission for permission in Permission if permission in held]
+    return list(_put_in_order(frozenset(permissions)))
+
+
+@lru_cache(maxsize=256)
+def _put_in_order(held: frozenset[str]) -> tuple[Permission, ...]:
+    """Remembered: people hold few different sets of them, and are told theirs with every page they open."""
+    return tuple(permission for permission in Permission if permission in held)
