@@ -3,11 +3,13 @@
 import asyncio
 import time
 from collections import Counter
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 from tests.people import PASSWORD, client_of
 
+from gridloom.identity import throttling
 from gridloom.identity.permissions import Role
 from gridloom.identity.store.login_throttle import count_attempt
 from gridloom.identity.throttling import address_bucket, user_bucket
@@ -119,6 +121,29 @@ class TestThrottle:
         for spelling in (username, username.upper(), username.title(), username.swapcase(), username):
             assert (await log_in(anonymous, spelling, "not-the-password")).status_code == 401
         assert (await log_in(anonymous, username.upper())).status_code == 429
+
+    async def test_says_the_same_again_for_a_moment_without_asking(self, app, anonymous, organisation, monkeypatch):
+        monkeypatch.setattr(throttling, "REFUSED_AGAIN_FOR_S", 60.0)
+        username = organisation.people[Role.VIEWER].username
+        for _ in range(6):
+            refused = await log_in(anonymous, username, "not-the-password")
+        await app.pool.execute("delete from login_throttle")
+        again = await log_in(anonymous, username)
+        assert again.status_code == 429
+        assert int(again.headers["retry-after"]) <= int(refused.headers["retry-after"])
+        assert (await log_in(anonymous, organisation.people[Role.TRADER].username)).status_code == 200
+
+    def test_asks_anew_when_the_moment_is_over_or_the_wait(self, monkeypatch):
+        now = 100.0
+        monkeypatch.setattr(throttling, "time", SimpleNamespace(monotonic=lambda: now))
+        refusals = throttling.RecentRefusals()
+        refusals.keep("ada", "192.0.2.1", 30.0)
+        refusals.keep("bob", "192.0.2.1", 0.5)
+        now = 100.6
+        assert refusals.find_wait("ada", "192.0.2.1") == pytest.approx(29.4)
+        assert refusals.find_wait("bob", "192.0.2.1") == refusals.find_wait("ada", "192.0.2.2") == 0.0
+        now = 101.1
+        assert refusals.find_wait("ada", "192.0.2.1") == 0.0
 
     async def test_leaves_other_users_alone(self, anonymous, organisation):
         for _ in range(5):

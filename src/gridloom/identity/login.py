@@ -19,7 +19,7 @@ from gridloom.identity.store.login_throttle import (
     is_known_network,
     remember_network,
 )
-from gridloom.identity.throttling import Bucket, LoginThrottled, buckets_of
+from gridloom.identity.throttling import Bucket, LoginThrottled, RecentRefusals, buckets_of
 from gridloom.identity.usernames import known_as
 from gridloom.kernel.problem import Unauthenticated
 
@@ -33,6 +33,11 @@ class WrongCredentials(Unauthenticated):
 
 async def sign_in(call: Call, username: str, password: str) -> TokenPair:
     """A new session for these credentials, in the call's transaction, which is begun here; 401 or 429 otherwise."""
+    refusals = call.resources[RecentRefusals]
+    wait_s = refusals.find_wait(username, call.address)
+    if wait_s > 0:
+        await refusals.pause()
+        raise _make_refusal(wait_s)
     account = await members.find_account(call.pool, known_as(username))
     if not await check_login(call, username, account, password) or account is None:
         raise WrongCredentials("The user name or the password is wrong.")
@@ -55,7 +60,8 @@ async def check_login(call: Call, username: str, account: Account | None, passwo
     buckets = await _buckets_of(call, username, account)
     wait_s = await count_attempt(call.pool, buckets)
     if wait_s > 0:
-        raise LoginThrottled("Too many attempts to log in. Wait before the next one.", retry_after_s=math.ceil(wait_s))
+        call.resources[RecentRefusals].keep(username, call.address, wait_s)
+        raise _make_refusal(wait_s)
     password_hash = account.password_hash if account is not None else None
     try:
         is_right = await call.resources[PasswordHasher].verify(password, password_hash)
@@ -68,6 +74,10 @@ async def check_login(call: Call, username: str, account: Account | None, passwo
     # An unknown user name is not written down: now and then it is a password in the wrong field.
     await record_refusal(call.pool, call, 401, actor=_actor_of(account), details={"reason": "wrong credentials"})
     return False
+
+
+def _make_refusal(wait_s: float) -> LoginThrottled:
+    return LoginThrottled("Too many attempts to log in. Wait before the next one.", retry_after_s=math.ceil(wait_s))
 
 
 async def _buckets_of(call: Call, username: str, account: Account | None) -> list[Bucket]:

@@ -15,6 +15,7 @@ from gridloom.health import Check, HealthChecks
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.mail import Mailer
 from gridloom.identity.passwords import PasswordHasher
+from gridloom.identity.throttling import RecentRefusals
 from gridloom.identity.upkeep import tidy_for_ever
 from gridloom.identity.verification import Authenticator
 from gridloom.settings import Settings
@@ -30,7 +31,7 @@ async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
     keyring, hasher = Keyring(edge.pool), PasswordHasher()
     mailer = Mailer(settings.smtp_url, settings.mail_from)
     authenticator = Authenticator(edge.pool, keyring, connect)
-    for resource in (keyring, hasher, mailer, authenticator):
+    for resource in (keyring, hasher, mailer, authenticator, RecentRefusals()):
         edge.resources.add(resource)
     edge.authenticator = authenticator
 

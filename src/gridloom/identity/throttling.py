@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import time
+from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -42,6 +45,52 @@ ATTEMPTS_PER_USER: Final = 100
 SECONDS_PER_USER: Final = 30.0
 REMEMBERED_FOR: Final = timedelta(days=30)
 """How long an address from which a user has signed in is theirs."""
+
+REFUSED_AGAIN_FOR_S: Final = 1.0
+"""No longer than the shortest wait that anybody is told."""
+MOST_REFUSALS: Final = 10_000
+PAUSE_S: Final = 0.25
+"""Before whoever does not wait as told is told again: a caller that asks without a break gets four answers a second."""
+MOST_PAUSING: Final = 1_000
+
+
+class RecentRefusals:
+    """Whom this worker has just told to wait: until a second is over, asking the database would tell them the same.
+
+    So a storm of logins costs hardly more than saying no, and that in its own time. This only ever refuses, and looks
+    at nothing but what was sent.
+    """
+
+    def __init__(self) -> None:
+        self._pausing = 0
+        self._waits: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
+
+    def keep(self, username: str, address: str, wait_s: float) -> None:
+        now = time.monotonic()
+        self._waits[username, network_of(address)] = (now + min(wait_s, REFUSED_AGAIN_FOR_S), now + wait_s)
+        if len(self._waits) > MOST_REFUSALS:
+            self._waits.popitem(last=False)
+
+    async def pause(self) -> None:
+        if self._pausing >= MOST_PAUSING:
+            return
+        self._pausing += 1
+        try:
+            await asyncio.sleep(PAUSE_S)
+        finally:
+            self._pausing -= 1
+
+    def find_wait(self, username: str, address: str) -> float:
+        """How many seconds whoever this is was told to wait still; 0 where that is to be asked for."""
+        if not self._waits:
+            return 0.0
+        who = (username, network_of(address))
+        believed_until, until = self._waits.get(who, (0.0, 0.0))
+        now = time.monotonic()
+        if believed_until <= now:
+            self._waits.pop(who, None)
+            return 0.0
+        return until - now
 
 
 def buckets_of(username: str, address: str, *, is_known_address: bool) -> list[Bucket]:
