@@ -13,7 +13,7 @@ from typing import Any
 
 import pglast
 from pglast.enums import CTEMaterialize
-from tests.database.citus_spans import judge_span
+from tests.database.citus_spans import judge_records, judge_span, refers_out
 from tests.database.citus_tables import Catalogue, Names, Relation
 from tests.database.parse_trees import CHANGES, ast, find_all, find_own, name_function
 
@@ -30,11 +30,13 @@ class Judge:
 
     def __init__(self, sql: str, catalogue: Catalogue, variables: frozenset[str] = frozenset()) -> None:
         self.faults: list[str] = []
+        self.spans = False
         for raw in pglast.parse_sql(sql):
             self._judge(raw.stmt, Names(raw.stmt, catalogue, variables))
 
     def _judge(self, statement: Any, names: Names) -> None:
         self.tables = {relation.table for relation in names.find_relations(find_all(statement, ast.RangeVar))}
+        self.correlated = sum(refers_out(link.subselect) for link in find_all(statement, ast.SubLink))
         if not self.tables:
             return
         self.spans = names.holds_distributed(statement) and (
@@ -51,7 +53,7 @@ class Judge:
             self.faults.append(f"a change of {statement.relation.relname}, which is local, along with others")
         for select in find_all(statement, ast.SelectStmt):
             self.faults += _judge_lock(select, names)
-            self.faults += _judge_where_it_runs(select, names)
+            self.faults += judge_records(select, names)
         if self.spans:
             self.faults += judge_span(statement, names)
 
@@ -60,16 +62,22 @@ class Judge:
 
 
 def _judge_functions(statement: Any, names: Names, *, spans: bool) -> Iterator[str]:
-    """A function of ours runs where its statement does, and there only if it reads nothing."""
+    """A function of ours runs where its statement does, and there only if it reads nothing.
+
+    So does what is meant for the coordinator: it would happen on a worker, even if it is asked beside a table's rows.
+    """
+    sent = statement
     if isinstance(statement, ast.InsertStmt) and not names.holds_citus(statement.selectStmt):
-        return  # its rows are made on the coordinator
+        sent = (statement.onConflictClause, statement.returningClause)  # its rows are made on the coordinator
     on_coordinator = _find_calls_on_coordinator(statement, names) if spans else set()
-    for call in find_all(statement, ast.FuncCall):
+    for call in find_all(sent, ast.FuncCall):
         name = name_function(call)
         if id(call) in on_coordinator or name in FUNCTIONS_ON_WORKERS:
             continue
         if name in names.catalogue.own_functions:
             yield f"{name}() in a statement that a worker may run"
+        if COORDINATORS.fullmatch(name):
+            yield f"{name}() on a worker"
 
 
 def _find_calls_on_coordinator(statement: Any, names: Names) -> set[int]:
@@ -81,15 +89,6 @@ def _find_calls_on_coordinator(statement: Any, names: Names) -> set[int]:
         and not names.holds_citus(cte.ctequery)
         for call in find_all(cte.ctequery, ast.FuncCall)
     }
-
-
-def _judge_where_it_runs(select: Any, names: Names) -> Iterator[str]:
-    """What is meant for the coordinator would happen on a worker, if it is asked along with a table's rows."""
-    if not names.find_relations(find_own(select, ast.RangeVar)):
-        return
-    for call in find_own(select, ast.FuncCall):
-        if COORDINATORS.fullmatch(name_function(call)):
-            yield f"{name_function(call)}() on a worker"
 
 
 def _find_unstable(node: Any, kinds: str, names: Names) -> list[str]:
@@ -106,26 +105,44 @@ def _find_unstable(node: Any, kinds: str, names: Names) -> list[str]:
 def _judge_change(change: Any, names: Names) -> Iterator[str]:
     target = names.find_relation(change.relation)
     if target is None:
-        joined = [node for node in find_own(change, ast.RangeVar) if node is not change.relation]
-        if not isinstance(change, ast.InsertStmt) and names.find_relations(joined):
-            yield f"a change of {change.relation.relname}, which is local, by what lies elsewhere"
+        yield from _judge_local_change(change, names)
         return
     if isinstance(change, ast.InsertStmt):
         yield from _judge_insert(change, target, names)
+        yield from judge_records(change, names)
         return
     for name in _find_unstable(change, "v", names):
         yield f"the volatile function {name}() in an UPDATE or DELETE"
     yield from _judge_assignments(change, target)
+    yield from judge_records(change, names)
     if names.holds_local(change):
         yield f"a local table in a change of {target.table}"
     if target.column is None and names.find_distributed(change):
         yield "a change of a reference table joined with a distributed one"
 
 
+def _judge_local_change(change: Any, names: Names) -> Iterator[str]:
+    joined = [node for node in find_own(change, ast.RangeVar) if node is not change.relation]
+    if not isinstance(change, ast.InsertStmt) and names.find_relations(joined):
+        yield f"a change of {change.relation.relname}, which is local, by what lies elsewhere"
+    if isinstance(change, ast.InsertStmt) and any(names.holds_citus(link) for link in _find_links_of_insert(change)):
+        yield "a sub-query in INSERT … VALUES"
+
+
+def _find_links_of_insert(insert: Any) -> list[Any]:
+    """Sub-queries of an INSERT other than in the SELECT that gives its rows."""
+    rows = insert.selectStmt.valuesLists if insert.selectStmt else ()
+    return find_all((rows, insert.onConflictClause, insert.returningClause), ast.SubLink)
+
+
 def _judge_insert(insert: Any, target: Relation, names: Names) -> Iterator[str]:
-    for row in (insert.selectStmt.valuesLists or ()) if insert.selectStmt else ():
-        if find_all(row, ast.SubLink):
-            yield "a sub-query in INSERT … VALUES"
+    rows = (insert.selectStmt.valuesLists if insert.selectStmt else None) or ()
+    if find_all(rows, ast.SubLink):
+        yield "a sub-query in INSERT … VALUES"
+    if find_all(insert.returningClause, ast.SubLink):
+        yield "a sub-query in INSERT … RETURNING"
+    if target.column is not None and insert.cols and target.column not in {column.name for column in insert.cols}:
+        yield f"an INSERT without {target.column}, by which {target.table} is spread"
     clause = insert.onConflictClause
     if clause is None:
         return
@@ -137,8 +154,11 @@ def _judge_insert(insert: Any, target: Relation, names: Names) -> Iterator[str]:
 
 
 def _judge_assignments(clause: Any, target: Relation) -> Iterator[str]:
-    if target.column in {one.name for one in getattr(clause, "targetList", None) or ()}:
+    assigned = getattr(clause, "targetList", None) or ()
+    if target.column in {one.name for one in assigned}:
         yield f"a change of {target.column}, by which {target.table} is spread"
+    if find_all(assigned, ast.SetToDefault):
+        yield "DEFAULT in a change, which may be a volatile function"
 
 
 def _judge_lock(select: Any, names: Names) -> Iterator[str]:
@@ -147,6 +167,8 @@ def _judge_lock(select: Any, names: Names) -> Iterator[str]:
     own = list(find_own(select, (ast.RangeVar, ast.RangeSubselect, ast.RangeFunction, ast.JoinExpr)))
     relations = names.find_relations(own)
     if not relations:
+        if names.holds_citus(select.fromClause):
+            yield "row locks over a sub-query"
         return
     if len(own) != 1:
         yield "row locks over a join"

@@ -7,7 +7,7 @@ from typing import Any
 
 from pglast.enums import JoinType, SetOperation
 from tests.database.citus_tables import Names, find_aliases, reach
-from tests.database.parse_trees import ast, find_all, find_own, name_function
+from tests.database.parse_trees import CHANGES, ast, find_all, find_own, name_function, read_column
 
 ORDERED_AGGREGATES = {"array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg"}
 AGGREGATES = {"min", "max", "sum", "count", "avg", "bool_or", "bool_and", *ORDERED_AGGREGATES}
@@ -17,51 +17,73 @@ def judge_span(statement: Any, names: Names) -> Iterator[str]:
     for clause in find_all(statement, ast.WithClause):
         if clause.recursive:
             yield "a recursive query over several workers"
+    for owner in find_all(statement, (ast.SelectStmt, *CHANGES)):
+        yield from _judge_lateral(owner, names)
+        yield from _judge_correlation(owner, names)
+        yield from _judge_joins(owner, names)
     for select in find_all(statement, ast.SelectStmt):
         yield from _judge_columns(select, names)
-        yield from _judge_lateral(select, names)
-        yield from _judge_correlation(select, names)
-        yield from _judge_joins(select, names)
         yield from _judge_aggregates(select, names)
         yield from _judge_outline(select, names)
 
 
 def _judge_columns(select: Any, names: Names) -> Iterator[str]:
-    """What is sent between nodes has columns with types."""
     if not names.holds_citus(select) or select.op != SetOperation.SETOP_NONE or select.valuesLists:
         return
     if not select.targetList:
         yield "rows without columns"
-    for target in select.targetList or ():
-        if isinstance(target.val, ast.RowExpr) or _is_whole_row(select, target.val):
-            yield "a record without column definitions"
 
 
-def _is_whole_row(select: Any, value: Any) -> bool:
-    return (
-        isinstance(value, ast.ColumnRef)
-        and len(value.fields) == 1
-        and isinstance(value.fields[0], ast.String)
-        and value.fields[0].sval in find_aliases(select.fromClause)
-    )
+def judge_records(owner: Any, names: Names) -> Iterator[str]:
+    """What is sent between nodes has columns with types, be it from one worker or from several."""
+    if not names.holds_citus(owner):
+        return
+    returned = getattr(owner, "returningClause", None)
+    targets = owner.targetList if isinstance(owner, ast.SelectStmt) else returned and returned.exprs
+    aliases = find_aliases(owner, (ast.RangeVar, ast.RangeSubselect))  # a function's is its column, if it has one
+    if any(_is_record(target.val, aliases) for target in targets or ()):
+        yield "a record without column definitions"
 
 
-def _judge_lateral(select: Any, names: Names) -> Iterator[str]:
-    for part in find_own(select, ast.RangeSubselect):
-        if part.lateral and names.holds_citus(part.subquery):
+def _is_record(value: Any, aliases: set[str]) -> bool:
+    """A row put together, a table's whole row, or many of them."""
+    if isinstance(value, ast.FuncCall) and name_function(value) in ("array_agg", "min", "max", "coalesce"):
+        return any(_is_record(argument, aliases) for argument in value.args or ())
+    if isinstance(value, ast.A_ArrayExpr):
+        return any(_is_record(element, aliases) for element in value.elements or ())
+    whole = read_column(value) if isinstance(value, ast.ColumnRef) and len(value.fields) == 1 else None
+    return isinstance(value, ast.RowExpr) or (whole is not None and whole[1] in aliases)
+
+
+def _judge_lateral(owner: Any, names: Names) -> Iterator[str]:
+    for part in find_own(owner, ast.RangeSubselect):
+        if part.lateral and (names.holds_citus(part.subquery) or _gathers(part.subquery)):
             yield "a lateral sub-query over several workers"
 
 
-def _judge_correlation(select: Any, names: Names) -> Iterator[str]:
-    for link in find_own(select, ast.SubLink):
+def _judge_correlation(owner: Any, names: Names) -> Iterator[str]:
+    for link in find_own(owner, ast.SubLink):
         inner = link.subselect
-        if not names.holds_citus(inner) or not _refers_out(inner) or not names.holds_distributed(select):
+        if not refers_out(inner) or not names.holds_distributed(owner):
             continue
-        if not _lies_beside(select, inner, names):
+        pushed = _lies_beside(owner, inner, names) if names.holds_citus(inner) else not _gathers(inner)
+        if not pushed:
             yield "a correlated sub-query that cannot be pushed down"
 
 
-def _refers_out(inner: Any) -> bool:
+def _gathers(inner: Any) -> bool:
+    """What several rows make, which a worker alone would have to know for each of the query around it."""
+    return (
+        inner.limitCount is not None
+        or inner.limitOffset is not None
+        or bool(inner.distinctClause)
+        or bool(inner.groupClause)
+        or inner.op != SetOperation.SETOP_NONE
+        or _has_aggregate(inner)
+    )
+
+
+def refers_out(inner: Any) -> bool:
     known = {alias for select in find_all(inner, ast.SelectStmt) for alias in find_aliases(select)}
     for ref in find_all(inner, ast.ColumnRef):
         named = [part.sval for part in ref.fields if isinstance(part, ast.String)]
@@ -75,7 +97,7 @@ def _lies_beside(outer: Any, inner: Any, names: Names) -> bool:
     relations = names.find_distributed(inner)
     if len(relations) != len(list(find_own(inner, ast.RangeVar))):
         return False
-    if inner.limitCount is not None or _has_aggregate(inner):
+    if _gathers(inner):
         return False
     beside = {(relation.alias, relation.column) for relation in names.find_distributed(outer)}
     pairs = names.find_equalities(inner)

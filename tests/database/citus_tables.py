@@ -180,10 +180,13 @@ def reach(start: Iterable[Any], pairs: list[tuple[Any, Any]]) -> list[Any]:
     return reached
 
 
-def find_aliases(node: Any) -> set[str]:
+FROM = (ast.RangeVar, ast.RangeSubselect, ast.RangeFunction)
+
+
+def find_aliases(node: Any, kinds: Any = FROM) -> set[str]:
     """What the tables, sub-queries and functions of a FROM are called."""
     found = set()
-    for part in find_own(node, (ast.RangeVar, ast.RangeSubselect, ast.RangeFunction), include=True):
+    for part in find_own(node, kinds, include=True):
         if part.alias:
             found.add(part.alias.aliasname)
         elif isinstance(part, ast.RangeVar):

@@ -66,6 +66,21 @@ def walk(value: Any) -> Iterator[Node]:
             yield from walk(values)
 
 
+def count_correlated(tree: Any) -> int:
+    """How many sub-queries speak of a row of the query around them."""
+    return sum(_refers_out(node.fields["subselect"], -1) for node in walk(tree) if node.kind == "SUBLINK")
+
+
+def _refers_out(value: Any, depth: int) -> bool:
+    if isinstance(value, list):
+        return any(_refers_out(part, depth) for part in value)
+    if not isinstance(value, Node):
+        return False
+    if value.kind == "VAR" and value.number("varlevelsup") > depth:
+        return True
+    return any(_refers_out(values, depth + (value.kind == "QUERY")) for values in value.fields.values())
+
+
 async def analyse(connection: asyncpg.Connection[asyncpg.Record], sql: str) -> Any:
     """The tree of a statement; its parameters have the types that PostgreSQL infers for them."""
     prepared = await connection.prepare(sql)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ SQL = re.compile(r"\s*(--[^\n]*\n\s*)*(select|insert|update|delete|with|merge)\s
 PIECES = {
     "auctions/bid_store.py:_PLACE",
     "physical_assets/store.py:_ASSET",
+    "reference_prices/store.py:_SETTLED",
     "virtual_assets/store.py:_ASSET",
 }
 """Texts from which a module makes its statements, and which are none themselves."""
@@ -69,10 +70,27 @@ def gather_module(name: str, module: str) -> tuple[list[Statement], list[Compose
         elif SQL.match(text):
             found.append(Statement(place, text))
     for variable, value in names.items():
-        text = value.text if isinstance(value, NamedStatement) else value
-        if isinstance(text, str) and SQL.match(text) and f"{name}:{variable}" not in PIECES:
-            found.append(Statement(f"{name}:{variable}", text))
+        if f"{name}:{variable}" in PIECES or (isinstance(value, type) and value.__module__ != module):
+            continue
+        found += [Statement(f"{name}:{variable}", text) for text in _find_sql(value)]
     return found, composed
+
+
+def _find_sql(value: object) -> Iterator[str]:
+    """The statements that a module's variable holds: as itself, one after another, by names, or as a class's own."""
+    text = value.text if isinstance(value, NamedStatement) else value
+    if isinstance(text, str) and SQL.match(text):
+        yield text
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _find_sql(part)
+    elif isinstance(value, tuple | list | set | frozenset):
+        for part in value:
+            yield from _find_sql(part)
+    elif isinstance(value, type):
+        for name, part in vars(value).items():
+            if not name.startswith("__"):
+                yield from _find_sql(part)
 
 
 def _texts(tree: ast.AST, names: dict[str, object], function: str = "") -> Iterator[tuple[str, ast.expr]]:

@@ -105,6 +105,81 @@ REFUSED = (
     ),
     ("in the LIMIT", "select asset_key from virtual_asset order by 1 limit (select $1::int)"),
     ("MERGE", "merge into net_off t using pg_temp.s on t.asset_key = s.asset_key when matched then delete"),
+    ("DEFAULT", "update organisation set updated_at = default where id = $1"),
+    (
+        "DEFAULT",
+        """insert into asset_grant (asset_key, organisation_id) values ($1, $2)
+           on conflict (asset_key, organisation_id) do update set updated_at = default""",
+    ),
+    ("volatile", "with t as (select clock_timestamp() as at) update organisation set updated_at = t.at from t"),
+    (
+        "sub-query in INSERT … VALUES",
+        "insert into job (kind, key) values ($1, (select max(sequence)::text from event))",
+    ),
+    (
+        "sub-query in INSERT … VALUES",
+        "insert into fleet (id, name) values ($1, $2), ($3, (array(select name from fleet))[1])",
+    ),
+    (
+        "sub-query in INSERT … RETURNING",
+        "insert into fleet (id, name) values ($1, $2) returning (select name from organisation where id = $3)",
+    ),
+    (
+        "sub-query in ON CONFLICT",
+        """insert into fleet as f (id, name) values ($1, $2) on conflict (id) do update set name = excluded.name
+           where f.name < (select max(name) from fleet)""",
+    ),
+    ("an INSERT without asset_key", "insert into virtual_asset (name) values ($1)"),
+    ("by which", "update virtual_asset set (asset_key, name) = ($2, $3) where asset_key = $1"),
+    (
+        "correlated",
+        """update virtual_asset v set name = (select a.id::text from asset a where a.key = v.asset_key)
+           where v.organisation_id = $1""",
+    ),
+    (
+        "correlated",
+        """update organisation o set name = $1
+           where exists (select 1 from webhook w where w.organisation_id = o.id)""",
+    ),
+    (
+        "correlated",
+        """with known as materialized (select unnest($1::int[]) as asset_key, 1 as place)
+           select v.asset_key, (select max(place) from known k where k.asset_key = v.asset_key) from virtual_asset v""",
+    ),
+    (
+        "lateral",
+        """with known as materialized (select unnest($1::int[]) as asset_key, 1 as place)
+           select v.asset_key, l.place from virtual_asset v cross join lateral (
+             select place from known k where k.asset_key = v.asset_key order by place limit 1) l""",
+    ),
+    (
+        "where they lie",
+        "update virtual_asset v set name = e.type from event e where e.asset_key = v.asset_key",
+    ),
+    ("locks over a sub-query", "select 1 from (select * from virtual_asset where organisation_id = $1) v for update"),
+    ("several keys", "select 1 from virtual_asset where asset_key in ($1, $2) for share"),
+    ("several keys", "select 1 from virtual_asset where asset_key = $1 or asset_key = $2 for update"),
+    (
+        "several keys",
+        """update virtual_asset set name = $1 where asset_key = any(array(
+             select asset_key from virtual_asset where organisation_id = $2 for update skip locked))""",
+    ),
+    (
+        "on a worker",
+        "select pg_advisory_xact_lock(k) from (select asset_key as k from virtual_asset where asset_key = $1) v",
+    ),
+    (
+        "on a worker",
+        """with v as (select asset_key from virtual_asset where asset_key = $1)
+           select pg_notify('x', asset_key::text) from v""",
+    ),
+    ("on a worker", "select pg_advisory_xact_lock($1), (select name from virtual_asset where asset_key = $1)"),
+    ("that a worker may run", "insert into fleet (id, name) values ($1, $2) returning platform_now()"),
+    ("that a worker may run", "select 1 from platform_now() n join virtual_asset v on v.end_at < n"),
+    ("record", "select row(v.asset_key, v.name) from virtual_asset v where v.asset_key = $1"),
+    ("record", "select e from event e where e.organisation_id = $1"),
+    ("record", "select array_agg((v.asset_key, v.name)) from virtual_asset v"),
+    ("record", "delete from virtual_asset v where v.asset_key = $1 returning v"),
 )
 TAKEN = (
     "select * from event where organisation_id = $1 order by sequence limit 10",
@@ -117,6 +192,14 @@ TAKEN = (
     "select asset_key from virtual_asset where asset_key = $1 for update",
     "with gone as (delete from virtual_block where asset_key = $1 returning id) select count(*) from gone",
     "select pg_advisory_xact_lock($1)",
+    "select a.id from asset a left join lateral (select * from fleet f where f.id = a.id limit 1) f on true",
+    "select asked from unnest($1::uuid[]) asked where not exists (select 1 from organisation o where o.id = asked)",
+    "select to_jsonb(v) from virtual_asset v where v.asset_key = $1",
+    "insert into job (kind, key) select $1, sequence::text from event where organisation_id = $2",
+    "insert into fleet (id, name) select $1, (select max(name) from fleet)",
+    "update virtual_asset v set name = $1 where exists (select 1 from virtual_block b where b.asset_key = v.asset_key)",
+    """with known as materialized (select unnest($1::int[]) as asset_key)
+       select v.asset_key from virtual_asset v where exists (select 1 from known k where k.asset_key = v.asset_key)""",
 )
 
 

@@ -13,7 +13,7 @@ from tests.database.citus_functions import Functions, judge_functions, read_func
 from tests.database.citus_rules import Judge
 from tests.database.citus_tables import Catalogue, read_catalogue
 from tests.database.composed_statements import FACT_KINDS, gather_all
-from tests.database.query_trees import analyse, read_body
+from tests.database.query_trees import analyse, count_correlated, read_body
 from tests.database.statements import find_queries
 
 from gridloom.settlements.statements import stage_statement
@@ -38,7 +38,13 @@ class Court:
         judge = Judge(sql, self.catalogue)
         if not judge.tables:
             return []
-        return judge_functions(await analyse(self.db, sql), self.functions, spans=judge.spans)
+        return self.judge_tree(await analyse(self.db, sql), judge)
+
+    def judge_tree(self, tree: Any, judge: Judge) -> list[str]:
+        faults = judge_functions(tree, self.functions, spans=judge.spans)
+        if judge.spans and count_correlated(tree) > judge.correlated:
+            faults.append("a sub-query that speaks of the query around it without naming its table")
+        return faults
 
 
 @pytest.fixture
@@ -68,6 +74,11 @@ REFUSED = (
      """select v.asset_key from virtual_asset v,
           rows from (jsonb_to_recordset($1) as (asset_key int)) with ordinality g
         where v.asset_key = g.asset_key"""),
+    ("without naming its table",
+     "select organisation_id, (select id from asset where key = asset_key) from virtual_asset"),
+    ("without naming its table",
+     """select v.asset_key from virtual_asset v where 0 < (select count(*) from asset a where a.key = v.asset_key
+          and exists (select 1 from member v where v.organisation_id = a.organisation_id))"""),
 )  # fmt: skip
 TAKEN = (
     "update session set expires_at = statement_timestamp() + $2::interval where id = $1 returning expires_at",
@@ -126,7 +137,7 @@ class TestACall:
             judge = Judge(text, court.catalogue)
             if judge.tables:
                 tree = await read_body(court.db, text, arguments)
-                found[f"{name}: {text}"] = judge_functions(tree, court.functions, spans=judge.spans)
+                found[f"{name}: {text}"] = court.judge_tree(tree, judge)
         assert len(found) > 5
         assert {place: faults for place, faults in found.items() if faults} == {}
 

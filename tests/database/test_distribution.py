@@ -12,6 +12,7 @@ import pytest
 from tests.database.citus_rules import Judge
 from tests.database.citus_tables import Catalogue, read_catalogue
 from tests.database.composed_statements import COMPOSED, gather_all
+from tests.database.parse_trees import ast, find_all, name_function
 from tests.database.statements import find_queries, gather, gather_module
 
 from gridloom.database.distribution import FUNCTIONS_ON_WORKERS, PLACEMENT_OF, PLACEMENTS, Kind
@@ -87,6 +88,27 @@ class TestAStatement:
                 if found := Judge(text, catalogue, names).faults:
                     faults[f"{row['proname']}: {text}"] = found
         assert faults == {}
+
+    async def test_that_a_view_stands_for_is_one_too(
+        self, db: asyncpg.Connection[asyncpg.Record], catalogue: Catalogue
+    ) -> None:
+        for view in catalogue.views:
+            judge = Judge(await db.fetchval("select pg_get_viewdef($1::text::regclass)", view), catalogue)
+            assert (judge.tables, judge.faults) == (catalogue.views[view], []), view
+
+    async def test_calls_of_ours_on_workers_only_what_needs_no_table_and_nothing_else_of_ours(
+        self, db: asyncpg.Connection[asyncpg.Record], catalogue: Catalogue
+    ) -> None:
+        rows = await db.fetch(
+            "select proname, prosrc from pg_proc where pronamespace = 'public'::regnamespace and proname = any($1)",
+            list(FUNCTIONS_ON_WORKERS),
+        )
+        assert {row["proname"] for row in rows} == FUNCTIONS_ON_WORKERS
+        for row in rows:
+            body = [raw.stmt for raw in pglast.parse_sql(row["prosrc"])]
+            assert find_all(body, ast.RangeVar) == []
+            called = {name_function(call) for call in find_all(body, ast.FuncCall)}
+            assert called & catalogue.own_functions <= FUNCTIONS_ON_WORKERS
 
 
 def find_variables(node: Any) -> Iterator[str]:

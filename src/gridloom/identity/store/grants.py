@@ -100,16 +100,19 @@ async def put_grant(
     """Replace what the organisation may do; giving the same again changes nothing, not even the version."""
     row = await db.fetchrow(
         """
-        insert into asset_grant as g (asset_key, organisation_id, permissions, granted_by, updated_at)
-        values ($1, $2, $3, $4, clock_timestamp())
-        on conflict (asset_key, organisation_id) do update
-          set permissions = excluded.permissions,
-              granted_by = case when g.permissions = excluded.permissions then g.granted_by
-                                else excluded.granted_by end,
-              version = g.version + (g.permissions <> excluded.permissions)::int,
-              updated_at = case when g.permissions = excluded.permissions then g.updated_at else excluded.updated_at end
-        returning asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at,
-                  (select name from organisation where id = $2) as organisation_name
+        with put as (
+          insert into asset_grant as g (asset_key, organisation_id, permissions, granted_by, updated_at)
+          values ($1, $2, $3, $4, clock_timestamp())
+          on conflict (asset_key, organisation_id) do update
+            set permissions = excluded.permissions,
+                granted_by = case when g.permissions = excluded.permissions then g.granted_by
+                                  else excluded.granted_by end,
+                version = g.version + (g.permissions <> excluded.permissions)::int,
+                updated_at = case when g.permissions = excluded.permissions then g.updated_at
+                                  else excluded.updated_at end
+          returning asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at
+        )
+        select put.*, o.name as organisation_name from put join organisation o on o.id = put.organisation_id
         """,
         asset_key,
         organisation_id,
