@@ -11,8 +11,8 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -212,15 +212,32 @@ async def _has_replayed(standby_url: str, position: str) -> bool:
         await standby.close()
 
 
+async def read_from_standby(settings: Settings) -> Settings:
+    """The same, with the standby to read from, if there is one; the database has arrived there by then."""
+    standby = find_standby(settings.database_url)
+    if not standby or settings.database_url is None:
+        return settings
+    await _await_copy(settings.database_url, *standby)
+    return replace(settings, read_database_urls=standby)
+
+
+@contextmanager
+def counting_reads(edge: Edge) -> Iterator[None]:
+    """Of a service that has started: what its standby answered, and that nothing of it would have been a change."""
+    replicas_of_edge = edge.replicas
+    followed = replicas_of_edge.all if replicas_of_edge is not None else ()
+    try:
+        yield
+    finally:
+        if replicas_of_edge is not None:
+            _count_reads(sum(replica.answered for replica in followed), replicas_of_edge.passed_over)
+    assert not set().union(*(replica.refused_writes_of for replica in followed)), "reads of a standby that would write"
+
+
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Edge]:
     """The whole service in this process, from start-up to shutdown."""
-    standby = find_standby(settings.database_url)
-    if standby and settings.database_url is not None:
-        await _await_copy(settings.database_url, *standby)
-    async with running_edge(
-        create_edge(replace(settings, read_database_urls=standby) if standby else settings)
-    ) as edge:
+    async with running_edge(create_edge(await read_from_standby(settings))) as edge:
         yield edge
 
 
@@ -234,14 +251,11 @@ async def running_edge(edge: Edge) -> AsyncIterator[Edge]:
     started = await outbox.get()
     assert started["type"] == "lifespan.startup.complete", started
     try:
-        yield edge
+        with counting_reads(edge):
+            yield edge
     finally:
-        followed = edge.replicas.all if edge.replicas is not None else ()
-        if edge.replicas is not None:
-            _count_reads(sum(replica.answered for replica in followed), edge.replicas.passed_over)
         await inbox.put({"type": "lifespan.shutdown"})
         await life
-    assert not set().union(*(replica.refused_writes_of for replica in followed)), "reads of a standby that would write"
 
 
 @pytest.fixture(scope="session")

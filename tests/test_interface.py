@@ -20,7 +20,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
-from tests.conftest import migrated_database
+from tests.conftest import counting_reads, migrated_database, read_from_standby
 from tests.people import PASSWORD
 
 from gridloom.app import create_edge
@@ -73,7 +73,8 @@ async def served(settings: Settings) -> AsyncIterator[str]:
 @asynccontextmanager
 async def serve_on_port(settings: Settings) -> AsyncIterator[str]:
     """The service's address, in a thread of its own."""
-    server = uvicorn.Server(uvicorn.Config(create_edge(settings), port=0, log_level="warning"))
+    edge = create_edge(await read_from_standby(settings))
+    server = uvicorn.Server(uvicorn.Config(edge, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     deadline = time.monotonic() + 20
@@ -81,7 +82,8 @@ async def serve_on_port(settings: Settings) -> AsyncIterator[str]:
         await asyncio.sleep(0.05)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield f"http://127.0.0.1:{port}"
+        with counting_reads(edge):
+            yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         await asyncio.to_thread(thread.join, 20)

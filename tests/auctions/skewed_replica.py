@@ -8,6 +8,7 @@ import sys
 import time
 
 import uvicorn
+from tests.conftest import find_standby
 
 from gridloom.app import create_edge
 from gridloom.settings import Settings
@@ -41,7 +42,8 @@ class SkewedServer(uvicorn.Server):
 
 def main() -> None:
     listening = socket.create_server(("127.0.0.1", 0))
-    edge = create_edge(Settings(environment="sandbox", database_url=sys.argv[1]))
+    url = sys.argv[1]
+    edge = create_edge(Settings(environment="sandbox", database_url=url, read_database_urls=find_standby(url)))
     SkewedServer(uvicorn.Config(edge, log_level="warning")).run(sockets=[listening])
 
 

@@ -18,12 +18,13 @@ from pathlib import Path
 import pytest
 import uvicorn
 from playwright.async_api import Browser, StorageState, async_playwright
-from tests.conftest import migrated_database
+from tests.conftest import counting_reads, migrated_database, read_from_standby
 from tests.console.journeys.scene import Scene, make_scene
 from tests.console.journeys.watching import Tab
 from tests.people import PASSWORD
 
-from gridloom.app import create_app
+from gridloom.app import create_edge
+from gridloom.console.application import WithConsole
 from gridloom.database.pool import create_pool
 from gridloom.identity.bootstrap import bootstrap_operator
 from gridloom.settings import Settings
@@ -79,8 +80,9 @@ async def scene(settings: Settings, browser: Browser) -> AsyncIterator[Scene]:
             port = probe.getsockname()[1]
         address = f"http://127.0.0.1:{port}"
         own = replace(settings, database_url=url, base_url=address, sandbox_base_url=address, simulator=False)
+        edge = create_edge(await read_from_standby(own))
         server = uvicorn.Server(
-            uvicorn.Config(create_app(own), port=port, log_level="warning", timeout_graceful_shutdown=3)
+            uvicorn.Config(WithConsole(edge), port=port, log_level="warning", timeout_graceful_shutdown=3)
         )
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
@@ -88,7 +90,8 @@ async def scene(settings: Settings, browser: Browser) -> AsyncIterator[Scene]:
         while not server.started and time.monotonic() < deadline:
             await asyncio.sleep(0.05)
         try:
-            yield await asyncio.to_thread(make_scene, address)
+            with counting_reads(edge):
+                yield await asyncio.to_thread(make_scene, address)
         finally:
             server.should_exit = True
             await asyncio.to_thread(thread.join, 20)
