@@ -141,6 +141,43 @@ class TestAJob:
         assert await pool.fetchval("select attempts from job") == 0
 
 
+class TestAJobThatIsBeingPut:
+    """On a distributed database its transaction shows here, where the queue is, before it shows where the rows are."""
+
+    async def claim(self, pool) -> str | None:
+        async with pool.acquire() as db, db.transaction():
+            claimed = await store.claim_due(db, ["note"])
+            return claimed.key if claimed is not None else None
+
+    async def test_waits_for_the_end_of_the_transaction_that_puts_it(self, pool) -> None:
+        await enqueue(pool, "note", key="a", due=now())
+        async with pool.acquire() as db, db.transaction():  # in the state of one that has committed here, not elsewhere
+            await db.execute("select pg_advisory_xact_lock(job_put_lock('note', 'a', 1))")
+            assert await self.claim(pool) is None
+        assert await self.claim(pool) == "a"
+
+    async def test_holds_what_says_so_from_its_enqueuing_on(self, pool) -> None:
+        is_free = "select pg_try_advisory_xact_lock_shared(job_put_lock('note', 'a', 2))"
+        await enqueue(pool, "note", key="a", due=now())
+        async with pool.acquire() as db, db.transaction():
+            await enqueue(db, "note", key="a", due=now())
+            assert not await pool.fetchval(is_free)
+        assert await pool.fetchval(is_free)
+
+    async def test_again_keeps_nobody_from_running_it_as_it_stands(self, pool) -> None:
+        await enqueue(pool, "note", key="a", due=now())
+        async with pool.acquire() as db, db.transaction():
+            await enqueue(db, "note", key="a", due=now())
+            assert await self.claim(pool) == "a"
+
+    async def test_keeps_no_other_job_waiting(self, pool) -> None:
+        for key in ("a", "b"):
+            await enqueue(pool, "note", key=key, due=now())
+        async with pool.acquire() as db, db.transaction():
+            await db.execute("select pg_advisory_xact_lock(job_put_lock('note', 'a', 1))")
+            assert await self.claim(pool) == "b"
+
+
 class TestAFailedJob:
     async def test_leaves_no_effect_and_is_tried_again(self, pool, dsn) -> None:
         @known_job("shaky")

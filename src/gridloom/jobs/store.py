@@ -71,7 +71,7 @@ async def put(
                 deaths = 0, begun_at = null, not_before = null, last_error = null, failed_at = null,
                 revision = job.revision + 1, enqueued_at = clock_timestamp()
             where $8 or (job.state = 'WAITING' and job.attempts = 0)
-          returning due, clock
+          returning due, clock, pg_advisory_xact_lock(job_put_lock(kind, key, revision)) is null as is_open
         )
         select pg_notify($6, '') from put where due < job_now(clock) + $7::interval
         """,
@@ -109,11 +109,12 @@ async def claim_due(db: Database, kinds: Sequence[str]) -> Claimed | None:
 
 
 async def claim_one(db: Database, kind: str, key: str) -> Claimed | None:
-    """This one job, after waiting for whoever runs it; None if it is done by then, or rests after a failure."""
+    """This one job, once nobody runs it or is putting it; None if it is done by then, or rests after a failure."""
     await db.execute("select pg_advisory_xact_lock(job_lock($1, $2))", kind, key)
     row = await db.fetchrow(
         """
-        select kind, key, payload::text as payload, due, attempts, deaths, begun_at, revision, 0::float8 as lag_s
+        select kind, key, payload::text as payload, due, attempts, deaths, begun_at, revision, 0::float8 as lag_s,
+               pg_advisory_xact_lock_shared(job_put_lock(kind, key, revision)) is null as is_open
         from job
         where kind = $1 and key = $2 and state = 'WAITING' and due <= job_now(clock)
           and (not_before is null or not_before <= clock_timestamp())
