@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import asyncpg
 import msgspec
+from asyncpg.pool import PoolAcquireContext
 
 if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
@@ -35,6 +36,22 @@ class StatelessConnection(asyncpg.Connection):
         own: Any = self
         if own.is_in_transaction() or own._top_xact is not None or own._listeners or own._log_listeners:
             await super().reset(timeout=timeout)
+
+
+class _Loan(PoolAcquireContext):
+    """A connection for the length of a block, given back without ado."""
+
+    async def __aexit__(self, *_: object) -> None:
+        borrowed: Any = self
+        connection, borrowed.connection, borrowed.done = borrowed.connection, None, True
+        await give_back(borrowed.pool, connection)
+
+
+class LeanPool(asyncpg.Pool):
+    """A pool whose own reads and blocks give their connection back as changes do: without a task for each."""
+
+    def acquire(self, *, timeout: float | None = None) -> Any:
+        return _Loan(self, timeout)
 
 
 @asynccontextmanager
@@ -117,10 +134,13 @@ async def create_pool(
     prepare: Callable[..., Coroutine[Any, Any, None]] = prepare_connection,
 ) -> "asyncpg.Pool[asyncpg.Record]":
     """Open a pool of at most `size` connections to any PostgreSQL, over a socket or TCP."""
-    return await asyncpg.create_pool(
+    return await LeanPool(
         dsn,
         min_size=min(min_size, size),
         max_size=size,
+        max_queries=50_000,
+        loop=None,
+        record_class=asyncpg.Record,
         connection_class=StatelessConnection,
         init=prepare,
         command_timeout=command_timeout_s,
