@@ -14,7 +14,7 @@ from gridloom.identity.store import organisations
 from gridloom.settlements import statements as settlements
 from gridloom.settlements.measures import KEPT_SOURCES
 from gridloom.settlements.model import KIND_OF, FactKind
-from gridloom.virtual_assets.schedule import store as schedule_store
+from gridloom.virtual_assets.schedule import version_store
 
 LAST_ROWS = (audit._ENTRIES, events._OUTBOX_ROWS, idempotency._ANSWERS)
 AT_ONCE = (organisations._ORGANISATIONS, audit._ENTRIES, idempotency._CLAIMS)
@@ -54,7 +54,11 @@ COMPOSED = {
     ],
     "database/last_rows.py:_add_parts": lambda: [
         last_rows._add_parts(statement, tuple((target, 1) for target in targets))
-        for statement in (schedule_store._WRITE_VERSION, schedule_store._WRITE_RUN)
+        for statement in (
+            version_store._WRITE_VERSION,
+            version_store._WRITE_RUN,
+            version_store._WRITE_RUN_FROM_MEMORY,
+        )
         for count in (1, 2)
         for targets in permutations(LAST_ROWS, count)
     ],

@@ -104,6 +104,19 @@ where asset_key = any($1::int[])
   and (kind is null or end_period > $4 and first_period < $5 and (is_firm or not $6))
 """
 
+# The firm part of it as one text, which `standing_of_lists` reads, for statements with named parameters that ask for
+# more. What is sent between the nodes of a distributed database has no whole rows.
+STANDING_TEXT = """
+  (select json_agg(json_build_array(
+            t.asset_key, t.starts_at, t.ends_at, t.charge_kw, t.discharge_kw, t.energy_kwh, t.fcr_limit_ratio,
+            t.charge_efficiency, t.discharge_efficiency, t.usable_share, t.kind, t.holder_id, t.first_period,
+            t.end_period, t.is_firm, t.organisation_id, t.product))::text
+   from battery_standing t
+   where t.asset_key = any(:batteries::int[])
+     and (t.starts_at is null or t.starts_at < :to_moment) and (t.ends_at is null or t.ends_at > :from_moment)
+     and (t.kind is null or t.end_period > :from_period and t.first_period < :to_period and t.is_firm))
+"""
+
 
 async def load_firm_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
     """What the firm lines of these batteries' books are made of in the periods `first` up to but not `end`."""

@@ -36,6 +36,10 @@ COLUMNS = """
   v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
   v.first_misfit, v.judged_until, v.first_activated, v.revision
 """
+SEEN_COLUMNS = """
+  v.name, v.portfolio_id, v.version, v.end_kwh, v.first_misfit, v.judged_until, v.first_activated, v.revision
+"""
+"""What can change of an asset that was seen before."""
 _READ = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1"  # noqa: S608 — constants, here and below
 # The row is locked by its key alone, and read as the lock found it.
 _LOCK = f"""
@@ -104,7 +108,7 @@ async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID
     if row is None:
         return None
     fields = _asset_fields(row, await _read_promises(db, row["id"], key))
-    _remember_asset(VirtualAsset(**fields))
+    remember_asset(VirtualAsset(**fields))
     return LockedAsset(**fields)
 
 
@@ -114,7 +118,7 @@ def last_seen(asset_id: UUID) -> VirtualAsset | None:
 
 
 def see_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
-    """The asset from a row of its `COLUMNS`, if `known` is how it was seen before; most of it never changes."""
+    """The asset from a row of its `SEEN_COLUMNS`, if `known` is how it was seen before."""
     terms = known.terms
     if row["revision"] == known.revision:
         return known
@@ -134,11 +138,11 @@ def see_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
         revision=row["revision"],
         promises=known.promises,
     )
-    _remember_asset(asset)
+    remember_asset(asset)
     return asset
 
 
-def _remember_asset(asset: VirtualAsset) -> None:
+def remember_asset(asset: VirtualAsset) -> None:
     if len(_last_seen) >= MOST_SEEN:
         _last_seen.clear()
     _last_seen[asset.id] = asset

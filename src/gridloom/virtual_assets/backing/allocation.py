@@ -19,8 +19,8 @@ from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.promising import give_back_backing, hand_over_backing, take_backing
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.model import AssetTerms, Author, Block, Market, VirtualAsset
-from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.rules import first_open_period
+from gridloom.virtual_assets.schedule.version_store import add_first_version
 
 
 class AllocationStands(Problem):
@@ -55,7 +55,7 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
     asset = await store.insert_asset(db, asset_id, organisation_id, terms, promises)
     block = Block(BlockID(uuid7()), 0, asset.first, asset.end, Market.WHOLESALE, terms.charge_kw, terms.discharge_kw)
     await block_store.replace_blocks(db, asset, asset.version, (), (block,))
-    await schedule_store.add_first_version(db, asset, author, block.id)
+    await add_first_version(db, asset, author, block.id)
     await record_event(
         db,
         type="virtual-asset.allocated",

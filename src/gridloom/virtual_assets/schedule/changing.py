@@ -9,14 +9,16 @@ from uuid import UUID
 
 from gridloom.edge import Call
 from gridloom.identity.reach import organisation_reach
+from gridloom.kernel.problem import Problem
 from gridloom.virtual_assets.asset_lookup import lock_known_asset
 from gridloom.virtual_assets.asset_queue import queue_for
 from gridloom.virtual_assets.blocks.wire import NewSchedule, ShownQuery
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.ground_store import Ground, read_asset_and_ground, read_ground
 from gridloom.virtual_assets.schedule.points import touched_days
+from gridloom.virtual_assets.schedule.remembered import forget_shared, recall_ground
 from gridloom.virtual_assets.schedule.scheduling import NeedsLock, may_go_as_asked
-from gridloom.virtual_assets.schedule.store import ChangedSince
+from gridloom.virtual_assets.schedule.version_store import ChangedSince
 from gridloom.virtual_assets.store import last_seen
 
 if TYPE_CHECKING:
@@ -55,5 +57,16 @@ async def _change_at_once(
         return None
     change = await call.begin_at_once_after_reading()
     owner = await organisation_reach(call.db, call.caller, organisation_id)
-    found = await read_asset_and_ground(call.db, owner, known, touched_days(body, known))
+    days = touched_days(body, known)
+    recalled = recall_ground(asset_id, owner, days)
+    if recalled is not None:
+        try:
+            return await accept(change, *recalled)
+        except ChangedSince:
+            forget_shared(asset_id)
+        except Problem:
+            pass  # whether it is refused is judged by what is read, and so is what the refusal says
+        call.forget_at_once()
+        change = await call.begin_at_once_after_reading()
+    found = await read_asset_and_ground(call.db, owner, known, days)
     return None if found is None else await accept(change, *found)

@@ -14,7 +14,7 @@ import asyncpg
 import msgspec
 
 from gridloom.capacity.rules import Standing
-from gridloom.capacity.store import standing_of_lists
+from gridloom.capacity.store import STANDING_TEXT, standing_of_lists
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
 from gridloom.kernel.ids import BlockID
@@ -24,7 +24,7 @@ from gridloom.virtual_assets.backing.availability import Availability, available
 from gridloom.virtual_assets.model import Block, LockedAsset, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.store import DayPowers, powers_of_rows, summaries_of_rows
 from gridloom.virtual_assets.schedule.trajectory import DaySummaries
-from gridloom.virtual_assets.store import COLUMNS, see_asset
+from gridloom.virtual_assets.store import SEEN_COLUMNS, see_asset
 
 R = TypeVar("R")
 SHORT_TEXT: Final = 2048
@@ -44,6 +44,11 @@ class Ground:
     powers: DayPowers
     summaries: DaySummaries
     batteries: Mapping[int, Standing]
+    standing: str | None
+    """What `batteries` were read from, and `asked` by what."""
+    asked: Mapping[str, Any]
+    is_recalled: bool = False
+    """Whether it was not read now, but is what this process remembers."""
 
     @property
     def has_reserves(self) -> bool:
@@ -57,7 +62,7 @@ class Ground:
 
 # Each kind of row as one list of lists, or its numbers one after the other: what is sent between the nodes of a
 # distributed database has no whole rows.
-_PARTS = """
+_PARTS = f"""
   (select json_agg(json_build_array(b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
                                     b.reserve_minutes))::text
    from virtual_block b where b.asset_key = :asset_key and b.until_version is null) as blocks,
@@ -66,27 +71,20 @@ _PARTS = """
   (select string_agg(array_send(e.span::float8 || e.change_kwh || e.lowest_kwh || e.highest_kwh || e.exported_kwh),
                      ''::bytea)
    from virtual_energy e where e.asset_key = :asset_key) as spans,
-  (select json_agg(json_build_array(
-            t.asset_key, t.starts_at, t.ends_at, t.charge_kw, t.discharge_kw, t.energy_kwh, t.fcr_limit_ratio,
-            t.charge_efficiency, t.discharge_efficiency, t.usable_share, t.kind, t.holder_id, t.first_period,
-            t.end_period, t.is_firm, t.organisation_id, t.product))::text
-   from battery_standing t
-   where t.asset_key = any(:batteries::int[])
-     and (t.starts_at is null or t.starts_at < :end_at) and (t.ends_at is null or t.ends_at > :start_at)
-     and (t.kind is null or t.end_period > :first_period and t.first_period < :end_period and t.is_firm)
-  ) as standing
-"""
+  {STANDING_TEXT} as standing
+"""  # noqa: S608 — constants, here and below
 _GROUND = Statement(f"""
 with moment as materialized (select platform_now() as now)
 select moment.now, {_PARTS}
 from moment
-""")  # noqa: S608 — constants, here and below
+""")  # noqa: S608
 # Parts that are materialised are made first, also where others lie on other machines: no look at the asset that
 # follows a change of its batteries is known here without that change.
 _ASSET_AND_GROUND = Statement(f"""
-with v as materialized (select * from virtual_asset where asset_key = :asset_key),
-moment as materialized (select platform_now() as now)
-select moment.now, {COLUMNS}, {_PARTS}
+with v as materialized (
+  select v.asset_key, v.organisation_id, {SEEN_COLUMNS} from virtual_asset v where v.asset_key = :asset_key
+), moment as materialized (select platform_now() as now)
+select moment.now, {SEEN_COLUMNS}, {_PARTS}
 from moment, v join asset a on a.key = v.asset_key
 where v.asset_key = :asset_key and a.id = :asset_id and v.organisation_id = :organisation_id
 """)  # noqa: S608
@@ -94,7 +92,9 @@ where v.asset_key = :asset_key and a.id = :asset_id and v.organisation_id = :org
 
 async def read_ground(db: Database, asset: LockedAsset, days: Sequence[int]) -> Ground:
     """With the schedules of these days."""
-    return _read_ground_row(asset, await _GROUND.fetchrow(db, **_choose_ground(asset, days)))
+    asked = choose_standing(asset, days)
+    row = await _GROUND.fetchrow(db, asset_key=asset.key, days=days, **asked)
+    return _read_ground_row(asset, row, asked)
 
 
 async def read_asset_and_ground(
@@ -105,34 +105,33 @@ async def read_asset_and_ground(
     `known` is the asset as it was seen before. What has been judged of it since is only ever more, so what is asked for
     is enough.
     """
-    row = await db.fetchrow(
-        _ASSET_AND_GROUND.text,
-        *_ASSET_AND_GROUND.arguments(
-            _choose_ground(known, days) | {"asset_id": known.id, "organisation_id": organisation_id}
-        ),
-    )
+    asked = choose_standing(known, days)
+    own = {"asset_key": known.key, "days": days, "asset_id": known.id, "organisation_id": organisation_id}
+    row = await db.fetchrow(_ASSET_AND_GROUND.text, *_ASSET_AND_GROUND.arguments(own | asked))
     if row is None:
         return None
     asset = see_asset(row, known)
-    return asset, _read_ground_row(asset, row)
+    return asset, _read_ground_row(asset, row, asked)
 
 
-def _choose_ground(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
-    first = max(asset.first, asset.judged_until or 0)
-    if days:
-        first = max(asset.first, min(first, first_period(days[0])))
+def choose_standing(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
+    """By what to ask for the standing of its batteries, if these days are to be changed."""
+    first = first_of_standing(asset, days)
     return {
-        "asset_key": asset.key,
-        "days": days,
         "batteries": [promise.physical_asset_key for promise in asset.promises],
-        "start_at": period_start(first),
-        "end_at": period_start(asset.end),
-        "first_period": first,
-        "end_period": asset.end,
+        "from_moment": period_start(first),
+        "to_moment": period_start(asset.end),
+        "from_period": first,
+        "to_period": asset.end,
     }
 
 
-def _read_ground_row(asset: VirtualAsset, row: asyncpg.Record) -> Ground:
+def first_of_standing(asset: VirtualAsset, days: Sequence[int]) -> int:
+    first = max(asset.first, asset.judged_until or 0)
+    return max(asset.first, min(first, first_period(days[0]))) if days else first
+
+
+def _read_ground_row(asset: VirtualAsset, row: asyncpg.Record, asked: Mapping[str, Any]) -> Ground:
     return Ground(
         now=row["now"],
         read_s=time.monotonic(),
@@ -142,6 +141,8 @@ def _read_ground_row(asset: VirtualAsset, row: asyncpg.Record) -> Ground:
         batteries=_recall_text(
             _read_standing, row["standing"], *(promise.physical_asset_key for promise in asset.promises)
         ),
+        standing=row["standing"],
+        asked=asked,
     )
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from random import getrandbits
 from typing import TYPE_CHECKING, Final
 
 from gridloom.database.at_once import AtOnce
@@ -27,13 +28,13 @@ from gridloom.virtual_assets.energy.outlook import (
     limits_kwh,
 )
 from gridloom.virtual_assets.model import Adjustment, Author, Block, LockedAsset, VersionKind, VirtualAsset
-from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.drafting import Draft, check_energy, draft_over
 from gridloom.virtual_assets.schedule.gates import look_again, may_exceed_cycles
 from gridloom.virtual_assets.schedule.ground_store import Ground
 from gridloom.virtual_assets.schedule.imbalance import Imbalance
 from gridloom.virtual_assets.schedule.judgement import judge_projected
 from gridloom.virtual_assets.schedule.notifications import tell_updated
+from gridloom.virtual_assets.schedule.remembered import remember_change
 from gridloom.virtual_assets.schedule.rules import (
     Points,
     check_gate,
@@ -43,7 +44,8 @@ from gridloom.virtual_assets.schedule.rules import (
     first_open_period,
 )
 from gridloom.virtual_assets.schedule.spreading import by_lane, rated_kw, spread_over
-from gridloom.virtual_assets.schedule.store import DayRows, LaneChange
+from gridloom.virtual_assets.schedule.store import LaneChange
+from gridloom.virtual_assets.schedule.version_store import DayRows, Memory, write_version
 
 if TYPE_CHECKING:
     from gridloom.database.at_once import WriteOnly
@@ -51,6 +53,9 @@ if TYPE_CHECKING:
 NEAR_GATE: Final = timedelta(minutes=30)
 """Two steps of a sandbox's clock; far more than lies between reading an asset and writing its change."""
 GLANCE_AT_MOST_S: Final = 10.0
+STEP_BITS: Final = 31
+"""A change that is remembered raises the revision by a number that nobody can guess: where a fail-over loses it, the
+revision that is made in its place is another. A row has room for thousands of millions of such steps."""
 Note = Callable[[int], Awaitable[None]]
 """What a caller notes of the version that is about to be written."""
 
@@ -81,7 +86,6 @@ class Accepted:
     """A schedule that was accepted: the version it made, and where it leaves the asset."""
 
     version: int
-    accepted_at: datetime
     imbalance: Imbalance
     available: Availability
     draft: Draft
@@ -158,7 +162,7 @@ async def _accept_change(
             await check_energy(db, asset, draft, available)
     version = await _write_told(db, asset, draft, writing, changes, now)
     imbalance = await scheduled_imbalance(db, asset, now, draft.end_kwh, writing.blocks, draft.after)
-    return Accepted(version, now, imbalance, available, draft, ())
+    return Accepted(version, imbalance, available, draft, ())
 
 
 async def _accept_at_a_glance(
@@ -182,10 +186,31 @@ async def _accept_at_a_glance(
     if not is_little or not _goes_as_asked(asset, draft, available, ground):
         raise NeedsLock
     imbalance = imbalance_at_a_glance(asset, ground.now, draft.end_kwh, writing.blocks, draft.after)
-    if imbalance is None or time.monotonic() - ground.read_s > GLANCE_AT_MOST_S:
+    if imbalance is None:
         raise NeedsLock
-    version = await _write_told(db, asset, draft, writing, changes, ground.now)
-    return Accepted(version, ground.now, imbalance, available, draft, ())
+    if not ground.is_recalled and time.monotonic() - ground.read_s > GLANCE_AT_MOST_S:
+        raise NeedsLock
+    memory = _find_premises(asset, ground, first) if ground.is_recalled else None
+    step = 1 + getrandbits(STEP_BITS)
+    version = await _write_told(db, asset, draft, writing, changes, ground.now, step, memory)
+    if isinstance(db, AtOnce):
+        remember_change(asset, ground, draft, step)
+    return Accepted(version, imbalance, available, draft, ())
+
+
+def _find_premises(asset: VirtualAsset, ground: Ground, first: int) -> Memory:
+    """What must be so when a change from the period `first` on is written, if `ground` is what is remembered.
+
+    The clock decides which gate is the first that is open, and whether that of `first` is far away; nothing else.
+    """
+    gate_closure_s = asset.terms.gate_closure_s
+    first_open = first_open_period(ground.now, gate_closure_s)
+    return Memory(
+        not_before=closing_of(first_open - 1, gate_closure_s),
+        until=min(closing_of(first_open, gate_closure_s), closing_of(first, gate_closure_s) - NEAR_GATE),
+        standing=ground.standing,
+        asked=ground.asked,
+    )
 
 
 async def _accept_cut_change(
@@ -204,7 +229,7 @@ async def _accept_cut_change(
         await look_again(db, asset, now)
     imbalance = projected_imbalance(asset, now, judged.first, judged.standing, judged.projection)
     cuts = adjustments_of(judged.projection, judged.first)
-    return Accepted(version, now, imbalance, available, draft, cuts)
+    return Accepted(version, imbalance, available, draft, cuts)
 
 
 async def _write_told(
@@ -214,13 +239,17 @@ async def _write_told(
     writing: Writing,
     changes: Mapping[int, LaneChange],
     now: datetime,
+    step: int = 1,
+    memory: Memory | None = None,
 ) -> int:
     """Write the next version along with the events that tell of it and what its caller notes."""
     next_version = asset.version + 1  # or none, if somebody else makes one before
     for told in writing.told:
         await tell_updated(db, asset, told.block_id, told.first, told.end, told.periods, next_version)
     await writing.note(next_version)
-    version = await write_change(db, asset, draft, VersionKind.SCHEDULE, writing.author, writing.block, changes, now)
+    version = await write_change(
+        db, asset, draft, VersionKind.SCHEDULE, writing.author, writing.block, changes, now, step, memory
+    )
     assert version == next_version, "the asset is as it was read"
     return version
 
@@ -260,9 +289,11 @@ async def write_change(
     block: Block | None,
     changes: Mapping[int, LaneChange],
     now: datetime,
+    step: int = 1,
+    memory: Memory | None = None,
 ) -> int:
     """Write the touched days, their summaries and the version, accepted now; its number."""
-    return await schedule_store.write_version(
+    return await write_version(
         db,
         asset,
         kind,
@@ -273,4 +304,6 @@ async def write_change(
         changes=changes,
         end_kwh=draft.end_kwh,
         accepted_at=now,
+        step=step,
+        memory=memory,
     )

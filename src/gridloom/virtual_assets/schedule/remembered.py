@@ -1,0 +1,93 @@
+"""What this process remembers of assets whose schedules it was the last to change: it need not read them again.
+
+Nobody answers from it. What is judged by it is written on the condition that all of it still holds: the asset has the
+revision that this process has given it, which nobody else can have given it; its batteries stand as they stood; and the
+clock opens and closes the same gates. Else it is read after all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.schedule.drafting import Draft
+from gridloom.virtual_assets.schedule.ground_store import Ground, first_of_standing
+from gridloom.virtual_assets.schedule.rules import first_open_period
+from gridloom.virtual_assets.schedule.store import DayPowers
+from gridloom.virtual_assets.store import remember_asset
+
+MOST_REMEMBERED: Final = 1000
+MOST_DAYS: Final = 32
+"""Of each asset."""
+SHARED_S: Final = 60.0
+"""So long an asset is read each time, once somebody else has changed it: they may well do so again."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remembered:
+    asset: VirtualAsset
+    ground: Ground
+
+
+_remembered: OrderedDict[UUID, Remembered] = OrderedDict()
+_shared_until_s: OrderedDict[UUID, float] = OrderedDict()
+
+
+def recall_ground(asset_id: UUID, organisation_id: UUID, days: Sequence[int]) -> tuple[VirtualAsset, Ground] | None:
+    """What a change of these days is judged by, if it is known without reading; it may no longer be so."""
+    found = _remembered.get(asset_id)
+    if found is None or found.asset.organisation_id != organisation_id:
+        return None
+    asset, ground = found.asset, found.ground
+    if len(days) != 1 or days[0] not in ground.powers:
+        return None
+    if first_of_standing(asset, days) < ground.asked["from_period"]:
+        return None
+    now = ground.now + timedelta(seconds=time.monotonic() - ground.read_s)  # by this process's own clock, so a guess
+    gate_closure_s = asset.terms.gate_closure_s
+    if first_open_period(now, gate_closure_s) != first_open_period(ground.now, gate_closure_s):
+        return None
+    return asset, ground
+
+
+def remember_change(asset: VirtualAsset, ground: Ground, draft: Draft, step: int) -> None:
+    """What stands once a change is committed that was judged by `ground` and raised the revision by `step`."""
+    changed = replace(asset, version=asset.version + 1, revision=asset.revision + step, end_kwh=draft.end_kwh)
+    remember_asset(changed)
+    if asset.id in _shared_until_s:
+        if time.monotonic() < _shared_until_s[asset.id]:
+            return
+        del _shared_until_s[asset.id]
+    powers = _find_known_days(asset, ground)
+    for row, day in enumerate(draft.days):
+        powers[day] = powers.get(day, {}) | {lane: rows_kw[row] for lane, rows_kw in draft.lanes_kw.items()}
+    while len(powers) > MOST_DAYS:
+        del powers[next(iter(powers))]
+    known = replace(ground, powers=powers, summaries=draft.after, is_recalled=True)
+    _remembered[asset.id] = Remembered(changed, known)
+    _remembered.move_to_end(asset.id)
+    while len(_remembered) > MOST_REMEMBERED:
+        _remembered.popitem(last=False)
+
+
+def _find_known_days(asset: VirtualAsset, ground: Ground) -> DayPowers:
+    """The schedules of the days that were read or recalled, and of others that are remembered of the same revision."""
+    found = _remembered.get(asset.id)
+    if found is None or found.ground is ground or found.asset.revision != asset.revision:
+        return dict(ground.powers)
+    return found.ground.powers | ground.powers
+
+
+def forget_shared(asset_id: UUID) -> None:
+    """What was remembered of the asset was not so: somebody else has changed it, and may do so again."""
+    _remembered.pop(asset_id, None)
+    _shared_until_s[asset_id] = time.monotonic() + SHARED_S
+    _shared_until_s.move_to_end(asset_id)
+    while len(_shared_until_s) > MOST_REMEMBERED:
+        _shared_until_s.popitem(last=False)
