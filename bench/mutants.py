@@ -46,7 +46,7 @@ FAULTS = (
         "assemble, (), cold, set(wanted_ids))",
         "monitoring/test_storage.py",
     ),
-    Fault("edge/rate_limit.py", "lease.left += current.left", "pass", "edge/test_rate_limit.py"),
+    Fault("edge/guarding/rate_limit.py", "lease.left += current.left", "pass", "edge/test_rate_limit.py"),
     Fault(
         "virtual_assets/asset_lookup.py",
         "version=version, periods=periods)",
@@ -148,9 +148,12 @@ FAULTS = (
     ),
     Fault("edge/changes.py", "at_once = False  #", "raise  #", "edge/test_at_once.py"),
     Fault("edge/call.py", "change.committed()", "pass", "edge/test_at_once.py"),
-    Fault("edge/negotiation.py", "if quality > best_quality:", "if quality >= best_quality:", "edge"),
+    Fault("edge/answering/negotiation.py", "if quality > best_quality:", "if quality >= best_quality:", "edge"),
     Fault(
-        "edge/fault_finding.py", "if field.required and name not in value:", "if False:", "edge/test_fault_finding.py"
+        "edge/fault_finding.py",
+        "if field.required and name not in value:",
+        "if False:",
+        "edge/test_fault_finding.py",
     ),
     Fault(
         "edge/wire.py",

@@ -37,9 +37,9 @@ from gridloom.delivery import routes as delivery
 from gridloom.delivery.positions import routes as delivery_positions
 from gridloom.documentation import Interface
 from gridloom.edge import operations_of
-from gridloom.edge.connections import MOST_PER_ADDRESS, Connections, most_waiting
 from gridloom.edge.dispatch import POSITION, Edge
-from gridloom.edge.rate_limit import RateLimiter
+from gridloom.edge.guarding.connections import MOST_PER_ADDRESS, Connections, most_waiting
+from gridloom.edge.guarding.rate_limit import RateLimiter
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver

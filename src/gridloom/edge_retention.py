@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from gridloom.edge.guarding.rate_limit import forget_past_windows
 from gridloom.edge.idempotency import forget_expired
-from gridloom.edge.rate_limit import forget_past_windows
 from gridloom.jobs import JobRun, job
 
 

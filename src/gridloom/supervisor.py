@@ -45,7 +45,7 @@ ROTATION_EVERY_S = 30.0
 LONGEST_TURN_S = (
     0.001  # of a thread, while the event loop waits for the interpreter; by itself Python lets it have 5 ms
 )
-MOST_OPEN_A_WORKER = 65_536  # connections; who says nothing on one is closed by edge/connections.py
+MOST_OPEN_A_WORKER = 65_536  # connections; who says nothing on one is closed by edge/guarding/connections.py
 
 _TCP_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LISTENING = "0A"
@@ -74,7 +74,7 @@ def load_application(settings: Settings, supervisor: int) -> Any:
     keep_freed_memory()
     sys.setswitchinterval(LONGEST_TURN_S)
     from gridloom.app import create_app
-    from gridloom.edge.long_bodies import fork_from_here, leave_pandas_out
+    from gridloom.edge.receiving.long_bodies import fork_from_here, leave_pandas_out
 
     leave_pandas_out()
     fork_from_here()  # while nothing runs here beside us

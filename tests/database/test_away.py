@@ -10,7 +10,7 @@ import pytest
 from gridloom.database.after_commit import after_commit, rolled_back, transaction
 from gridloom.database.away import Outage, outage_of
 from gridloom.database.pool import create_pool
-from gridloom.edge.faults import problem_of
+from gridloom.edge.answering.faults import problem_of
 
 
 class TestOutage:

@@ -42,7 +42,7 @@ from gridloom.edge import (
     operations_of,
 )
 from gridloom.edge.dispatch import Edge
-from gridloom.edge.rate_limit import RateLimiter
+from gridloom.edge.guarding.rate_limit import RateLimiter
 from gridloom.kernel.money import Euro
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Unauthenticated

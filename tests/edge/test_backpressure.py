@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gridloom.edge import bodies
-from gridloom.edge.backpressure import MEBIBYTE, SMALL_BYTES, BodyBudget
 from gridloom.edge.dispatch import Edge
+from gridloom.edge.receiving import bodies
+from gridloom.edge.receiving.backpressure import MEBIBYTE, SMALL_BYTES, BodyBudget
 from gridloom.kernel.problem import TooManyRequests
 
 

@@ -7,8 +7,8 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from gridloom.edge import connections as module
-from gridloom.edge.connections import Connections
+from gridloom.edge.guarding import connections as module
+from gridloom.edge.guarding.connections import Connections
 
 
 class Callers:

@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from gridloom.edge import long_bodies
-from gridloom.edge.long_bodies import Forker, read_apart
+from gridloom.edge.receiving import long_bodies
+from gridloom.edge.receiving.long_bodies import Forker, read_apart
 from gridloom.edge.slices import SLICE_BYTES
 from gridloom.edge.wire import Decoder
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
@@ -33,7 +33,7 @@ ASSET = "0197a5c0-0000-7000-8000-000000000001"
 # A worker forks before it has threads or open files; the process of all these tests has both.
 A_YOUNG_PROCESS = """
 import os, socket, sys
-from gridloom.edge.long_bodies import _fork_for_ever
+from gridloom.edge.receiving.long_bodies import _fork_for_ever
 _fork_for_ever(socket.socket(fileno=int(sys.argv[1])), os.getppid())
 """
 

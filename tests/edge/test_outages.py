@@ -10,7 +10,7 @@ import pytest
 import structlog
 from tests.people import client_of
 
-from gridloom.edge import incidents
+from gridloom.edge.answering import incidents
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.plausibility import LONGEST_NUMBER, refuse_long_lines, refuse_long_numbers
+from gridloom.edge.receiving.plausibility import LONGEST_NUMBER, refuse_long_lines, refuse_long_numbers
 from gridloom.kernel.problem import BadRequest
 
 

@@ -7,7 +7,7 @@ import asyncio
 import asyncpg
 
 from gridloom.database.pool import create_pool
-from gridloom.edge.rate_limit import RateLimiter
+from gridloom.edge.guarding.rate_limit import RateLimiter
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import TooManyRequests
 

@@ -11,8 +11,8 @@ from tests.conftest import running_edge
 from tests.edge.conftest import toy_service
 from tests.people import client_of
 
+from gridloom.edge.answering.negotiation import encoding_for, negotiate
 from gridloom.edge.dispatch import Edge
-from gridloom.edge.negotiation import encoding_for, negotiate
 
 
 def fault(response: httpx2.Response) -> tuple[int, str]:

@@ -8,7 +8,7 @@ import time
 
 from tests.journeys.service import a_service
 
-from gridloom.edge.connections import LOOK_EVERY_S, SILENT_S
+from gridloom.edge.guarding.connections import LOOK_EVERY_S, SILENT_S
 
 
 def is_open(connection: socket.socket) -> bool:

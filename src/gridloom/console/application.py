@@ -9,11 +9,11 @@ import structlog
 
 from gridloom.console.gateway import PREFIX, Gateway
 from gridloom.console.pages import Pages
-from gridloom.edge import reply
+from gridloom.edge.answering import reply
+from gridloom.edge.answering.faults import problem_of
+from gridloom.edge.answering.negotiation import negotiate
 from gridloom.edge.asgi import Receive, Scope, Send
 from gridloom.edge.dispatch import Edge
-from gridloom.edge.faults import problem_of
-from gridloom.edge.negotiation import negotiate
 from gridloom.kernel.problem import MethodNotAllowed, NotAcceptable, Problem
 
 log = structlog.get_logger("gridloom.console")

@@ -8,9 +8,9 @@ from typing import Any
 
 from gridloom.console.rules import Home, check_origin
 from gridloom.console.sessions import ConsoleSessions
-from gridloom.edge.admission import TOKEN_SOURCE
 from gridloom.edge.asgi import Receive, Scope, Send
 from gridloom.edge.dispatch import Edge
+from gridloom.edge.guarding.admission import TOKEN_SOURCE
 from gridloom.kernel.problem import NotFound
 
 PREFIX = "/console/api"

@@ -9,8 +9,8 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
-from gridloom.edge.negotiation import COMPRESS_FROM_BYTES, compress, encoding_for
-from gridloom.edge.reply import Reply
+from gridloom.edge.answering.negotiation import COMPRESS_FROM_BYTES, compress, encoding_for
+from gridloom.edge.answering.reply import Reply
 from gridloom.kernel.problem import NotFound
 
 BUILT = Path(str(files("gridloom.console"))) / "static"

@@ -28,7 +28,7 @@ from gridloom.delivery.wire import (
 from gridloom.delivery.zones import quarter_store
 from gridloom.delivery.zones.quarters import ZoneQuarters
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Page, Stream, operation
-from gridloom.edge.tabular import TIME, stream_table
+from gridloom.edge.answering.tabular import TIME, stream_table
 from gridloom.edge.wire import parameter_refused, to_json
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.market_time import period_number, period_number_from, period_start

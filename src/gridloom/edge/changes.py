@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import asyncpg
 
-from gridloom.edge.bodies import take_fingerprint
+from gridloom.edge.answering.reply import Reply, render
 from gridloom.edge.call import Call
 from gridloom.edge.idempotency import Replay, Retry, StoredAnswer, is_taken
-from gridloom.edge.reply import Reply, render
+from gridloom.edge.receiving.bodies import take_fingerprint
 
 ATTEMPTS: Final = 5
 _RETRIED: Final = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)

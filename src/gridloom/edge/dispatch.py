@@ -15,22 +15,22 @@ import structlog
 
 from gridloom.database.away import DATABASE_FAULTS, outage_of
 from gridloom.database.replicas import Replicas
-from gridloom.edge import reply
-from gridloom.edge.admission import Authenticator, NobodyKnown, admit
+from gridloom.edge.answering import reply
+from gridloom.edge.answering.faults import problem_of
+from gridloom.edge.answering.incidents import report_broken_stream, report_failure
+from gridloom.edge.answering.negotiation import negotiate
 from gridloom.edge.asgi import Receive, Scope, Send
-from gridloom.edge.backpressure import BodyBudget
-from gridloom.edge.bodies import decode_body, read_content_type, receive_body
 from gridloom.edge.call import AuditHook, Call, Resources
 from gridloom.edge.changes import ReplayGuard, carry_out_change
-from gridloom.edge.connections import Connections
-from gridloom.edge.departure import Departure, Departures
-from gridloom.edge.faults import problem_of
-from gridloom.edge.incidents import report_broken_stream, report_failure
+from gridloom.edge.guarding.admission import Authenticator, NobodyKnown, admit
+from gridloom.edge.guarding.connections import Connections
+from gridloom.edge.guarding.departure import Departure, Departures
+from gridloom.edge.guarding.rate_limit import RateLimiter
 from gridloom.edge.metrics import observe_request
-from gridloom.edge.negotiation import negotiate
 from gridloom.edge.operation import Operation
 from gridloom.edge.query import refuse_query, split_query
-from gridloom.edge.rate_limit import RateLimiter
+from gridloom.edge.receiving.backpressure import BodyBudget
+from gridloom.edge.receiving.bodies import decode_body, read_content_type, receive_body
 from gridloom.edge.router import Router
 from gridloom.edge.wire import parse_parameter
 from gridloom.kernel.problem import MethodNotAllowed, NotFound

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from gridloom.database.away import DATABASE_FAULTS
 from gridloom.edge import Call
-from gridloom.edge.incidents import report_broken_stream
+from gridloom.edge.answering.incidents import report_broken_stream
 from gridloom.events.framing import HEARTBEAT, opening, place
 from gridloom.events.hub import EventHub
 from gridloom.events.rules import Filter, is_told

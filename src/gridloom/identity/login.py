@@ -7,7 +7,7 @@ import math
 from gridloom.audit.model import ANONYMOUS, Actor
 from gridloom.audit.recording import record_refusal
 from gridloom.edge import Call
-from gridloom.edge.rate_limit import network_of
+from gridloom.edge.guarding.rate_limit import network_of
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.model import Account
 from gridloom.identity.passwords import LoginsBusy, PasswordHasher

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from gridloom.edge.rate_limit import network_of
+from gridloom.edge.guarding.rate_limit import network_of
 from gridloom.kernel.problem import TooManyRequests
 
 

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 from numpy.typing import NDArray
 
 from gridloom.edge import View
-from gridloom.edge.tabular import TIME, points_json
+from gridloom.edge.answering.tabular import TIME, points_json
 from gridloom.revenue.categories import CATEGORIES, Category
 from gridloom.revenue.formulas import FloatArray, RememberingSums
 from gridloom.revenue.reporting import Part, Report

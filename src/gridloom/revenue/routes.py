@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Meta
 
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Instant, QueryParameters, Stream, View, operation
-from gridloom.edge.tabular import stream_table
+from gridloom.edge.answering.tabular import stream_table
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach, organisation_reach
 from gridloom.kernel.permission import Permission

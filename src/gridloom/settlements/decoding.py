@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gridloom.edge import CSV, JSON, NDJSON, PARQUET
-from gridloom.edge.plausibility import refuse_long_lines, refuse_long_numbers
+from gridloom.edge.receiving.plausibility import refuse_long_lines, refuse_long_numbers
 from gridloom.edge.slices import count_in_slices, read_in_slices
 from gridloom.edge.wire import escape, refused
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from gridloom.edge import BULK_BODY_LIMIT, JSON, PARQUET, Call, Instant, Page, Paging, operation
-from gridloom.edge.long_bodies import LONG_BYTES, read_apart
+from gridloom.edge.receiving.long_bodies import LONG_BYTES, read_apart
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.permission import Permission

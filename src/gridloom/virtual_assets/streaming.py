@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gridloom.edge import JSON, Stream
-from gridloom.edge.tabular import TIME, points_json, stream_table, time_texts
+from gridloom.edge.answering.tabular import TIME, points_json, stream_table, time_texts
 from gridloom.edge.wire import to_json
 from gridloom.market_calendar import Floats, utc_milliseconds
 

@@ -18,7 +18,7 @@ from gridloom.delivery.model import Floats
 from gridloom.delivery.performance.performance import Performance, load_performance
 from gridloom.delivery.positions.position import Position, load_position
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View, operation
-from gridloom.edge.tabular import TIME, stream_table
+from gridloom.edge.answering.tabular import TIME, stream_table
 from gridloom.edge.wire import to_json
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.market_time import period_number, period_number_from, period_start

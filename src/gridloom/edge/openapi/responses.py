@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, get_args, get_origin
 
+from gridloom.edge.answering.reply import PROBLEM_JSON
 from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
 from gridloom.edge.openapi.schemas import Schemas, answered
 from gridloom.edge.operation import PUBLIC, Operation
-from gridloom.edge.reply import PROBLEM_JSON
 from gridloom.kernel import problem as problems
 from gridloom.kernel.problem import Problem
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from gridloom.database.pool import Database
 from gridloom.edge import JSON, Content, Stream, to_json
-from gridloom.edge.tabular import TIME, points_json, stream_table
+from gridloom.edge.answering.tabular import TIME, points_json, stream_table
 from gridloom.kernel.resolution import Resolution
 from gridloom.monitoring.market_days import DAY_US
 from gridloom.monitoring.model import Series, signal_type

@@ -20,8 +20,8 @@ import orjson
 from gridloom.database.away import DATABASE_FAULTS
 from gridloom.database.listen import Listener
 from gridloom.edge import Call, to_json
-from gridloom.edge.incidents import report_broken_stream
-from gridloom.edge.tabular import time_texts
+from gridloom.edge.answering.incidents import report_broken_stream
+from gridloom.edge.answering.tabular import time_texts
 from gridloom.events.framing import HEARTBEAT
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.market_time import EPOCH

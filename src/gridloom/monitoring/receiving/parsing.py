@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from gridloom.edge.plausibility import refuse_long_numbers
+from gridloom.edge.receiving.plausibility import refuse_long_numbers
 from gridloom.edge.slices import count_in_slices
 from gridloom.monitoring.model import MOST_POINTS, Received
 from gridloom.monitoring.receiving import json_columns, json_rows, tables

@@ -10,7 +10,7 @@ from uuid import UUID
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, Pool
 from gridloom.edge import Call
-from gridloom.edge.long_bodies import LONG_BYTES, read_apart
+from gridloom.edge.receiving.long_bodies import LONG_BYTES, read_apart
 from gridloom.monitoring import metrics
 from gridloom.monitoring.model import (
     LATEST_US,

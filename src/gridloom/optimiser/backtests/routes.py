@@ -14,7 +14,7 @@ from msgspec import Meta
 from gridloom.database.clock import real_now
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Page, Paging, RequestBody, Stream, View, operation
 from gridloom.edge.acceptance import accept_day, accept_instant
-from gridloom.edge.tabular import stream_table
+from gridloom.edge.answering.tabular import stream_table
 from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number

@@ -12,7 +12,7 @@ import pyarrow as pa
 from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, AvailabilitySeries
 from gridloom.capacity.store import load_availability
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View, operation
-from gridloom.edge.tabular import TIME, stream_table, time_texts
+from gridloom.edge.answering.tabular import TIME, stream_table, time_texts
 from gridloom.edge.wire import to_json
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.permission import Permission

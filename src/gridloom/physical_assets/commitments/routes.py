@@ -13,7 +13,7 @@ from gridloom.capacity.rules import Standing
 from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, PERIOD_MS
 from gridloom.capacity.store import load_standing, whole_periods
 from gridloom.edge import JSON, Call, Content, operation
-from gridloom.edge.tabular import time_texts
+from gridloom.edge.answering.tabular import time_texts
 from gridloom.edge.wire import to_json
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.market_time import period_number, period_number_from

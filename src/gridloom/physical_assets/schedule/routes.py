@@ -14,7 +14,7 @@ from gridloom.capacity.store import load_standing, lock_batteries
 from gridloom.capacity.taking import Request, take
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Stream, operation
 from gridloom.edge.acceptance import EARLIEST, LATEST
-from gridloom.edge.tabular import TIME, points_json, stream_table
+from gridloom.edge.answering.tabular import TIME, points_json, stream_table
 from gridloom.edge.wire import to_json
 from gridloom.events.outbox import record_event
 from gridloom.identity.reach import asset_reach

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gridloom.edge import JSON, Stream, View
-from gridloom.edge.tabular import points_json
+from gridloom.edge.answering.tabular import points_json
 from gridloom.edge.wire import to_json
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats

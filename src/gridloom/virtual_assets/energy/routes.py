@@ -11,7 +11,7 @@ import numpy as np
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import JSON, Call, Content, Stream, operation
-from gridloom.edge.tabular import points_json
+from gridloom.edge.answering.tabular import points_json
 from gridloom.edge.wire import parameter_refused, to_json
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission

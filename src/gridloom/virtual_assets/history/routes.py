@@ -10,7 +10,7 @@ import numpy as np
 
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import JSON, Call, Page, Stream, operation
-from gridloom.edge.tabular import points_json
+from gridloom.edge.answering.tabular import points_json
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import PERIOD_MS

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from gridloom.database.pool import Pool
 from gridloom.edge import Page, Stream
+from gridloom.edge.answering.tabular import TIME, stream_table
 from gridloom.edge.paging import next_link
-from gridloom.edge.tabular import TIME, stream_table
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import PERIOD_MS, Ints
 from gridloom.virtual_assets.blocks import store as block_store

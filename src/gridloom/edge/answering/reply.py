@@ -8,9 +8,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+from gridloom.edge.answering.negotiation import COMPRESS_FROM_BYTES, compress, compress_stream, encoding_for
 from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
 from gridloom.edge.call import Call, encode_header_name, quoted
-from gridloom.edge.negotiation import COMPRESS_FROM_BYTES, compress, compress_stream, encoding_for
 from gridloom.edge.paging import next_link
 from gridloom.edge.wire import to_json
 from gridloom.kernel.problem import Problem

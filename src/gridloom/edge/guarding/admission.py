@@ -9,8 +9,8 @@ from typing import Protocol
 from gridloom.edge.asgi import Scope
 from gridloom.edge.call import Call
 from gridloom.edge.caller import Caller
+from gridloom.edge.guarding.rate_limit import RateLimiter, network_of
 from gridloom.edge.operation import PUBLIC, SIGNED_IN
-from gridloom.edge.rate_limit import RateLimiter, network_of
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 
 TOKEN_SOURCE = "gridloom.token-source"  # noqa: S105 — a key of the scope

@@ -26,7 +26,7 @@ from typing import Final
 import structlog
 from prometheus_client import Counter as Count
 
-from gridloom.edge.rate_limit import network_of
+from gridloom.edge.guarding.rate_limit import network_of
 
 log = structlog.get_logger("gridloom.edge")
 

@@ -6,12 +6,12 @@ import asyncio
 from typing import Any
 
 from gridloom.edge.asgi import Receive
-from gridloom.edge.backpressure import HeldBody
 from gridloom.edge.call import Call
 from gridloom.edge.idempotency import fingerprint_of
-from gridloom.edge.long_bodies import LONG_BYTES, read_apart
 from gridloom.edge.operation import Operation
-from gridloom.edge.plausibility import refuse_long_numbers
+from gridloom.edge.receiving.backpressure import HeldBody
+from gridloom.edge.receiving.long_bodies import LONG_BYTES, read_apart
+from gridloom.edge.receiving.plausibility import refuse_long_numbers
 from gridloom.edge.wire import Decoder
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge, UnsupportedMediaType
 

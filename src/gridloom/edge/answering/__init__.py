@@ -1,0 +1,1 @@
+"""Answers: in the form that was asked for, compressed where it helps, and failures as problems."""
