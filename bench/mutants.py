@@ -133,8 +133,13 @@ FAULTS = (
         "if not 0 < expires_at - issued_at <= 1000 * ",
         "identity",
     ),
-    Fault("identity/password_rules.py", "if len(password) < SHORTEST:", "if len(password) < SHORTEST - 1:", "identity"),
-    Fault("identity/caller_cache.py", "if found.expires_at <= now:", "if False:", "identity"),
+    Fault(
+        "identity/signing_in/password_rules.py",
+        "if len(password) < SHORTEST:",
+        "if len(password) < SHORTEST - 1:",
+        "identity",
+    ),
+    Fault("identity/verifying/caller_cache.py", "if found.expires_at <= now:", "if False:", "identity"),
     # What comes later, and again.
     Fault("webhooks/rules.py", "if now >= give_up_at:", "if now > give_up_at:", "webhooks"),
     Fault("webhooks/rules.py", "return 200 <= status < 300", "return 200 <= status < 400", "webhooks"),

@@ -16,9 +16,9 @@ from gridloom.edge.dispatch import Edge
 from gridloom.identity.bootstrap import bootstrap_operator
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.model import Account, Member, found_organisation
-from gridloom.identity.passwords import hash_now
 from gridloom.identity.permissions import OrganisationKind, Role
-from gridloom.identity.sessions import TokenPair, begin_session
+from gridloom.identity.signing_in.passwords import hash_now
+from gridloom.identity.signing_in.sessions import TokenPair, begin_session
 from gridloom.identity.store.members import find_account, insert_member
 from gridloom.identity.store.organisations import insert_organisation
 from gridloom.kernel.ids import OrganisationID, UserID, uuid7

@@ -32,7 +32,7 @@ SPEAK_SQL_TOO = {
     "edge/idempotency.py",  # the edge has no room of its own for tables
     "edge/guarding/rate_limit.py",
     "health.py",  # asks whether the database answers at all
-    "identity/revocations.py",
+    "identity/verifying/revocations.py",
     "operate.py",
     "serve.py",  # asks, before anything starts, whether the database takes writes
     "settlements/statements.py",

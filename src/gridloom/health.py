@@ -19,7 +19,7 @@ from gridloom.database.replicas import Replicas
 from gridloom.edge import PUBLIC, Answer, Call, Content, View, operation
 from gridloom.edge.metrics import exposition
 from gridloom.identity.permissions import OrganisationKind
-from gridloom.identity.verification import Authenticator
+from gridloom.identity.verifying.verification import Authenticator
 from gridloom.kernel.problem import NotFound, Unauthenticated
 from gridloom.settings import Settings
 

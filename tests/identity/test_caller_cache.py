@@ -3,7 +3,7 @@
 from uuid import uuid4
 
 from gridloom.edge import Caller
-from gridloom.identity.caller_cache import CallerCache, Verified
+from gridloom.identity.verifying.caller_cache import CallerCache, Verified
 
 
 def verified(*subjects, expires_at=100.0):

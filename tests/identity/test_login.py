@@ -9,10 +9,10 @@ from uuid import uuid4
 import pytest
 from tests.people import PASSWORD, client_of
 
-from gridloom.identity import throttling
 from gridloom.identity.permissions import Role
+from gridloom.identity.signing_in import throttling
+from gridloom.identity.signing_in.throttling import address_bucket, user_bucket
 from gridloom.identity.store.login_throttle import count_attempt
-from gridloom.identity.throttling import address_bucket, user_bucket
 
 
 async def log_in(client, username, password=PASSWORD):

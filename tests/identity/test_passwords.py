@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from gridloom.identity.password_rules import PasswordRefused, check_password, fault_of
-from gridloom.identity.passwords import LoginsBusy, PasswordHasher
+from gridloom.identity.signing_in.password_rules import PasswordRefused, check_password, fault_of
+from gridloom.identity.signing_in.passwords import LoginsBusy, PasswordHasher
 
 
 @pytest.fixture

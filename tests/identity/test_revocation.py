@@ -7,9 +7,9 @@ import pytest
 from tests.conftest import running
 from tests.people import client_of
 
-from gridloom.identity.caller_cache import LONGEST_STAY_S
 from gridloom.identity.keyring import rotate_signing_key
 from gridloom.identity.permissions import Role
+from gridloom.identity.verifying.caller_cache import LONGEST_STAY_S
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.identity.usernames import UsernameRefused, check_username, known_as
+from gridloom.identity.signing_in.usernames import UsernameRefused, check_username, known_as
 
 
 class TestUsername:

@@ -8,14 +8,14 @@ from gridloom.console.sessions import ConsoleSessions, NoConsoleSession, new_coo
 from gridloom.edge import PUBLIC, Answer, Call, View, operation
 from gridloom.identity import views
 from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT
-from gridloom.identity.login import WrongCredentials, sign_in
 from gridloom.identity.model import SessionEnd
-from gridloom.identity.passwords import LoginsBusy
 from gridloom.identity.permissions import OrganisationKind
+from gridloom.identity.signing_in.login import WrongCredentials, sign_in
+from gridloom.identity.signing_in.passwords import LoginsBusy
+from gridloom.identity.signing_in.throttling import LoginThrottled
 from gridloom.identity.store import sessions as identity_sessions
-from gridloom.identity.throttling import LoginThrottled
 from gridloom.identity.tokens import hash_of
-from gridloom.identity.verification import Authenticator
+from gridloom.identity.verifying.verification import Authenticator
 from gridloom.identity.views import NOT_KEPT, Credentials
 from gridloom.settings import Settings
 

@@ -9,16 +9,16 @@ from gridloom.audit.recording import record_refusal
 from gridloom.edge import PUBLIC, SIGNED_IN, Answer, Call, Caller, operation
 from gridloom.identity import views
 from gridloom.identity.keyring import JWKS_MAX_AGE, Keyring
-from gridloom.identity.login import WrongCredentials, check_login, sign_in
 from gridloom.identity.model import InvitationStatus, SessionEnd
-from gridloom.identity.password_rules import PasswordRefused, check_password
-from gridloom.identity.passwords import LoginsBusy, PasswordHasher
 from gridloom.identity.person import PersonNeeded, person_of
-from gridloom.identity.sessions import continue_session
+from gridloom.identity.signing_in.login import WrongCredentials, check_login, sign_in
+from gridloom.identity.signing_in.password_rules import PasswordRefused, check_password
+from gridloom.identity.signing_in.passwords import LoginsBusy, PasswordHasher
+from gridloom.identity.signing_in.sessions import continue_session
+from gridloom.identity.signing_in.throttling import LoginThrottled
+from gridloom.identity.signing_in.usernames import UsernameRefused, check_username
 from gridloom.identity.store import invitations, members, sessions
-from gridloom.identity.throttling import LoginThrottled
 from gridloom.identity.tokens import hash_of
-from gridloom.identity.usernames import UsernameRefused, check_username
 from gridloom.identity.views import NOT_KEPT, Acceptance, Credentials, PasswordChange, RefreshRequest
 from gridloom.kernel.ids import UserID, uuid7
 from gridloom.kernel.problem import Conflict, FieldError, NotFound, Problem, Unauthenticated

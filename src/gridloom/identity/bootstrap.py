@@ -8,13 +8,13 @@ from typing import Final
 
 from gridloom.database.pool import Pool
 from gridloom.identity.model import found_organisation
-from gridloom.identity.password_rules import fault_of, normalised
-from gridloom.identity.passwords import hash_now
 from gridloom.identity.permissions import OrganisationKind, Role
+from gridloom.identity.signing_in.password_rules import fault_of, normalised
+from gridloom.identity.signing_in.passwords import hash_now
+from gridloom.identity.signing_in.usernames import known_as
 from gridloom.identity.store.members import insert_member
 from gridloom.identity.store.organisations import insert_organisation, is_empty_platform, lock_platform
 from gridloom.identity.store.signing_keys import ensure_signing_key
-from gridloom.identity.usernames import known_as
 from gridloom.kernel.ids import OrganisationID, UserID, uuid7
 
 OPERATOR_NAME: Final = "Operator"

@@ -14,10 +14,10 @@ from gridloom.edge.dispatch import Edge
 from gridloom.health import Check, HealthChecks
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.mail import Mailer
-from gridloom.identity.passwords import PasswordHasher
-from gridloom.identity.throttling import RecentRefusals
+from gridloom.identity.signing_in.passwords import PasswordHasher
+from gridloom.identity.signing_in.throttling import RecentRefusals
 from gridloom.identity.upkeep import tidy_for_ever
-from gridloom.identity.verification import Authenticator
+from gridloom.identity.verifying.verification import Authenticator
 from gridloom.settings import Settings
 
 

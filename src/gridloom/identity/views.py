@@ -11,9 +11,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Caller, Instant, Name, RequestBody, View
 from gridloom.identity.model import APIKey, Invitation, InvitationStatus, Member, Organisation
-from gridloom.identity.password_rules import LONGEST, SHORTEST
 from gridloom.identity.permissions import OrganisationKind, Role, in_order
-from gridloom.identity.sessions import TokenPair
+from gridloom.identity.signing_in.password_rules import LONGEST, SHORTEST
+from gridloom.identity.signing_in.sessions import TokenPair
 from gridloom.identity.tokens import ACCESS_LIFETIME, SigningKey, public_part
 from gridloom.kernel.permission import Permission
 

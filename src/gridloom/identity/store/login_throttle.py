@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.identity.throttling import REMEMBERED_FOR, Bucket
+from gridloom.identity.signing_in.throttling import REMEMBERED_FOR, Bucket
 
 
 async def count_attempt(db: Database, buckets: list[Bucket]) -> float:

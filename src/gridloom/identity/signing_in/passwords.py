@@ -15,7 +15,7 @@ from argon2 import PasswordHasher as Argon2
 from argon2 import Type
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from gridloom.identity.password_rules import normalised
+from gridloom.identity.signing_in.password_rules import normalised
 from gridloom.kernel.problem import TooManyRequests
 
 T = TypeVar("T")

@@ -10,8 +10,10 @@ from gridloom.edge import Call
 from gridloom.edge.guarding.rate_limit import network_of
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.model import Account
-from gridloom.identity.passwords import LoginsBusy, PasswordHasher
-from gridloom.identity.sessions import TokenPair, begin_session
+from gridloom.identity.signing_in.passwords import LoginsBusy, PasswordHasher
+from gridloom.identity.signing_in.sessions import TokenPair, begin_session
+from gridloom.identity.signing_in.throttling import Bucket, LoginThrottled, RecentRefusals, buckets_of
+from gridloom.identity.signing_in.usernames import known_as
 from gridloom.identity.store import members
 from gridloom.identity.store.login_throttle import (
     count_attempt,
@@ -19,8 +21,6 @@ from gridloom.identity.store.login_throttle import (
     is_known_network,
     remember_network,
 )
-from gridloom.identity.throttling import Bucket, LoginThrottled, RecentRefusals, buckets_of
-from gridloom.identity.usernames import known_as
 from gridloom.kernel.problem import Unauthenticated
 
 

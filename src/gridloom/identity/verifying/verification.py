@@ -8,9 +8,7 @@ from typing import Any, Final
 
 from gridloom.database.pool import Pool
 from gridloom.edge.caller import Caller
-from gridloom.identity.caller_cache import LONGEST_STAY_S, CallerCache, Verified
 from gridloom.identity.keyring import Keyring
-from gridloom.identity.revocations import RevocationListener
 from gridloom.identity.store.announcements import (
     SIGNING_KEYS,
     api_key_subject,
@@ -29,6 +27,8 @@ from gridloom.identity.tokens import (
     kid_of,
     read_access_token,
 )
+from gridloom.identity.verifying.caller_cache import LONGEST_STAY_S, CallerCache, Verified
+from gridloom.identity.verifying.revocations import RevocationListener
 from gridloom.kernel.problem import Unauthenticated
 
 _REFUSAL: Final = "The token is malformed, expired or revoked. Obtain a new one."
