@@ -6,6 +6,7 @@ With GRIDLOOM_TEST_STANDBY=1 there is a standby too, and every service made here
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import shutil
@@ -15,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -51,6 +53,7 @@ structlog.configure(
 hypothesis.settings.register_profile("gridloom", deadline=None)
 hypothesis.settings.load_profile("gridloom")
 
+ROOT = Path(__file__).parents[1]
 SERVER = "GRIDLOOM_TEST_SERVER"
 WANTS_STANDBY = "GRIDLOOM_TEST_STANDBY"
 STANDBY = "GRIDLOOM_TEST_STANDBY_SERVER"
@@ -81,19 +84,30 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[STANDBY] = _standby.start()
 
 
-class ByJourney(LoadScopeScheduling):  # type: ignore[misc]
-    """Journeys of one file share a service, so one process runs them; all other tests go wherever there is room.
+# Rooms whose tests share what takes a process long to make: a world of some days, a browser before a service.
+WHOLE_ROOMS = ("tests/console/journeys/", "tests/simulator/")
+
+
+class BySharing(LoadScopeScheduling):  # type: ignore[misc]
+    """What several tests share is made by one process, which runs them all; other tests go wherever there is room.
 
     (The option `--dist loadgroup` no longer groups anything: pytest 9.2 moved what pytest-xdist 3.8 writes to.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid.partition("::")[0] if "journeys/" in nodeid else nodeid
+        file = nodeid.partition("::")[0]
+        room = next((room for room in WHOLE_ROOMS if file.startswith(room)), None)
+        return room or (file if _shares_a_fixture(file) else nodeid)
+
+
+@cache
+def _shares_a_fixture(file: str) -> bool:
+    return 'scope="module"' in (ROOT / file).read_text()
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByJourney:
-    return ByJourney(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> BySharing:
+    return BySharing(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -105,6 +119,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if not _has_database(item)])
         items[:] = [item for item in items if _has_database(item)]
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What has been imported stays to the end: the collector of garbage need not walk through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 def _has_database(item: pytest.Item) -> bool:
