@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test check format bench cluster survey crash mutants openapi lock clean console
+.PHONY: help run test check style types layers console-check import-tests format bench cluster survey crash mutants openapi lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -24,12 +24,24 @@ test: $(VENV)/dev.stamp console ## run every test, on a real PostgreSQL (TESTS=t
 	$(if $(STANDBY)$(TESTS),,$(BIN)/python web/tools.py test)
 	env -u PYTHONDONTWRITEBYTECODE $(if $(STANDBY),GRIDLOOM_TEST_STANDBY=1) $(BIN)/pytest -n $(JOBS) --dist loadscope $(TESTS)
 
-check: $(VENV)/dev.stamp console ## format, lint, types, layers
+check: style types layers console-check ## format, lint, types, layers
+
+style: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(VENV)/dev.stamp
 	$(BIN)/mypy
+
+layers: $(VENV)/dev.stamp
 	$(BIN)/lint-imports --no-cache
+
+console-check: $(VENV)/dev.stamp console
 	$(BIN)/python web/tools.py check
+
+# Each process of a run imports all tests: whoever did so before has left what Python compiles of them.
+import-tests: $(VENV)/dev.stamp
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest --collect-only -qq > /dev/null || $(BIN)/pytest --collect-only -qq
 
 format: $(VENV)/dev.stamp console ## put the code into its usual shape
 	$(BIN)/ruff format .
