@@ -149,20 +149,25 @@ class TestAJobThatIsBeingPut:
             claimed = await store.claim_due(db, ["note"])
             return claimed.key if claimed is not None else None
 
+    async def hold(self, db, key: str) -> None:
+        """Be in the state of a transaction that has put the job and is over here, but not yet elsewhere."""
+        await db.execute(
+            "select pg_advisory_xact_lock(job_put_lock(kind, key, enqueued_at)) from job where key = $1", key
+        )
+
     async def test_waits_for_the_end_of_the_transaction_that_puts_it(self, pool) -> None:
         await enqueue(pool, "note", key="a", due=now())
-        async with pool.acquire() as db, db.transaction():  # in the state of one that has committed here, not elsewhere
-            await db.execute("select pg_advisory_xact_lock(job_put_lock('note', 'a', 1))")
+        async with pool.acquire() as db, db.transaction():
+            await self.hold(db, "a")
             assert await self.claim(pool) is None
         assert await self.claim(pool) == "a"
 
-    async def test_holds_what_says_so_from_its_enqueuing_on(self, pool) -> None:
-        is_free = "select pg_try_advisory_xact_lock_shared(job_put_lock('note', 'a', 2))"
-        await enqueue(pool, "note", key="a", due=now())
+    async def test_is_held_by_who_puts_it_until_its_transaction_ends(self, pool) -> None:
         async with pool.acquire() as db, db.transaction():
             await enqueue(db, "note", key="a", due=now())
-            assert not await pool.fetchval(is_free)
-        assert await pool.fetchval(is_free)
+            name = await db.fetchval("select job_put_lock(kind, key, enqueued_at) from job")
+            assert not await pool.fetchval("select pg_try_advisory_xact_lock_shared($1)", name)
+        assert await pool.fetchval("select pg_try_advisory_xact_lock_shared($1)", name)
 
     async def test_again_keeps_nobody_from_running_it_as_it_stands(self, pool) -> None:
         await enqueue(pool, "note", key="a", due=now())
@@ -174,8 +179,16 @@ class TestAJobThatIsBeingPut:
         for key in ("a", "b"):
             await enqueue(pool, "note", key=key, due=now())
         async with pool.acquire() as db, db.transaction():
-            await db.execute("select pg_advisory_xact_lock(job_put_lock('note', 'a', 1))")
+            await self.hold(db, "a")
             assert await self.claim(pool) == "b"
+
+    async def test_after_it_was_cancelled_waits_for_no_run_of_it(self, pool) -> None:
+        await enqueue(pool, "note", key="a", due=now())
+        async with pool.acquire() as db, db.transaction():
+            assert await store.claim_due(db, ["note"]) is not None
+            assert await cancel(pool, "note", "a")
+            async with asyncio.timeout(5):
+                await enqueue(pool, "note", key="a", due=now())
 
 
 class TestAFailedJob:

@@ -71,7 +71,7 @@ async def put(
                 deaths = 0, begun_at = null, not_before = null, last_error = null, failed_at = null,
                 revision = job.revision + 1, enqueued_at = clock_timestamp()
             where $8 or (job.state = 'WAITING' and job.attempts = 0)
-          returning due, clock, pg_advisory_xact_lock(job_put_lock(kind, key, revision)) is null as is_open
+          returning due, clock, pg_try_advisory_xact_lock(job_put_lock(kind, key, enqueued_at)) as is_held
         )
         select pg_notify($6, '') from put where due < job_now(clock) + $7::interval
         """,
@@ -114,7 +114,7 @@ async def claim_one(db: Database, kind: str, key: str) -> Claimed | None:
     row = await db.fetchrow(
         """
         select kind, key, payload::text as payload, due, attempts, deaths, begun_at, revision, 0::float8 as lag_s,
-               pg_advisory_xact_lock_shared(job_put_lock(kind, key, revision)) is null as is_open
+               pg_advisory_xact_lock_shared(job_put_lock(kind, key, enqueued_at)) is null as is_held
         from job
         where kind = $1 and key = $2 and state = 'WAITING' and due <= job_now(clock)
           and (not_before is null or not_before <= clock_timestamp())
