@@ -12,8 +12,11 @@ import asyncpg
 import pytest
 from tests.conftest import migrated_database
 
+from gridloom.database.pool import create_pool
 from gridloom.events.store import await_places
+from gridloom.webhooks import dispatcher
 from gridloom.webhooks.delivery_store import make_deliveries
+from gridloom.webhooks.dispatcher import Dispatcher
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +50,15 @@ async def set_up_webhook(db: Any) -> UUID:
     return organisation_id
 
 
-async def give_place(db: Any, organisation_id: UUID) -> None:
+async def give_place(db: Any, organisation_id: UUID, place: int = 1) -> None:
     await db.execute(
         """
         insert into event (organisation_id, sequence, id, type, time, origin_id, subject, permission, data)
-        values ($1, 1, $2, 'auction.created', clock_timestamp(), $1, 'auctions/1', 'Read:auctions', '{}')
+        values ($1, $3, $2, 'auction.created', clock_timestamp(), $1, 'auctions/1', 'Read:auctions', '{}')
         """,
         organisation_id,
         uuid4(),
+        place,
     )
 
 
@@ -76,15 +80,15 @@ async def make_and_read(db: Any, organisation_id: UUID) -> tuple[int, int]:
 class TestAWebhookWhoseOrderHasGrown:
     async def test_waits_for_an_event_whose_place_shows_before_it_does(self, connections: list[Any]) -> None:
         """As on a distributed database, where the two are committed one after the other."""
-        sequencer, dispatcher, watcher = connections
+        sequencer, maker, watcher = connections
         under_way = sequencer.transaction()
         await under_way.start()
         await sequencer.execute("select pg_advisory_xact_lock(hashtextextended('sequence_events', 6127))")
         organisation_id = await set_up_webhook(watcher)
-        making = asyncio.create_task(make_and_read(dispatcher, organisation_id))
+        making = asyncio.create_task(make_and_read(maker, organisation_id))
         async with asyncio.timeout(30):
             while not await watcher.fetchval(
-                "select exists (select from pg_locks where pid = $1 and not granted)", dispatcher.get_server_pid()
+                "select exists (select from pg_locks where pid = $1 and not granted)", maker.get_server_pid()
             ):
                 await asyncio.sleep(0.01)
         await give_place(sequencer, organisation_id)
@@ -111,3 +115,26 @@ class TestAWebhookWhoseOrderHasGrown:
         async with other.transaction():
             await await_places(other)
             assert given == await other.fetch(held, other.get_server_pid())
+
+
+class TestADispatcherThatFindsMoreEventsEachTimeItLooks:
+    async def test_calls_meanwhile(self, connections: list[Any], url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        db, *_ = connections
+        organisation_id = await set_up_webhook(db)
+        await db.execute("update event_head set last_sequence = 20 where organisation_id = $1", organisation_id)
+        for place in range(1, 21):
+            await give_place(db, organisation_id, place)
+        places_at_calls = []
+
+        async def deliver(*_: Any) -> None:
+            read_place = "select position from webhook where organisation_id = $1"
+            places_at_calls.append(await pool.fetchval(read_place, organisation_id))
+
+        monkeypatch.setattr(dispatcher, "deliver", deliver)
+        monkeypatch.setattr(dispatcher, "EVENTS_AT_ONCE", 1)
+        pool = await create_pool(url, size=4)
+        sender = Dispatcher(pool, None, None)  # type: ignore[arg-type]
+        await sender._look_for_work()
+        await sender.stop()
+        await pool.close()
+        assert places_at_calls[0] < 20

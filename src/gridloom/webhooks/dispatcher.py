@@ -110,6 +110,7 @@ class Dispatcher:
             async with transaction(self._pool) as db:
                 has_events = await delivery_store.make_deliveries(db, WEBHOOKS_AT_ONCE, EVENTS_AT_ONCE, TRIED_FOR) > 0
             next_s = 0.0
+            await self._start_calls()  # where something happens all the time, this goes on and on
         if next_s is not None and next_s <= 0:
             await self._start_calls()
             if len(self._calls) >= AT_ONCE:
