@@ -19,8 +19,8 @@ from cryptography.x509.oid import NameOID
 from standardwebhooks import Webhook as Verifier
 from tests.events.happening import happen
 from tests.people import People
+from tests.webhooks.asking import deliveries, set_up, until_state
 from tests.webhooks.conftest import OK, Receiver, answer
-from tests.webhooks.test_webhooks import deliveries, set_up, until_state
 
 from gridloom.edge.dispatch import Edge
 from gridloom.webhooks import addresses
