@@ -1,0 +1,115 @@
+"""Telemetry out: short reads of long and short histories, and a year of everything."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+import urllib.parse
+
+import numpy as np
+import psutil
+
+from bench import telemetry
+from bench.harness import Client, Harness, Request, cpu_seconds
+from gridloom.database.pool import create_pool
+from gridloom.monitoring import store
+from gridloom.monitoring.folding import day_folding
+from gridloom.monitoring.market_days import date_of
+from gridloom.monitoring.model import Series
+
+ARROW = "application/vnd.apache.arrow.stream"
+
+
+async def fill_history(harness: Harness, asset_id: str, days: int) -> None:
+    """A history written straight into chunks, as folding would have left it."""
+    pool = await create_pool(harness.database_url, size=2)
+    try:
+        key = await pool.fetchval("select key from asset where id = $1", asset_id)
+        async with pool.acquire() as connection, connection.transaction():
+            await store.lock_heads(connection, [key])
+            await store.add_signals(connection, key, {name: place for place, name in enumerate(telemetry.SIGNALS)})
+        for day in range(days):
+            columns = telemetry.battery(3, 1440, day * 1440)
+            times = telemetry.times_s(1440, day * 1440) * 1_000_000
+            chunks = [
+                day_folding.chunk_of(place, Series(times, values)) for place, values in enumerate(columns.values())
+            ]
+            await store.put_chunks(pool, key, date_of(20089 + day), chunks)
+        await pool.execute("analyze telemetry_chunk")
+    finally:
+        await pool.close()
+
+
+def measure_reads(harness: Harness, client: Client, years: str, short: str, days: int) -> None:
+    spans = {
+        "one series, one day, raw": ("2025-01-10T23:00:00Z", "2025-01-11T23:00:00Z", "raw", 5.0),
+        "one series, 30 days at 15 minutes": ("2024-12-31T23:00:00Z", "2025-01-30T23:00:00Z", "15-minute", 10.0),
+        "one series, 30 days, daily": ("2024-12-31T23:00:00Z", "2025-01-30T23:00:00Z", "daily", None),
+    }
+    for name, (start, end, resolution, target) in spans.items():
+        figures: dict[str, float] = {}
+        for history, asset in (("month", short), ("three_years" if days > 365 else "filled", years)):
+            query = f"datapoints=active_power&start={start}&end={end}&resolution={resolution}"
+            path = f"/monitoring/{asset}/datapoints?{query}"
+            figures[f"{history}_ms"], figures[f"{history}_cpu_ms"] = _server_ms(harness, client, path)
+        worst = max(taken for figure, taken in figures.items() if not figure.endswith("cpu_ms"))
+        harness.report(
+            name,
+            figures,
+            target=None if target is None else f"< {target} ms",
+            met=None if target is None else worst < target,
+        )
+
+
+def _server_ms(harness: Harness, client: Client, path: str) -> tuple[float, float]:
+    """The median of one request at a time, as the client sees it, and the worker's processor time for one."""
+    request = Request("GET", path, token=client.token, headers={"Accept": "application/json"})
+    before_s = cpu_seconds(harness.product_pid)
+    measured = harness.load(request, connections=1, seconds=min(2.0, harness.options.seconds), warm_up_s=0.0).result()
+    cpu_s = cpu_seconds(harness.product_pid) - before_s
+    if not measured.all_good:
+        raise RuntimeError(f"{path}: {measured.statuses}")
+    return measured.latencies_ms["p50"], round(1000 * cpu_s / max(1, measured.requests), 2)
+
+
+def measure_long_read(harness: Harness, client: Client, asset: str, days: int) -> None:
+    """All signals of a year as Arrow; the service's memory is looked at while it streams."""
+    workers = [child for child in psutil.Process(harness.product_pid).children() if child.name() != "postgres"]
+    before = sum(worker.memory_info().rss for worker in workers)
+    peak = before
+    is_over = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not is_over.wait(0.02):
+            peak = max(peak, sum(worker.memory_info().rss for worker in workers))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    address = urllib.parse.urlsplit(harness.address)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=300)
+    end = np.datetime64("2024-12-31T23:00:00") + np.timedelta64(days, "D")
+    began = time.perf_counter()
+    path = f"/monitoring/{asset}/datapoints?start=2024-12-31T23:00:00Z&end={end}Z"
+    connection.request("GET", path, headers={"Authorization": f"Bearer {client.token}", "Accept": ARROW})
+    answer = connection.getresponse()
+    size = 0
+    while chunk := answer.read(1 << 20):
+        size += len(chunk)
+    seconds = time.perf_counter() - began
+    is_over.set()
+    watcher.join()
+    points = days * 1440 * len(telemetry.SIGNALS)
+    growth_mb = (peak - before) / 1e6
+    harness.report(
+        f"{days} days of 20 signals at 1 minute as Arrow, {points / 1e6:.1f} M points",
+        {
+            "seconds": round(seconds, 2),
+            "points_s": round(points / seconds),
+            "megabytes": round(size / 1e6),
+            "memory_growth_mb": round(growth_mb, 1),
+        },
+        target="< 100 MB of growth",
+        met=growth_mb < 100,
+    )
