@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -167,6 +167,7 @@ def length(first: int, end: int) -> timedelta:
     return (end - first) * PERIOD
 
 
+@lru_cache(maxsize=16_384)
 def wire_time(period: int) -> str:
     """As `written` has it: periods start with whole seconds, in UTC."""
     return f"{period_start(period).isoformat()[:-6]}Z"

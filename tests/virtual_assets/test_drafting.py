@@ -104,7 +104,7 @@ class TestADraft:
         for row, day in enumerate(touched):
             part = slice((day - FIRST_DAY) * 96, (day - FIRST_DAY + 1) * 96)
             np.testing.assert_allclose(draft.after_kw[row], total_kw[part], rtol=0, atol=1e-9)
-            np.testing.assert_allclose(draft.before_kw[row], sum(lanes_kw.values())[part], rtol=0, atol=1e-9)
+            np.testing.assert_allclose(draft.sum_before_kw()[row], sum(lanes_kw.values())[part], rtol=0, atol=1e-9)
             for lane in changes:
                 assert draft.lanes_kw[lane][row].tolist() == expected_kw[lane][part].tolist()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -11,7 +12,13 @@ from hypothesis import strategies as st
 
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.problem import BadRequest
-from gridloom.virtual_assets.schedule.rules import read_few_points, read_points
+from gridloom.virtual_assets.schedule.rules import (
+    Points,
+    PowerBeyondAvailable,
+    check_power,
+    read_few_points,
+    read_points,
+)
 
 FIRST = 1_994_000
 SPAN = (FIRST + 10, FIRST + 40)
@@ -41,3 +48,20 @@ class TestFewPoints:
             assert mine.tolist() == theirs.tolist()
             assert mine.dtype == theirs.dtype
         assert not np.signbit(few.power_kw[few.power_kw == 0]).any()
+
+    @given(st.lists(st.floats(-1200, 1200), min_size=1, max_size=8), st.floats(0, 1000), st.floats(0, 1000))
+    def test_are_held_to_what_is_available_as_many_are(
+        self, powers_kw: list[float], charge_kw: float, discharge_kw: float
+    ) -> None:
+        places = np.arange(len(powers_kw))
+        points = Points(places + FIRST, np.array(powers_kw), places)
+        bounds = np.full(len(places), charge_kw), np.full(len(places), discharge_kw)
+        assert _find_refusal(points, charge_kw, discharge_kw) == _find_refusal(points, *bounds)
+
+
+def _find_refusal(points: Points, charge_kw: Any, discharge_kw: Any) -> str | None:
+    try:
+        check_power(points, charge_kw, discharge_kw)
+    except PowerBeyondAvailable as refusal:
+        return refusal.detail
+    return None

@@ -65,6 +65,13 @@ class TestEnergyTrajectory:
 
 class TestDaySummaries:
     @given(hnp.arrays(np.float64, (3, 96), elements=st.floats(-100, 100)), EFFICIENCIES)
+    def test_of_one_day_are_to_the_last_bit_what_they_are_among_others(self, power_kw, efficiency):
+        together = DaySummaries.of(power_kw, efficiency).rows_kwh
+        for place in range(3):
+            alone = DaySummaries.of(power_kw[place : place + 1], efficiency).rows_kwh
+            assert alone[:, 0].tolist() == together[:, place].tolist()
+
+    @given(hnp.arrays(np.float64, (3, 96), elements=st.floats(-100, 100)), EFFICIENCIES)
     def test_give_the_same_energies_and_extremes_as_the_periods(self, power_kw, efficiency):
         summaries = DaySummaries.of(power_kw, efficiency)
         energy_kwh = energy_trajectory_kwh(1000.0, power_kw.ravel(), efficiency)

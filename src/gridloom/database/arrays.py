@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 def array_text(numbers: NDArray[np.float64]) -> str:
     """Numbers as PostgreSQL writes an array, for `::float8[]` behind a parameter of text; exact."""
+    if numbers.size == 1:
+        return f"{{{numbers.item()!r}}}"
     return f"{{{orjson.dumps(np.ascontiguousarray(numbers), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode()}}}"
 
 

@@ -91,7 +91,11 @@ def _head_fields(block: Block) -> dict[str, Any]:
 
 
 def _block_fields(block: Block, first: int, power_kw: Floats, available: Availability) -> dict[str, Any]:
-    capacities_kw = capacity_kw(block, first, first + len(power_kw), available)
+    count = len(power_kw)
+    if available.is_whole and count <= _FEW_POINTS:
+        rated_kw = [block.charge_kw] * count, [block.discharge_kw] * count
+        return _head_fields(block) | _list_few_points(first, power_kw.tolist(), (*rated_kw, *rated_kw))
+    capacities_kw = capacity_kw(block, first, first + count, available)
     return _head_fields(block) | series_fields(first, power_kw, capacities_kw)
 
 
@@ -100,27 +104,31 @@ def series_fields(first: int, power_kw: Floats, capacities_kw: Sequence[Floats])
 
     A struct for each point where there are few, as after a change of one period; JSON by columns where there are many.
     """
-    end = first + len(power_kw)
     if len(power_kw) <= _FEW_POINTS:
-        times = [period_start(period) for period in range(first, end)]
-        rows = zip(times, *(column.tolist() for column in capacities_kw), strict=True)
-        return {
-            "schedule": [ScheduledPower(time=t, power=kw) for t, kw in zip(times, power_kw.tolist(), strict=True)],
-            "power_capacity": [
-                PowerCapacity(
-                    time=time,
-                    charge_power_capacity=charge_kw,
-                    discharge_power_capacity=discharge_kw,
-                    rated_charge_power_capacity=rated_charge_kw,
-                    rated_discharge_power_capacity=rated_discharge_kw,
-                )
-                for time, charge_kw, discharge_kw, rated_charge_kw, rated_discharge_kw in rows
-            ],
-        }
-    times_ms = period_times(first, end)
+        return _list_few_points(first, power_kw.tolist(), [column.tolist() for column in capacities_kw])
+    times_ms = period_times(first, first + len(power_kw))
     return {
         "schedule": already_json(points_json(times_ms, power_kw, name="power")),
         "power_capacity": already_json(rows_json(times_ms, dict(zip(CAPACITY_COLUMNS, capacities_kw, strict=True)))),
+    }
+
+
+def _list_few_points(first: int, power_kw: Sequence[float], capacities_kw: Sequence[Sequence[float]]) -> dict[str, Any]:
+    times = [period_start(period) for period in range(first, first + len(power_kw))]
+    return {
+        "schedule": [ScheduledPower(time=t, power=kw) for t, kw in zip(times, power_kw, strict=True)],
+        "power_capacity": [
+            PowerCapacity(
+                time=time,
+                charge_power_capacity=charge_kw,
+                discharge_power_capacity=discharge_kw,
+                rated_charge_power_capacity=rated_charge_kw,
+                rated_discharge_power_capacity=rated_discharge_kw,
+            )
+            for time, charge_kw, discharge_kw, rated_charge_kw, rated_discharge_kw in zip(
+                times, *capacities_kw, strict=True
+            )
+        ],
     }
 
 

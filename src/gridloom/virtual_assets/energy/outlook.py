@@ -91,14 +91,19 @@ async def _goes_as_scheduled(db: Database, asset: VirtualAsset, available: Avail
     return fits_whole_asset(asset, await schedule_store.read_summaries(db, asset))
 
 
-def fits_whole_asset(asset: VirtualAsset, summaries: DaySummaries) -> bool:
-    """Whether, by its days alone, nothing is cut of an asset of which nothing is lost; never wrongly yes."""
+def fits_whole_asset(asset: VirtualAsset, summaries: DaySummaries, starts_kwh: Floats | None = None) -> bool:
+    """Whether, by its days alone, nothing is cut of an asset of which nothing is lost; never wrongly yes.
+
+    starts_kwh: the stored energy at the days' starts, and at the end, where it is known.
+    """
     if asset.first_misfit is not None or may_exceed_cycles(summaries.exported_kwh, *limits_kwh(asset.terms)):
         return False
     capacity_kwh = asset.terms.energy_capacity_kwh
-    starts_kwh, slack_kwh = summaries.day_starts_kwh(asset.initial_kwh)[:-1], tolerance_kwh(capacity_kwh)
-    highest_kwh = (starts_kwh + summaries.highest_kwh).max(initial=0.0)
-    lowest_kwh = (starts_kwh + summaries.lowest_kwh).min(initial=0.0)
+    if starts_kwh is None:
+        starts_kwh = summaries.day_starts_kwh(asset.initial_kwh)
+    starts_kwh, slack_kwh = starts_kwh[:-1], tolerance_kwh(capacity_kwh)
+    highest_kwh = np.maximum.reduce(starts_kwh + summaries.rows_kwh[2], initial=0.0)
+    lowest_kwh = np.minimum.reduce(starts_kwh + summaries.rows_kwh[1], initial=0.0)
     return bool(highest_kwh <= capacity_kwh + slack_kwh and lowest_kwh >= -slack_kwh)
 
 

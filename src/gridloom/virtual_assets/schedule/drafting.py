@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,14 +32,24 @@ class Draft:
 
     days: list[int]
     lanes_kw: Mapping[int, Floats]
-    before_kw: Floats
+    powers: DayPowers
+    """What stood before, on these days at least."""
     after_kw: Floats
     before: DaySummaries
     after: DaySummaries
-    end_kwh: float
-    """The stored energy at the end of life as it would be."""
+    starts_kwh: Floats
+    """The stored energy at the start of each day of life as it would be and, as the last value, at the end."""
     is_of_known_row: bool
     """Whether it changes one lane on one day, and something was scheduled there before."""
+
+    @property
+    def end_kwh(self) -> float:
+        """The stored energy at the end of life as it would be."""
+        return float(self.starts_kwh[-1])
+
+    def sum_before_kw(self) -> Floats:
+        """All lanes together as they were."""
+        return _add_lanes(_find_rows(self.powers, self.days, ()), len(self.days))
 
     def lane_kw(self, lane: int, first: int, end: int) -> Floats | None:
         """A changed lane over these periods; None where they reach into days that the change does not touch."""
@@ -83,25 +93,32 @@ def draft_over(
 ) -> Draft:
     """`powers` are those of the days that the changes touch, at least."""
     days = find_days(changes)
-    lanes = {lane for known in powers.values() for lane in known} | set(changes)
-    rows_kw = {lane: schedule_store.whole_days(powers, lane, days) for lane in lanes}
-    before_kw = _add_lanes(rows_kw, len(days))
+    rows_kw = _find_rows(powers, days, changes)
     for lane, change in changes.items():
         _lay_change(rows_kw[lane], days, change)
     after_kw = _add_lanes(rows_kw, len(days))
-    places = [day - asset.first_day for day in days]
+    first_day = asset.first_day
+    places = [day - first_day for day in days]
     after = before.with_days(places, DaySummaries.of(after_kw, asset.terms.efficiency))
-    end_kwh = float(after.day_starts_kwh(asset.initial_kwh)[-1])
     is_of_known_row = len(days) == len(changes) == 1 and changes.keys() <= powers.get(days[0], {}).keys()
     lanes_kw = {lane: rows_kw[lane] for lane in changes}
-    return Draft(days, lanes_kw, before_kw, after_kw, before, after, end_kwh, is_of_known_row)
+    starts_kwh = after.day_starts_kwh(asset.initial_kwh)
+    return Draft(days, lanes_kw, powers, after_kw, before, after, starts_kwh, is_of_known_row)
+
+
+def _find_rows(powers: DayPowers, days: Sequence[int], changed: Iterable[int]) -> dict[int, Floats]:
+    """The lanes that these days have, and those that are changed: for each a row of its own for each day, in order."""
+    lanes = {*changed, *(lane for day in days for lane in powers.get(day, ()))}
+    return {lane: schedule_store.whole_days(powers, lane, days) for lane in sorted(lanes)}
 
 
 def _add_lanes(rows_kw: Mapping[int, Floats], days: int) -> Floats:
-    """The sum of all lanes, of its own: what is laid over a lane afterwards does not change it."""
+    """The sum of all lanes; where there is but one, it is that."""
     first, *others = rows_kw.values() or (np.zeros((days, PERIODS_PER_DAY)),)
-    total_kw = first.copy()
-    for lane_kw in others:
+    if not others:
+        return first
+    total_kw = first + others[0]
+    for lane_kw in others[1:]:
         total_kw += lane_kw
     return total_kw
 
@@ -138,7 +155,7 @@ async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, availabl
     suspects[list(touched)] = True
     places = np.flatnonzero(suspects)
     before_kwh = draft.before.day_starts_kwh(asset.initial_kwh)
-    after_kwh = draft.after.day_starts_kwh(asset.initial_kwh)
+    after_kwh, before_kw = draft.starts_kwh, draft.sum_before_kw()
     remains_outside = False
     # Touched days are at hand, and a change of a whole year is judged at once; others are fetched a few at a time.
     for group in _group_days(places, touched):
@@ -148,7 +165,7 @@ async def check_energy(db: Database, asset: VirtualAsset, draft: Draft, availabl
         new_kw = np.empty((len(group), PERIODS_PER_DAY))
         for row, place in enumerate(group.tolist()):
             if place in touched:
-                old_kw[row], new_kw[row] = draft.before_kw[touched[place]], draft.after_kw[touched[place]]
+                old_kw[row], new_kw[row] = before_kw[touched[place]], draft.after_kw[touched[place]]
             else:
                 lanes = powers.get(place + asset.first_day, {})
                 old_kw[row] = new_kw[row] = np.sum(list(lanes.values()), axis=0) if lanes else 0.0

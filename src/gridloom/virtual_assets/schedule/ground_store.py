@@ -30,6 +30,19 @@ R = TypeVar("R")
 SHORT_TEXT: Final = 2048
 
 
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """For how long what is remembered can be judged by: the clock decides which gate is the first that is open, and
+    that is the same in all this time."""
+
+    not_before: datetime
+    until: datetime
+    until_s: float
+    """The same by this process's own clock, so a guess."""
+    whole_from: int
+    """Nothing of the asset is lost from this period on."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
     """What stands of an asset, on some days at least, and what stands of the batteries behind it.
@@ -47,8 +60,8 @@ class Ground:
     standing: str | None
     """What `batteries` were read from, and `asked` by what."""
     asked: Mapping[str, Any]
-    is_recalled: bool = False
-    """Whether it was not read now, but is what this process remembers."""
+    recalled: Recalled | None = None
+    """Where it was not read now, but is what this process remembers."""
 
     @property
     def has_reserves(self) -> bool:
@@ -57,6 +70,8 @@ class Ground:
 
     def available(self, asset: VirtualAsset, first: int) -> Availability:
         """From the period `first` on, which lies behind all that is judged for ever, to the end of the asset's life."""
+        if self.recalled is not None and first >= self.recalled.whole_from:
+            return Availability.whole(first, asset.end)
         return available_of(asset.promises, self.batteries, first, asset.end)
 
 

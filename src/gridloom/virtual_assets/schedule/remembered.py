@@ -10,15 +10,15 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.drafting import Draft
-from gridloom.virtual_assets.schedule.ground_store import Ground, first_of_standing
-from gridloom.virtual_assets.schedule.rules import first_open_period
+from gridloom.virtual_assets.schedule.ground_store import Ground, Recalled, first_of_standing
+from gridloom.virtual_assets.schedule.rules import closing_of, first_open_period
 from gridloom.virtual_assets.schedule.store import DayPowers
 from gridloom.virtual_assets.store import remember_asset
 
@@ -49,16 +49,28 @@ def recall_ground(asset_id: UUID, organisation_id: UUID, days: Sequence[int]) ->
         return None
     if first_of_standing(asset, days) < ground.asked["from_period"]:
         return None
-    now = ground.now + timedelta(seconds=time.monotonic() - ground.read_s)  # by this process's own clock, so a guess
-    gate_closure_s = asset.terms.gate_closure_s
-    if first_open_period(now, gate_closure_s) != first_open_period(ground.now, gate_closure_s):
+    if ground.recalled is None or time.monotonic() >= ground.recalled.until_s:
         return None
     return asset, ground
 
 
-def remember_change(asset: VirtualAsset, ground: Ground, draft: Draft, step: int) -> None:
-    """What stands once a change is committed that was judged by `ground` and raised the revision by `step`."""
-    changed = replace(asset, version=asset.version + 1, revision=asset.revision + step, end_kwh=draft.end_kwh)
+def remember_change(asset: VirtualAsset, ground: Ground, draft: Draft, available: Availability, step: int) -> None:
+    """What stands once a change of a whole asset is committed that was judged by `ground` and raised the revision by
+    `step`."""
+    changed = VirtualAsset(
+        key=asset.key,
+        id=asset.id,
+        organisation_id=asset.organisation_id,
+        created_at=asset.created_at,
+        terms=asset.terms,
+        version=asset.version + 1,
+        end_kwh=draft.end_kwh,
+        first_misfit=asset.first_misfit,
+        judged_until=asset.judged_until,
+        first_activated=asset.first_activated,
+        revision=asset.revision + step,
+        promises=asset.promises,
+    )
     remember_asset(changed)
     if asset.id in _shared_until_s:
         if time.monotonic() < _shared_until_s[asset.id]:
@@ -69,11 +81,37 @@ def remember_change(asset: VirtualAsset, ground: Ground, draft: Draft, step: int
         powers[day] = powers.get(day, {}) | {lane: rows_kw[row] for lane, rows_kw in draft.lanes_kw.items()}
     while len(powers) > MOST_DAYS:
         del powers[next(iter(powers))]
-    known = replace(ground, powers=powers, summaries=draft.after, is_recalled=True)
+    known = Ground(
+        now=ground.now,
+        read_s=ground.read_s,
+        blocks=ground.blocks,
+        powers=powers,
+        summaries=draft.after,
+        batteries=ground.batteries,
+        standing=ground.standing,
+        asked=ground.asked,
+        recalled=_find_span(asset, ground, available),
+    )
     _remembered[asset.id] = Remembered(changed, known)
     _remembered.move_to_end(asset.id)
     while len(_remembered) > MOST_REMEMBERED:
         _remembered.popitem(last=False)
+
+
+def _find_span(asset: VirtualAsset, ground: Ground, available: Availability) -> Recalled:
+    """For how long it can be judged by `ground`, once it is remembered."""
+    if ground.recalled is not None and ground.recalled.whole_from <= available.first:
+        return ground.recalled
+    assert available.is_whole, "what is remembered goes as asked"
+    gate_closure_s = asset.terms.gate_closure_s
+    first_open = first_open_period(ground.now, gate_closure_s)
+    until = closing_of(first_open, gate_closure_s)
+    return Recalled(
+        not_before=closing_of(first_open - 1, gate_closure_s),
+        until=until,
+        until_s=ground.read_s + (until - ground.now).total_seconds(),
+        whole_from=available.first,
+    )
 
 
 def _find_known_days(asset: VirtualAsset, ground: Ground) -> DayPowers:

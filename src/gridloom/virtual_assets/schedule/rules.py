@@ -20,6 +20,8 @@ from gridloom.virtual_assets.schedule.trajectory import Excess
 
 # Schedules come from doubles that other programs computed; a nanowatt too much is not a refusal.
 _MOST_ERRORS = 20
+_FEW_POINTS: Final = 8
+"""One by one they take less than as an array."""
 HELD_AT_MOST_S: Final = 10.0
 """From the moment on in which a change holds its asset, before its gate is judged, until it is committed. Whoever makes
 closed periods final waits for changes that were in time, and for none that takes longer: those are undone."""
@@ -167,6 +169,10 @@ def check_power(
     points: Points, charge_kw: Floats | float, discharge_kw: Floats | float, who: str = "the block"
 ) -> None:
     """`charge_kw` and `discharge_kw` are what the block has available in each of the points' periods, or in all."""
+    if isinstance(charge_kw, float) and isinstance(discharge_kw, float) and len(points.power_kw) <= _FEW_POINTS:
+        least_kw, most_kw = -charge_kw - POWER_TOLERANCE_KW, discharge_kw + POWER_TOLERANCE_KW
+        if all(least_kw <= power_kw <= most_kw for power_kw in points.power_kw.tolist()):
+            return
     wrong = (points.power_kw > discharge_kw + POWER_TOLERANCE_KW) | (points.power_kw < -charge_kw - POWER_TOLERANCE_KW)
     if not wrong.any():
         return

@@ -180,7 +180,8 @@ async def _accept_at_a_glance(
     the asset is to be locked before its gate is judged.
     """
     first = min(int(change.periods[0]) for change in changes.values())
-    if closing_of(first, asset.terms.gate_closure_s) - ground.now < NEAR_GATE:
+    far_until = closing_of(first, asset.terms.gate_closure_s) - NEAR_GATE
+    if far_until < ground.now:
         raise NeedsLock
     is_little = len(writing.told) <= FEW and draft.days[-1] - draft.days[0] < len(draft.days)
     if not is_little or not _goes_as_asked(asset, draft, available, ground):
@@ -188,29 +189,17 @@ async def _accept_at_a_glance(
     imbalance = imbalance_at_a_glance(asset, ground.now, draft.end_kwh, writing.blocks, draft.after)
     if imbalance is None:
         raise NeedsLock
-    if not ground.is_recalled and time.monotonic() - ground.read_s > GLANCE_AT_MOST_S:
+    memory, recalled = None, ground.recalled
+    if recalled is not None:
+        until = min(recalled.until, far_until)
+        memory = Memory(recalled.not_before, until, ground.standing, ground.asked)
+    elif time.monotonic() - ground.read_s > GLANCE_AT_MOST_S:
         raise NeedsLock
-    memory = _find_premises(asset, ground, first) if ground.is_recalled else None
     step = 1 + getrandbits(STEP_BITS)
     version = await _write_told(db, asset, draft, writing, changes, ground.now, step, memory)
     if isinstance(db, AtOnce):
-        remember_change(asset, ground, draft, step)
+        remember_change(asset, ground, draft, available, step)
     return Accepted(version, imbalance, available, draft, ())
-
-
-def _find_premises(asset: VirtualAsset, ground: Ground, first: int) -> Memory:
-    """What must be so when a change from the period `first` on is written, if `ground` is what is remembered.
-
-    The clock decides which gate is the first that is open, and whether that of `first` is far away; nothing else.
-    """
-    gate_closure_s = asset.terms.gate_closure_s
-    first_open = first_open_period(ground.now, gate_closure_s)
-    return Memory(
-        not_before=closing_of(first_open - 1, gate_closure_s),
-        until=min(closing_of(first_open, gate_closure_s), closing_of(first, gate_closure_s) - NEAR_GATE),
-        standing=ground.standing,
-        asked=ground.asked,
-    )
 
 
 async def _accept_cut_change(
@@ -261,7 +250,7 @@ def _goes_as_asked(asset: VirtualAsset, draft: Draft, available: Availability, g
     """
     if not may_go_as_asked(asset) or ground.has_reserves:
         return False
-    return available.is_whole and fits_whole_asset(asset, draft.after)
+    return available.is_whole and fits_whole_asset(asset, draft.after, draft.starts_kwh)
 
 
 def may_go_as_asked(asset: VirtualAsset) -> bool:

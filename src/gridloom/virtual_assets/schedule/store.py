@@ -152,7 +152,10 @@ class LaneChange:
 
 
 def whole_days(powers: DayPowers, lane: int, days: Sequence[int]) -> Floats:
-    """A lane's powers on these days, a row for each, zero where nothing was scheduled."""
+    """A lane's powers on these days, a row for each, zero where nothing was scheduled; a copy."""
+    if len(days) == 1:
+        only = powers.get(days[0], {}).get(lane)
+        return np.zeros((1, PERIODS_PER_DAY)) if only is None else only[None].copy()
     rows = np.zeros((len(days), PERIODS_PER_DAY))
     for place, day in enumerate(days):
         known = powers.get(day, {}).get(lane)

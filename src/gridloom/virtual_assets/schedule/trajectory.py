@@ -88,12 +88,25 @@ class DaySummaries:
         Each is a function of its day alone, so that no error adds up over many small changes.
         """
         assert power_kw.shape[1] == PERIODS_PER_DAY
+        if len(power_kw) == 1:
+            return DaySummaries._of_day(power_kw[0], efficiency)
         relative_kwh = energy_changes_kwh(power_kw, efficiency).cumsum(axis=1)
         rows_kwh = np.empty((4, len(power_kw)))
         rows_kwh[0] = relative_kwh[:, -1]
         np.minimum.reduce(relative_kwh, axis=1, out=rows_kwh[1])
         np.maximum.reduce(relative_kwh, axis=1, out=rows_kwh[2])
         np.add.reduce(exported_kwh(power_kw), axis=1, out=rows_kwh[3])
+        return DaySummaries(rows_kwh)
+
+    @staticmethod
+    def _of_day(power_kw: Floats, efficiency: Efficiency) -> DaySummaries:
+        """The same of one day; without a second dimension the same sums take half the time."""
+        relative_kwh = energy_changes_kwh(power_kw, efficiency).cumsum()
+        rows_kwh = np.empty((4, 1))
+        rows_kwh[0, 0] = relative_kwh[-1]
+        rows_kwh[1, 0] = np.minimum.reduce(relative_kwh)
+        rows_kwh[2, 0] = np.maximum.reduce(relative_kwh)
+        rows_kwh[3, 0] = np.add.reduce(exported_kwh(power_kw))
         return DaySummaries(rows_kwh)
 
     def with_days(self, positions: Sequence[int], days: DaySummaries) -> DaySummaries:
