@@ -209,17 +209,26 @@ class TestWhatIsRemembered:
         for power in (1, 2, 3):
             assert (await battery.put([power], offset=FIRST)).status_code == 200
         assert len(reads) == 3
-        monkeypatch.setattr(remembered, "_shared_until_s", type(remembered._shared_until_s)())
+        monkeypatch.setattr(remembered, "_shared_until_s", {})
         for power in (4, 5, 6):
             assert (await battery.put([power], offset=FIRST)).status_code == 200
         assert len(reads) == 4
 
-    async def test_is_bounded(self, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch, reads: list[None]):
-        monkeypatch.setattr(remembered, "MOST_REMEMBERED", 1)
-        monkeypatch.setattr(remembered, "MOST_DAYS", 1)
-        one, other = await remembered_battery(make_battery), await remembered_battery(make_battery)
-        assert [*remembered._remembered][-1:] == [*remembered._remembered]
-        reads.clear()
-        for battery, offset in ((one, 8), (other, 8), (other, 8), (other, 104), (other, 104), (other, 8)):
+    @pytest.mark.parametrize(("bound", "most"), [("MOST_REMEMBERED", 1), ("MOST_DAYS", 2)])
+    async def test_is_bounded(self, make_battery: MakeBattery, monkeypatch: Any, bound: str, most: int):
+        monkeypatch.setattr(remembered, bound, most)
+        batteries = [await remembered_battery(make_battery) for _ in range(3)]
+        days = sum(len(one.ground.powers) for one in remembered._remembered.values())
+        assert (len(remembered._remembered) if bound == "MOST_REMEMBERED" else days) <= most
+        assert remembered._days.count == days
+        for battery in batteries:
+            assert (await battery.put([5], offset=FIRST)).status_code == 200
+
+    async def test_are_all_days_that_were_changed(self, make_battery: MakeBattery, reads: list[None]):
+        battery = await remembered_battery(make_battery)
+        for offset in (100, FIRST, 101):
             assert (await battery.put([5], offset=offset)).status_code == 200
-        assert len(reads) >= 3
+        reads.clear()
+        for offset in (FIRST, 102, FIRST, 103):
+            assert (await battery.put([7], offset=offset)).status_code == 200
+        assert reads == []

@@ -8,7 +8,6 @@ clock opens and closes the same gates. Else it is read after all.
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -23,8 +22,8 @@ from gridloom.virtual_assets.schedule.store import DayPowers
 from gridloom.virtual_assets.store import remember_asset
 
 MOST_REMEMBERED: Final = 1000
-MOST_DAYS: Final = 32
-"""Of each asset."""
+MOST_DAYS: Final = 20_000
+"""With a schedule, of all assets together: some twenty megabytes."""
 SHARED_S: Final = 60.0
 """So long an asset is read each time, once somebody else has changed it: they may well do so again."""
 
@@ -35,8 +34,16 @@ class Remembered:
     ground: Ground
 
 
-_remembered: OrderedDict[UUID, Remembered] = OrderedDict()
-_shared_until_s: OrderedDict[UUID, float] = OrderedDict()
+class _Days:
+    """How many days are remembered of all assets together."""
+
+    count = 0
+
+
+_days = _Days()
+_remembered: dict[UUID, Remembered] = {}
+"""The asset that was changed last stands last."""
+_shared_until_s: dict[UUID, float] = {}
 
 
 def recall_ground(asset_id: UUID, organisation_id: UUID, days: Sequence[int]) -> tuple[VirtualAsset, Ground] | None:
@@ -79,8 +86,6 @@ def remember_change(asset: VirtualAsset, ground: Ground, draft: Draft, available
     powers = _find_known_days(asset, ground)
     for row, day in enumerate(draft.days):
         powers[day] = powers.get(day, {}) | {lane: rows_kw[row] for lane, rows_kw in draft.lanes_kw.items()}
-    while len(powers) > MOST_DAYS:
-        del powers[next(iter(powers))]
     known = Ground(
         now=ground.now,
         read_s=ground.read_s,
@@ -92,10 +97,17 @@ def remember_change(asset: VirtualAsset, ground: Ground, draft: Draft, available
         asked=ground.asked,
         recalled=_find_span(asset, ground, available),
     )
+    _forget_asset(asset.id)
     _remembered[asset.id] = Remembered(changed, known)
-    _remembered.move_to_end(asset.id)
-    while len(_remembered) > MOST_REMEMBERED:
-        _remembered.popitem(last=False)
+    _days.count += len(powers)
+    while len(_remembered) > MOST_REMEMBERED or _days.count > MOST_DAYS:
+        _forget_asset(next(iter(_remembered)))
+
+
+def _forget_asset(asset_id: UUID) -> None:
+    found = _remembered.pop(asset_id, None)
+    if found is not None:
+        _days.count -= len(found.ground.powers)
 
 
 def _find_span(asset: VirtualAsset, ground: Ground, available: Availability) -> Recalled:
@@ -124,8 +136,8 @@ def _find_known_days(asset: VirtualAsset, ground: Ground) -> DayPowers:
 
 def forget_shared(asset_id: UUID) -> None:
     """What was remembered of the asset was not so: somebody else has changed it, and may do so again."""
-    _remembered.pop(asset_id, None)
+    _forget_asset(asset_id)
+    _shared_until_s.pop(asset_id, None)
     _shared_until_s[asset_id] = time.monotonic() + SHARED_S
-    _shared_until_s.move_to_end(asset_id)
     while len(_shared_until_s) > MOST_REMEMBERED:
-        _shared_until_s.popitem(last=False)
+        del _shared_until_s[next(iter(_shared_until_s))]
