@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from gridloom.capacity.losses import has_plenty, kept_of_firm
 from gridloom.capacity.model import OwnSchedule
@@ -28,8 +28,7 @@ _ALL_THERE: Final = np.broadcast_to(np.ones(()), 1 << 40)
 """Of a life however long, in the memory of one number."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Availability:
+class Availability(Struct, frozen=True, eq=False):
     """The available parts of what is rated, 0 to 1, in each period from `first` on."""
 
     first: int

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from gridloom.database.pool import Database
 from gridloom.market_calendar import PERIODS_PER_DAY, Floats, Ints, days_of, first_period
@@ -26,8 +26,7 @@ from gridloom.virtual_assets.schedule.trajectory import (
 DAYS_LOOKED_AT_TOGETHER = 16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Draft:
+class Draft(Struct, frozen=True, eq=False):
     """A change that is not written yet: the days it touches, with all lanes as they would be."""
 
     days: list[int]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -12,6 +11,7 @@ from uuid import UUID
 
 import asyncpg
 import msgspec
+from msgspec import Struct
 
 from gridloom.capacity.rules import Standing
 from gridloom.capacity.store import STANDING_TEXT, standing_of_lists
@@ -30,8 +30,7 @@ R = TypeVar("R")
 SHORT_TEXT: Final = 2048
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
+class Recalled(Struct, frozen=True):
     """For how long what is remembered can be judged by: the clock decides which gate is the first that is open, and
     that is the same in all this time."""
 
@@ -43,8 +42,7 @@ class Recalled:
     """Nothing of the asset is lost from this period on."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class Ground(Struct, frozen=True, eq=False):
     """What stands of an asset, on some days at least, and what stands of the batteries behind it.
 
     `now` is the platform's clock when they were read, `read_s` this process's own, by which nothing but time that has

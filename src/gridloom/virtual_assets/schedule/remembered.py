@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
+
+from msgspec import Struct
 
 from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.model import VirtualAsset
@@ -28,8 +29,7 @@ SHARED_S: Final = 60.0
 """So long an asset is read each time, once somebody else has changed it: they may well do so again."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Remembered:
+class Remembered(Struct, frozen=True, eq=False):
     asset: VirtualAsset
     ground: Ground
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import getrandbits
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from gridloom.database.at_once import AtOnce
 from gridloom.database.pool import Database
@@ -60,8 +61,7 @@ Note = Callable[[int], Awaitable[None]]
 """What a caller notes of the version that is about to be written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What an event tells of a block: that so many of the periods from `first` to `end` were set."""
 
     block_id: BlockID
@@ -70,8 +70,7 @@ class Told:
     periods: int
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
+class Writing(Struct, frozen=True):
     """Who changes a schedule, of one block or of all these, and who learns of it."""
 
     author: Author
@@ -81,8 +80,7 @@ class Writing:
     note: Note
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """A schedule that was accepted: the version it made, and where it leaves the asset."""
 
     version: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from gridloom.database.arrays import number_rows
 from gridloom.database.pool import Database
@@ -123,8 +123,7 @@ def summaries_of_rows(asset: VirtualAsset, packed: bytes | None) -> DaySummaries
 # --- changes -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LaneChange:
+class LaneChange(Struct, frozen=True):
     """The periods set on a lane, in the order of time, and their powers."""
 
     periods: Ints

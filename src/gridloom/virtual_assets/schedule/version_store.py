@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import asyncpg
 import numpy as np
+from msgspec import Struct
 
 from gridloom.capacity.store import STANDING_TEXT
 from gridloom.database.arrays import array_text, integers_text
@@ -109,8 +109,7 @@ select version from made
 """)  # noqa: S608
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DayRows:
+class DayRows(Struct, frozen=True, eq=False):
     """Lanes' powers on some days, as they are to be written: for each lane a row of 96 powers for each day."""
 
     days: Sequence[int]
@@ -132,8 +131,7 @@ class ChangedSince(Exception):
     change was judged by from memory is no longer so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """What must still be so when a change is written that was judged from memory, besides the asset's revision."""
 
     not_before: datetime
