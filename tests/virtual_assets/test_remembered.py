@@ -232,3 +232,35 @@ class TestWhatIsRemembered:
         for offset in (FIRST, 102, FIRST, 103):
             assert (await battery.put([7], offset=offset)).status_code == 200
         assert reads == []
+
+
+class TestAnImbalanceThatIsToldAtAGlance:
+    async def test_is_what_it_is_behind_the_lock(self, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch):
+        one, other = await make_battery(), await make_battery()
+        dice, unbalanced = random.Random(15), 0
+        for turn in range(40):
+            powers = [dice.choice([-1000.0, -200.0, 0.0, 100.0, 300.0, 1000.0])] * dice.choice([1, 2, 6, 40])
+            offset = dice.choice([dice.randrange(192 - len(powers)), 192 - len(powers) - turn % 3])
+            mine = await one.put(powers, offset)
+            with monkeypatch.context() as patched:
+                patched.setattr(changing, "last_seen", lambda _: None)
+                theirs = await other.put(powers, offset)
+            assert mine.status_code == theirs.status_code
+            if mine.status_code == 200:
+                told, expected = mine.json()["imbalance"], theirs.json()["imbalance"]
+                unbalanced += not told["balanced"]
+                assert told.pop("feedback") == expected.pop("feedback")
+                assert told == pytest.approx(expected)
+        assert unbalanced > 10
+
+    @pytest.mark.parametrize("power", [0.0, -1000.0])
+    async def test_says_what_no_schedule_can_mend(self, make: MakeBattery, power: float):
+        """Near the end of life there is little room left; whoever counted on closed periods would promise too much."""
+        battery = await make()
+        assert (await battery.put([500.0] * 7, offset=150)).status_code == 200
+        await battery.edge.pool.execute(
+            "update sandbox_clock set ahead = $1::timestamptz - clock_timestamp()", battery.end - 5 * QUARTER
+        )
+        answer = await battery.put([power], offset=191)
+        assert answer.status_code == 200, answer.text
+        assert "remain" in answer.json()["imbalance"]["feedback"]

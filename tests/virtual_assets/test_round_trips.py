@@ -47,6 +47,16 @@ class TestOnePeriod:
         assert len(asked) == 1, asked
         assert answer.json()["schedule"][0]["power"] == -20
 
+    async def test_of_an_asset_that_ends_unbalanced_behind_a_busy_day_takes_one(
+        self, make_battery: MakeBattery, asked: list[str]
+    ) -> None:
+        battery = await make_battery()
+        for place in range(3):
+            assert (await battery.put([300 + place], offset=180)).status_code == 200
+        answer = await asyncio.create_task(battery.put([400], offset=181), name="asking")
+        assert not answer.json()["imbalance"]["balanced"]
+        assert len(asked) == 1, asked
+
     async def test_of_an_asset_that_is_not_remembered_takes_two(
         self, make_battery: MakeBattery, asked: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import first_period
+from gridloom.market_calendar import Floats, first_period
 from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
 from gridloom.virtual_assets.energy.outlook import closed_until, fits_whole_asset, is_all_there
 from gridloom.virtual_assets.energy.projection import Projection, Standing, project
@@ -21,7 +22,13 @@ from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.imbalance import Imbalance, imbalance_of
 from gridloom.virtual_assets.schedule.rules import first_open_period
-from gridloom.virtual_assets.schedule.trajectory import DaySummaries
+from gridloom.virtual_assets.schedule.spreading import rated_kw
+from gridloom.virtual_assets.schedule.trajectory import DaySummaries, energy_trajectory_kwh, tolerance_kwh
+
+FindDay = Callable[[int], Floats | None]
+"""All that is scheduled on a day, or None where that is not known."""
+LAST_DAYS: Final = 2
+"""So many are looked into before an asset's whole life is."""
 
 
 def imbalance_at_end(asset: VirtualAsset, end_kwh: float, remaining_kwh: float = 0.0) -> Imbalance:
@@ -46,12 +53,21 @@ def projected_imbalance(
 
 
 def imbalance_at_a_glance(
-    asset: VirtualAsset, now: datetime, end_kwh: float, blocks: Sequence[Block], summaries: DaySummaries
+    asset: VirtualAsset,
+    now: datetime,
+    end_kwh: float,
+    blocks: Sequence[Block],
+    summaries: DaySummaries,
+    find_day_kw: FindDay | None = None,
 ) -> Imbalance | None:
     """The same for an asset of whose schedules nothing is cut; None where its last days are full, so that only its
-    schedules can tell what is left to mend it."""
+    schedules can tell what is left to mend it. `find_day_kw` knows those of some days."""
     known = imbalance_at_end(asset, end_kwh)
-    return known if known.balanced or _mends_in_idle_days(asset, now, known, blocks, summaries) else None
+    if known.balanced or _mends_in_idle_days(asset, now, known, blocks, summaries):
+        return known
+    if find_day_kw is not None and _mends_in_last_days(asset, now, known, blocks, summaries, find_day_kw):
+        return known
+    return None
 
 
 async def scheduled_imbalance(
@@ -132,3 +148,48 @@ def _mends_in_idle_days(
     drawn_kwh = sum(block.discharge_kw for block in last) * hours / efficiency.discharge
     charged_kwh = sum(block.charge_kw for block in last) * hours * efficiency.charge
     return known.imbalance_discharge_kwh <= drawn_kwh and known.imbalance_charge_kwh <= charged_kwh
+
+
+def _mends_in_last_days(
+    asset: VirtualAsset,
+    now: datetime,
+    known: Imbalance,
+    blocks: Sequence[Block],
+    summaries: DaySummaries,
+    find_day_kw: FindDay,
+) -> bool:
+    """Whether the last days have the room beside what is scheduled on them.
+
+    The best is done as late as possible, so the days before them could only add to it.
+    """
+    terms, end_day = asset.terms, asset.days.stop
+    if terms.daily_cycle_limit is not None or terms.annual_cycle_limit is not None:
+        return False
+    days_kw: list[Floats] = []
+    while len(days_kw) < min(LAST_DAYS, len(asset.days)):
+        day_kw = find_day_kw(end_day - len(days_kw) - 1)
+        if day_kw is None:
+            break
+        days_kw.insert(0, day_kw)
+    day = end_day - len(days_kw)
+    first = max(first_period(day), asset.first, first_open_period(now, terms.gate_closure_s))
+    if not days_kw or first >= asset.end:
+        return False
+    start_kwh = float(summaries.day_starts_kwh(asset.initial_kwh)[day - asset.first_day])
+    power_kw = np.concatenate(days_kw)[: asset.end - first_period(day)]
+    energy_kwh = energy_trajectory_kwh(start_kwh, power_kw, terms.efficiency)
+    skipped, count = first - first_period(day), asset.end - first
+    charge_kw, discharge_kw = rated_kw(blocks, np.arange(first, asset.end))
+    standing = Standing(
+        power_kw=power_kw[None, skipped:],
+        charge_kw=charge_kw[None],
+        discharge_kw=discharge_kw[None],
+        lowest_kwh=np.zeros(count),
+        highest_kwh=np.full(count, terms.energy_capacity_kwh),
+        energy_kwh=float(energy_kwh[skipped]),
+        capacity_kwh=terms.energy_capacity_kwh,
+        efficiency=terms.efficiency,
+    )
+    as_scheduled = Projection(standing.power_kw, energy_kwh[skipped:], (), np.zeros(count))
+    beyond_kwh = known.imbalance_discharge_kwh - known.imbalance_charge_kwh
+    return unmendable_kwh(standing, as_scheduled, 0, beyond_kwh) <= tolerance_kwh(terms.energy_capacity_kwh)

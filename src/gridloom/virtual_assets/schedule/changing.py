@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
@@ -68,5 +68,11 @@ async def _change_at_once(
             pass  # whether it is refused is judged by what is read, and so is what the refusal says
         call.forget_at_once()
         change = await call.begin_at_once_after_reading()
-    found = await read_asset_and_ground(call.db, owner, known, days)
+    found = await read_asset_and_ground(call.db, owner, known, _add_last_day(days, known))
     return None if found is None else await accept(change, *found)
+
+
+def _add_last_day(days: Sequence[int], asset: VirtualAsset) -> Sequence[int]:
+    """What is scheduled at the end of life tells what can still be done about an imbalance."""
+    last = asset.days[-1]
+    return days if not days or days[-1] == last else [*days, last]

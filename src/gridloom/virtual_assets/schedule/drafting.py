@@ -46,6 +46,15 @@ class Draft(Struct, frozen=True, eq=False):
         """The stored energy at the end of life as it would be."""
         return float(self.starts_kwh[-1])
 
+    def find_day_kw(self, day: int) -> Floats | None:
+        """All lanes together on a day as they would be; None where it is not known what is scheduled there."""
+        rows = self._rows_of(range(day, day + 1))
+        if rows is not None:
+            return np.asarray(self.after_kw[rows][0])
+        if day not in self.powers:
+            return None
+        return np.asarray(_add_lanes(_find_rows(self.powers, [day], ()), 1)[0])
+
     def sum_before_kw(self) -> Floats:
         """All lanes together as they were."""
         return _add_lanes(_find_rows(self.powers, self.days, ()), len(self.days))

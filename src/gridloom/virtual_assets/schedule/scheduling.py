@@ -184,7 +184,7 @@ async def _accept_at_a_glance(
     is_little = len(writing.told) <= FEW and draft.days[-1] - draft.days[0] < len(draft.days)
     if not is_little or not _goes_as_asked(asset, draft, available, ground):
         raise NeedsLock
-    imbalance = imbalance_at_a_glance(asset, ground.now, draft.end_kwh, writing.blocks, draft.after)
+    imbalance = imbalance_at_a_glance(asset, ground.now, draft.end_kwh, ground.blocks, draft.after, draft.find_day_kw)
     if imbalance is None:
         raise NeedsLock
     memory, recalled = None, ground.recalled
