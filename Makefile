@@ -57,8 +57,8 @@ cluster: $(VENV)/dev.stamp ## a primary, a synchronous standby and two services 
 survey: $(VENV)/dev.stamp ## drive every operation once (DATABASE_URL=… there; STANDBY=1 LAG=2s through a standby)
 	$(BIN)/python -m bench.survey $(if $(DATABASE_URL),'$(DATABASE_URL)') $(if $(STANDBY),--standby) $(if $(LAG),--lag $(LAG))
 
-crash: $(VENV)/dev.stamp ## kill -9 at random under load, and look for what is lost (DATABASE_URL=… there; QUICK=1 for a glance)
-	$(BIN)/python -m bench crash events_crash auctions_crash --strict $(if $(QUICK),--quick) $(if $(DATABASE_URL),--database '$(DATABASE_URL)')
+crash: $(VENV)/dev.stamp ## kill -9 at random under load, and look for what is lost (DATABASE_URL=… there; STANDBY=1 with one; QUICK=1 for a glance)
+	$(BIN)/python -m bench crash events_crash auctions_crash --strict $(if $(QUICK),--quick) $(if $(STANDBY),--standby) $(if $(DATABASE_URL),--database '$(DATABASE_URL)')
 
 mutants: $(VENV)/dev.stamp ## plant faults in a copy and see that the tests notice
 	$(BIN)/python -m bench.mutants

@@ -7,10 +7,13 @@ import importlib
 import os
 import pkgutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 import bench
 from bench.harness import Options, Result, running, write_results
+from bench.local_cluster import cluster
 from bench.scaling import main as write_scaling_page
 
 QUICK = Options(seconds=0.7, rounds=1, connections=16, quick=True)
@@ -42,6 +45,9 @@ def main() -> int:
         default=os.environ.get("GRIDLOOM_DATABASE_URL") or None,
         help="a sandbox's address; what is seen there is printed and not kept (a PostgreSQL of its own when left out)",
     )
+    parser.add_argument(
+        "--standby", action="store_true", help="on a primary of its own, reading from a synchronous standby of it"
+    )
     parser.add_argument("--strict", action="store_true", help="end with 1 when a target is missed")
     given = parser.parse_args()
     unknown = [name for name in given.names if name not in known]
@@ -56,15 +62,27 @@ def main() -> int:
         quick=given.quick,
     )
     results: list[Result] = []
-    for name in given.names or sorted(known):
-        results += _measure(name, known[name], options, given.database)
-    if not options.quick and given.database is None:
+    with _find_database(given.database, standby=given.standby) as database:
+        for name in given.names or sorted(known):
+            results += _measure(name, known[name], options, database)
+    if not options.quick and database is None:
         for path in write_results(results, options):
             print(f"written: {path}")
         write_scaling_page()  # it is computed from these
     missed = [result for result in results if result.met is False]
     print(f"{len(results)} results, {len(missed)} below target")
     return 1 if given.strict and missed else 0
+
+
+@contextmanager
+def _find_database(address: str | None, *, standby: bool) -> Iterator[str | None]:
+    """Where to measure: the address that was given, a cluster's, or None for a PostgreSQL of each bench's own."""
+    if not standby:
+        yield address
+        return
+    with cluster() as made:
+        os.environ["GRIDLOOM_READ_DATABASE_URL"] = made.name_servers("standby")
+        yield made.name_servers("read-write")
 
 
 def _measure(name: str, module: ModuleType, options: Options, database: str | None) -> list[Result]:
