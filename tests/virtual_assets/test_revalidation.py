@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -66,11 +67,14 @@ async def adjustments(battery: Battery) -> list[tuple[int, float, float, str]]:
 
 @pytest.fixture
 async def make(fresh_app: Any) -> AsyncIterator[Any]:
-    """Makes batteries on a service whose clock can be moved."""
-    edge = await fresh_app()
-    async with People(edge) as people:
+    """Makes batteries on a service whose clock can be moved; it starts at `since`, if that is given."""
+    async with AsyncExitStack() as stack:
 
-        async def battery(*, parameters: dict[str, float] | None = None, **changes: Any) -> Battery:
+        async def battery(
+            *, since: datetime | None = None, parameters: dict[str, float] | None = None, **changes: Any
+        ) -> Battery:
+            edge = await fresh_app(since)
+            people = await stack.enter_async_context(People(edge))
             operator = (await people.operator()).client
             organisation = await people.new_organisation()
             physical = [await register(operator, organisation.id, **(parameters or {}))]
@@ -162,7 +166,7 @@ class TestTheRunner:
     async def test_closes_the_gate_by_itself_when_its_time_has_come(self, make):
         """Nobody moves the clock here: the gate closes ten seconds from now."""
         now = datetime.now(UTC)
-        start = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+        start = (now + timedelta(minutes=1)).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
         seconds = int((start - now).total_seconds()) - 10
         battery = await make(start=wire(start), end=wire(start + timedelta(days=1)), dispatchGateClosureSeconds=seconds)
         assert (await battery.put([800.0])).status_code == 200
@@ -243,7 +247,8 @@ class TestCycleLimit:
     )
     async def test_counts_market_days_of_23_and_25_hours(self, make, start, midnight):
         midnight = datetime.fromisoformat(midnight)
-        battery = await make(dailyCycleLimit=0.25, start=start, end=wire(midnight + timedelta(hours=24)))  # 500 kWh
+        lived = {"start": start, "end": wire(midnight + timedelta(hours=24))}
+        battery = await make(since=midnight - timedelta(days=3), dailyCycleLimit=0.25, **lived)  # 500 kWh
         before = round((midnight - battery.start) / QUARTER)
         assert before in (92, 100)
         await battery.put([800.0, 800.0, 400.0, 400.0], offset=before - 2)
