@@ -9,8 +9,6 @@ import asyncio
 import gc
 import logging
 import os
-import shutil
-import tempfile
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -27,6 +25,7 @@ import hypothesis
 import pytest
 import structlog
 from tests.people import OrganisationUnderTest, People, client_of
+from tests.scratch import make_scratch, remove_scratch
 from xdist.scheduler import LoadScopeScheduling
 
 from gridloom.app import create_edge
@@ -72,14 +71,14 @@ def pytest_configure(config: pytest.Config) -> None:
     global _server, _standby, _home
     if SERVER in os.environ or config.option.collectonly:
         return
-    _home = Path(tempfile.mkdtemp(prefix="gridloom-test-"))
+    _home = make_scratch()
     # A standby gets to know what is flushed.
     prompt = {"synchronous_commit": "on"} if os.environ.get(WANTS_STANDBY) else {}
-    _server = EmbeddedPostgres(_home, settings={**QUICK, **prompt})
+    _server = EmbeddedPostgres(_home / "server", settings={**QUICK, **prompt})
     os.environ[SERVER] = _server.start()
     asyncio.run(_make_template(os.environ[SERVER]))
     if os.environ.get(WANTS_STANDBY):
-        _home.chmod(0o711)  # the account that the servers run as passes through
+        (_home / "server").chmod(0o711)  # the account that the servers run as passes through
         _standby = StandbyPostgres(_home / "standby", os.environ[SERVER], "tests", QUICK)
         os.environ[STANDBY] = _standby.start()
 
@@ -165,7 +164,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if _server is not None and _home is not None:
         _server.stop()
         os.environ.pop(SERVER, None)
-        shutil.rmtree(_home, ignore_errors=True)
+        remove_scratch(_home)
 
 
 async def _make_template(server: str) -> None:

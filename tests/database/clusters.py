@@ -72,7 +72,7 @@ async def execute(dsn: str, statement: str) -> None:
 
 @asynccontextmanager
 async def primary_and_standby(*, is_synchronous: bool = False) -> AsyncIterator[Pair]:
-    home = Path(tempfile.mkdtemp(prefix="gl-pair-", dir="/tmp"))
+    home = Path(tempfile.mkdtemp(prefix="gl-pair-"))
     home.chmod(0o711)  # the account that the servers run as passes through
     primary = EmbeddedPostgres(home / "1", QUICK)
     standby, pair = None, None

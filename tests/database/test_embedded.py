@@ -202,7 +202,7 @@ class TestHome:
     def test_is_closed_to_the_account_that_the_server_runs_as(self, server: EmbeddedPostgres) -> None:
         server.start()
         uid = server.data.stat().st_uid
-        psql = binaries.find_binaries() / "psql"
+        psql = binaries.readable_by_all(binaries.find_binaries()) / "psql"
         command = [psql, "-h", str(server.home / "run"), "-U", "gridloom", "-c", "select 1"]
         server.home.parent.chmod(0o755)
         server.home.chmod(0o755)
