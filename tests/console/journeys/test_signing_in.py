@@ -48,6 +48,7 @@ class TestSomebodyWhoComes:
             await tab.check()
         async with open_tab(None) as newcomer:
             await newcomer.page.goto(link)
+            await expect(newcomer.page.get_by_label("Your name")).to_be_visible()
             await newcomer.check()
             await newcomer.page.get_by_label("Your name").fill("Nele Neu")
             await newcomer.page.get_by_label("User name").fill("nele")
