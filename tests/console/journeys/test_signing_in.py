@@ -16,6 +16,7 @@ class TestSomebodyWhoComes:
         async with open_tab(None) as tab:
             await tab.page.goto("/")
             await expect(tab.page).to_have_url(re.compile("/console/$"))
+            await expect(tab.page.get_by_label("User name")).to_be_visible()
             await tab.check()
             await tab.sign_in("trader")
             await expect(tab.page.locator("h1")).to_have_text("What needs me now")
