@@ -46,7 +46,23 @@ def _has_plenty() -> bool:
     if not os.access(MEMORY, os.W_OK | os.X_OK):
         return False
     found = os.statvfs(MEMORY)
-    return found.f_bavail * found.f_frsize >= PLENTY_BYTES and not found.f_flag & os.ST_NOEXEC
+    if found.f_flag & os.ST_NOEXEC:
+        return False
+    return min(found.f_bavail * found.f_frsize, _find_free_memory(), _find_memory_limit()) >= PLENTY_BYTES
+
+
+def _find_free_memory() -> int:
+    lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    return int(lines["MemAvailable"].split()[0]) << 10
+
+
+def _find_memory_limit() -> int:
+    """What a container lets its processes have together; what they keep in files of memory counts."""
+    for place in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError):
+            told = Path(place).read_text().strip()
+            return 1 << 62 if told == "max" else int(told)
+    return 1 << 62
 
 
 def _remove_leftovers(place: Path) -> None:
