@@ -93,6 +93,12 @@ class TestABid:
         assert [row["bid"] for row in events] == in_order
 
 
+HELD_UP_BID = """
+  select pid from pg_stat_activity
+  where datname = current_database() and wait_event_type = 'Lock' and query like '%place_auction_bid%'
+"""
+
+
 class TestARush:
     async def test_on_one_auction_leaves_the_others_their_connections(self, market: Market):
         """Forty bids wait for one auction's lock; whoever wants something else is answered."""
@@ -119,18 +125,14 @@ class TestARush:
         async with pool.acquire() as connection:
             async with connection.transaction():
                 await store.lock(connection, UUID(auction))
-                waiting = [asyncio.create_task(bid(market.traders[0], auction, 5 + n)) for n in range(5)]
-                for _ in range(100):
-                    ended = await connection.fetchval(
-                        """
-                        select count(pg_terminate_backend(pid)) from pg_stat_activity
-                        where datname = current_database() and wait_event_type = 'Lock'
-                          and query like '%place_auction_bid%'
-                        """
-                    )
-                    if ended:
-                        break
-                    await asyncio.sleep(0.02)
+                waiting = [asyncio.create_task(bid(market.traders[0], auction, 5))]
+                # By another connection: a transaction goes on seeing what it saw at its first look.
+                async with asyncio.timeout(8):
+                    while not await pool.fetchval(f"select count(*) from ({HELD_UP_BID})"):
+                        await asyncio.sleep(0.02)
+                waiting += [asyncio.create_task(bid(market.traders[0], auction, 6 + n)) for n in range(4)]
+                await asyncio.sleep(0.1)  # for them to queue behind it
+                assert await pool.fetchval(f"select count(pg_terminate_backend(pid)) from ({HELD_UP_BID})") == 1
             statuses = [answer.status_code for answer in await asyncio.gather(*waiting)]
         assert statuses == [503, 201, 201, 201, 201]
 
