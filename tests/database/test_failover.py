@@ -64,10 +64,12 @@ def socket_directory(server):
 
 
 class TestAStandby:
-    async def test_refuses_changes_until_it_is_promoted_and_then_takes_them(self, settings, primary, copy_of, tmp_path):
+    async def test_refuses_changes_until_it_is_promoted_and_then_takes_them(
+        self, settings, primary, copy_of, tmp_path_factory
+    ):
         await prepare(primary.dsn)
         # The address of the database leads to one of the two, as a name or a proxy would.
-        address = tmp_path / "address"
+        address = tmp_path_factory.mktemp("to") / "address"  # the path of a socket has at most 107 characters
         address.symlink_to(socket_directory(primary))
         url = primary.dsn.replace(socket_directory(primary), str(address))
         async with running(replace(settings, database_url=url)) as edge, People(edge) as people:
