@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import random
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ REFUSED_AGAIN_FOR_S: Final = 1.0
 """No longer than the shortest wait that anybody is told."""
 MOST_REFUSALS: Final = 10_000
 PAUSE_S: Final = 0.25
-"""Before whoever does not wait as told is told again: a caller that asks without a break gets four answers a second."""
+"""Before whoever does not wait as told is told again, and up to twice that, so that many who came together are not all
+told in one moment: a caller that asks without a break gets at most four answers a second."""
 MOST_PAUSING: Final = 1_000
 
 
@@ -76,7 +78,7 @@ class RecentRefusals:
             return
         self._pausing += 1
         try:
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(PAUSE_S * (1 + random.random()))  # noqa: S311 — nothing secret
         finally:
             self._pausing -= 1
 
