@@ -27,9 +27,9 @@ class Departure:
         self.has_left = False
 
     def begin_watch(self) -> None:
-        self._watch = asyncio.ensure_future(self._wait())
+        self._watch = asyncio.ensure_future(self._await_disconnect())
 
-    async def _wait(self) -> None:
+    async def _await_disconnect(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         if not self._is_over and self._task is not None:
@@ -77,9 +77,9 @@ class Departures:
 
     def _look_later(self) -> None:
         self._is_looking = True
-        asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look)
+        asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._watch_slow_ones)
 
-    def _look(self) -> None:
+    def _watch_slow_ones(self) -> None:
         for departure in self._seen_before:
             departure.begin_watch()
         self._seen_before, self._new = self._new, {}
