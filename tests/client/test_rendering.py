@@ -43,6 +43,11 @@ class TestATable:
         assert lines[2].split()[0] == "099a8057"
         assert lines[-1].startswith("Not shown: ")
 
+    def test_sets_an_id_of_digits_alone_as_any_other_id(self, capsys: pytest.CaptureFixture[str]):
+        of_digits = UUID("01890a5d-ac96-774b-bcce-b30245875091")
+        print_table("Assets", ["Identification", "Power kW"], [(of_digits, 5.0)])
+        assert capsys.readouterr().out.splitlines()[2] == "45875091               5"
+
     def test_says_so_when_there_is_nothing_in_it(self, capsys: pytest.CaptureFixture[str]):
         print_table("Auctions", ["ID"], [])
         assert capsys.readouterr().out == "No auctions.\n"

@@ -143,7 +143,8 @@ def print_table(
     Columns stand in the order of their importance: those that do not fit are left out and named below.
     """
     utc = options is not None and options.utc
-    texts = _make_cells(list(rows), utc=utc)
+    rows = list(rows)
+    texts = _make_cells(rows, utc=utc)
     if not texts:
         show(f"No {title.lower()}.")
         return
@@ -153,7 +154,7 @@ def print_table(
     shown = choose_columns(widths, terminal_width() + _GAP)
     table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for place in shown:
-        is_number = all(_is_number(row[place].plain) for row in texts)
+        is_number = all(_is_number(value[place], text[place].plain) for value, text in zip(rows, texts, strict=True))
         table.add_column(columns[place], overflow="ellipsis", no_wrap=True, justify="right" if is_number else "left")
     for row in texts:
         table.add_row(*(row[place] for place in shown))
@@ -248,5 +249,6 @@ def span_text(start: datetime, end: datetime, *, utc: bool) -> str:
     return f"{first:%m-%d %H:%M}–{last:%m-%d %H:%M}"
 
 
-def _is_number(text: str) -> bool:
-    return text == "–" or _NUMBER.fullmatch(text) is not None
+def _is_number(value: Any, text: str) -> bool:
+    """An id is none, even one of which the end happens to be all digits."""
+    return not isinstance(value, UUID) and (text == "–" or _NUMBER.fullmatch(text) is not None)
