@@ -77,6 +77,20 @@ class TestPermissions:
         assert spelling == {"kernel/permission.py", "vocabulary.py"}
 
 
+class TestATestsService:
+    def test_reads_from_the_standby_where_the_suite_is_run_with_one(self):
+        makers = [
+            call
+            for path in sorted(Path(__file__).parent.rglob("*.py"))
+            for call in ast.walk(ast.parse(path.read_text()))
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "create_edge"
+        ]
+        assert len(makers) > 3
+        without_database = "create_edge(Settings(environment='sandbox'))"
+        texts = [text for text in map(ast.unparse, makers) if text != without_database]
+        assert [text for text in texts if "read_from_standby(" not in text and "find_standby(" not in text] == []
+
+
 class TestDecisions:
     def test_are_numbered_without_gaps_in_name_and_title(self):
         records = sorted((SOURCE.parents[1] / "docs" / "decisions").glob("*.md"))

@@ -75,12 +75,17 @@ set citus.multi_shard_modify_mode = '';
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+async def cluster_url() -> AsyncIterator[str]:
     async with migrated_database() as url:
-        connection = await asyncpg.connect(url)
-        await connection.execute(STAND_INS)
-        yield connection
-        await connection.close()
+        yield url
+
+
+@pytest.fixture
+async def cluster(cluster_url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    connection = await asyncpg.connect(cluster_url)
+    await connection.execute(STAND_INS)
+    yield connection
+    await connection.close()
 
 
 class TestDistributing:
@@ -101,6 +106,17 @@ class TestDistributing:
         done = await spread_tables(cluster)
         here = {row[0] for row in await cluster.fetch("select relname::text from pg_class where relkind = 'r'")}
         assert done == [one.table for one in PLACEMENTS if one.kind is not Kind.LOCAL and one.table in here]
+
+    async def test_has_every_session_to_come_speak_to_a_worker_over_one_connection(
+        self, cluster: Any, cluster_url: str
+    ) -> None:
+        await cluster.execute("insert into pg_dist_node values (0)")
+        await spread_tables(cluster)
+        to_come = await asyncpg.connect(cluster_url)
+        try:
+            assert await to_come.fetchval("show citus.multi_shard_modify_mode") == "sequential"
+        finally:
+            await to_come.close()
 
     async def test_may_be_run_again_and_goes_on_where_it_was_cut_off(self, cluster: Any) -> None:
         await cluster.execute("insert into pg_dist_node values (0)")
