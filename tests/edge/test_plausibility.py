@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.receiving.plausibility import LONGEST_NUMBER, refuse_long_lines, refuse_long_numbers
+from gridloom.edge.receiving.plausibility import (
+    LONGEST_NUMBER,
+    SLICE_BYTES,
+    refuse_long_lines,
+    refuse_long_numbers,
+)
 from gridloom.kernel.problem import BadRequest
 
 
@@ -37,3 +42,9 @@ class TestLongNumbers:
         for body in (json.dumps(row), json.dumps({str(place): one for place, one in enumerate(row)})):
             with pytest.raises(BadRequest, match="40 characters") if is_long else nullcontext():
                 refuse_long_numbers(body.encode())
+
+    @pytest.mark.parametrize("before", [0, *range(SLICE_BYTES - 45, SLICE_BYTES + 2), 2 * SLICE_BYTES - 20])
+    def test_are_found_wherever_a_slice_of_the_body_ends(self, before: int):
+        refuse_long_numbers(b" " * before + b"1" * LONGEST_NUMBER + b" " * 100)
+        with pytest.raises(BadRequest):
+            refuse_long_numbers(b" " * before + b"-" + b"1" * LONGEST_NUMBER + b" " * 100)

@@ -61,7 +61,7 @@ def _walk_value(value: Any, hint: Any, pointer: str, budget: _Budget) -> Iterato
 def _walk_struct(
     value: dict[str, Any], struct: type[msgspec.Struct], pointer: str, budget: _Budget
 ) -> Iterator[FieldError]:
-    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    fields = _fields_by_name(struct)
     hints = _hints_of(struct)
     acceptances = _acceptances_by_name(struct)
     found = False
@@ -145,6 +145,7 @@ def _fault_at(pointer: str, message: str, hint: Any) -> FieldError:
     return FieldError(pointer, what)
 
 
+@cache
 def _choose_option(hint: Any) -> Any:
     """The one thing besides null that a type allows, without annotations; the type itself where there are several."""
     if get_origin(hint) is Annotated:
@@ -155,6 +156,7 @@ def _choose_option(hint: Any) -> Any:
     return hint
 
 
+@cache
 def _is_optional(hint: Any) -> bool:
     if get_origin(hint) is Annotated:
         return _is_optional(get_args(hint)[0])
@@ -167,6 +169,7 @@ def _choices_of(kind: Any) -> list[str]:
     return [str(choice) for choice in get_args(kind)] if get_origin(kind) is Literal else []
 
 
+@cache
 def _holds_decimal(hint: Any) -> bool:
     plain = _choose_option(hint)
     return plain is Decimal or (plain not in (datetime, date) and Decimal in get_args(plain))
@@ -175,6 +178,11 @@ def _holds_decimal(hint: Any) -> bool:
 def _join_pointer(pointer: str, step: str) -> str:
     shown = step if len(step) <= _LONGEST_NAME else f"{step[:_LONGEST_NAME]}…"
     return f"{pointer}/{shown.replace('~', '~0').replace('/', '~1')}"
+
+
+@cache
+def _fields_by_name(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(struct)}
 
 
 @cache
