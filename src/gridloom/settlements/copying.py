@@ -1,4 +1,4 @@
-"""Whole columns as PostgreSQL's binary COPY, made by numpy: an order of magnitude cheaper than row by row."""
+"""Whole columns as PostgreSQL's binary COPY, put together by numpy and Arrow and never row by row."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
+import pyarrow.compute as pc
 
 HEADER: Final = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 TRAILER: Final = struct.pack(">h", -1)
 
+INT2: Final = ">i2"
 INT4: Final = ">i4"
 INT8: Final = ">i8"
 FLOAT8: Final = ">f8"
@@ -19,45 +21,29 @@ TEXT: Final = "text"
 
 
 def copy_bytes(columns: Sequence[tuple[str, Any]]) -> bytes:
-    """Columns of one length, each with its form (INT4, INT8, FLOAT8, TEXT), as the bytes of a binary COPY."""
-    fields = [_Text(cells) if form == TEXT else _Fixed(form, cells) for form, cells in columns]
+    """Columns of one length, each with its form (INT4, INT8, FLOAT8, or TEXT for an Arrow array), as a binary COPY."""
     count = len(columns[0][1])
-    sizes = sum((field.sizes for field in fields), np.full(count, 2, dtype=np.int64))
-    ends = np.cumsum(sizes)
-    buffer = np.zeros(int(ends[-1]), dtype=np.uint8)
-    places = ends - sizes
-    _put_cells(buffer, places, np.full(count, len(fields), dtype=">i2"))
-    places = places + 2
-    for field in fields:
-        _put_cells(buffer, places, field.lengths.astype(">i4"))
-        field.put(buffer, places + 4)
-        places = places + field.sizes
-    return b"".join((HEADER, buffer.tobytes(), TRAILER))
+    parts: list[pa.Array] = []
+    strip: list[tuple[str, Any]] = [(INT2, len(columns))]
+    for form, cells in columns:
+        if form == TEXT:
+            strip.append((INT4, pc.binary_length(cells).to_numpy()))
+            parts += [_pack_strip(strip, count), cells.cast(pa.binary())]
+            strip = []
+        else:
+            strip += [(INT4, np.dtype(form).itemsize), (form, cells)]
+    if strip:
+        parts.append(_pack_strip(strip, count))
+    rows = pc.binary_join_element_wise(*parts, b"")
+    _, offsets, content = rows.buffers()
+    end = int(np.frombuffer(offsets, dtype=np.int32)[count])
+    return b"".join((HEADER, memoryview(content)[:end], TRAILER))
 
 
-class _Fixed:
-    def __init__(self, form: str, cells: Any) -> None:
-        self.cells = np.asarray(cells).astype(form)
-        self.lengths = np.full(len(self.cells), self.cells.itemsize, dtype=np.int64)
-        self.sizes = self.lengths + 4
-
-    def put(self, buffer: NDArray[np.uint8], places: NDArray[np.int64]) -> None:
-        _put_cells(buffer, places, self.cells)
-
-
-class _Text:
-    def __init__(self, cells: Sequence[str]) -> None:
-        encoded = [cell.encode() for cell in cells]
-        self.content = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        self.lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
-        self.sizes = self.lengths + 4
-
-    def put(self, buffer: NDArray[np.uint8], places: NDArray[np.int64]) -> None:
-        starts = np.cumsum(self.lengths) - self.lengths
-        buffer[np.repeat(places - starts, self.lengths) + np.arange(len(self.content))] = self.content
-
-
-def _put_cells(buffer: NDArray[np.uint8], places: NDArray[np.int64], cells: NDArray[Any]) -> None:
-    width = cells.itemsize
-    content = cells.view(np.uint8).reshape(len(cells), width)
-    buffer[places[:, None] + np.arange(width)] = content
+def _pack_strip(fields: Sequence[tuple[str, Any]], count: int) -> pa.Array:
+    """What stands between two texts of a row, as wide in every row: for each field one cell a row, or one for all."""
+    packed = np.empty(count, dtype=[(f"f{n}", form) for n, (form, _) in enumerate(fields)])
+    for n, (_, cells) in enumerate(fields):
+        packed[f"f{n}"] = cells
+    wide = pa.binary(packed.itemsize)
+    return pa.Array.from_buffers(wide, count, [None, pa.py_buffer(packed.view(np.uint8))]).cast(pa.binary())

@@ -307,7 +307,7 @@ class Batch:
 
     kind: FactKind
     columns: dict[str, Any]
-    """By column name: lists or arrays of equal length."""
+    """By column name, arrays of equal length: Arrow's of texts, numpy's of all else."""
     received: int
     asset_keys: tuple[int, ...]
 

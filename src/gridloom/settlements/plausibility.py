@@ -115,7 +115,7 @@ def _period_facts(columns: Mapping[str, Any]) -> _Facts:
 
 def _block_facts(columns: Mapping[str, Any]) -> _Facts:
     numbers = columns["delivery_day"]
-    places = [BLOCK_OF[product] for product in columns["product"]]
+    places = [BLOCK_OF[product] for product in columns["product"].to_pylist()]
     blocks = np.array([block for _, block in places])
     lengths_s = block_period_counts(numbers) * PERIOD_S
     ends_s = day_starts(numbers)[:, None] + np.cumsum(lengths_s, axis=1)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+from types import NoneType
 from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
-from msgspec import UNSET
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import UnsetType
 from numpy.typing import NDArray
 
 from gridloom.kernel.problem import FieldError, Problem
@@ -129,7 +134,7 @@ def columns_of(kind: FactKind, rows: Sequence[Row]) -> dict[str, Any]:
 def _judge_rows(kind: FactKind, rows: Sequence[Row], faults: Faults) -> dict[str, Any]:
     columns: dict[str, Any] = {"asset_id": _name_assets(rows, faults)}
     for column in kind.columns[1:]:
-        cells = [getattr(row, column.field) for row in rows]
+        cells = list(map(attrgetter(column.field), rows))
         columns[column.name] = _READ[column.form](column, _name_on_wire(kind, column), cells, faults)
     if "period" in columns:
         _check_period_starts(columns["period"], faults)
@@ -157,7 +162,7 @@ def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, 
             errors=faults.errors,
         )
     keys = tuple(sorted(known.tolist()))
-    if len(set(_make_tuples(kind.key, columns))) == rows:
+    if _count_facts(kind, columns) == rows:
         return Batch(kind, columns, rows, keys)
     places: dict[tuple[Any, ...], int] = {}
     for position, key in enumerate(_make_tuples(kind.key, columns)):
@@ -166,6 +171,12 @@ def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, 
     kept = np.array(list(places.values()))
     columns = {name: _take_cells(cells, kept) for name, cells in columns.items()}
     return Batch(kind, columns, rows, keys)
+
+
+def _count_facts(kind: FactKind, columns: Mapping[str, Any]) -> int:
+    names = [column.name for column in kind.key]
+    keys = pa.table({name: columns[name] for name in names})
+    return int(keys.group_by(names, use_threads=False).aggregate([]).num_rows)
 
 
 def _refuse_contradictions(kind: FactKind, columns: Mapping[str, Any], first: Mapping[tuple[Any, ...], int]) -> None:
@@ -189,15 +200,12 @@ def _make_tuples(which: Sequence[Column], columns: Mapping[str, Any]) -> Iterato
 
 
 def _make_comparable(cells: Any) -> list[Any]:
-    if not isinstance(cells, np.ndarray):
-        return list(cells)
-    if cells.dtype.kind == "f":
-        return [None if cell != cell else cell for cell in cells.tolist()]
-    return list(cells.tolist())
+    found: list[Any] = cells.tolist()
+    return [None if cell != cell else cell for cell in found] if isinstance(cells, np.ndarray) else found
 
 
 def _take_cells(cells: Any, kept: NDArray[np.intp]) -> Any:
-    return cells[kept] if isinstance(cells, np.ndarray) else [cells[position] for position in kept]
+    return cells[kept] if isinstance(cells, np.ndarray) else cells.take(pa.array(kept))
 
 
 # --- reading columns -----------------------------------------------------------------------------------------------
@@ -212,39 +220,52 @@ class NamedAssets:
 
 
 def _name_assets(rows: Sequence[Row], faults: Faults) -> NamedAssets:
-    texts = [row.asset_id for row in rows]
-    distinct = list(dict.fromkeys(texts))
-    wrong = {text for text in distinct if _UUID.fullmatch(text) is None}
+    encoded = pa.array(map(attrgetter("asset_id"), rows), pa.string(), size=len(rows)).dictionary_encode()
+    distinct, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+    wrong = [place for place, text in enumerate(distinct) if _UUID.fullmatch(text) is None]
     if wrong:
-        faults.add([position for position, text in enumerate(texts) if text in wrong], "assetID", "is not a UUID")
+        faults.add(np.flatnonzero(np.isin(places, wrong)), "assetID", "is not a UUID")
         return NamedAssets((), np.zeros(0, dtype=np.int64))
     # Two spellings of one UUID are one asset.
-    ids = {text: UUID(text) for text in distinct}
-    number_of = {id: number for number, id in enumerate(dict.fromkeys(ids.values()))}
-    numbers = {text: number_of[id] for text, id in ids.items()}
-    count = len(texts)
-    return NamedAssets(tuple(number_of), np.fromiter(map(numbers.__getitem__, texts), dtype=np.int64, count=count))
+    ids = [UUID(text) for text in distinct]
+    number_of = {id: number for number, id in enumerate(dict.fromkeys(ids))}
+    return NamedAssets(tuple(number_of), np.array([number_of[id] for id in ids], dtype=np.int64)[places])
 
 
 def _name_on_wire(kind: FactKind, column: Column) -> str:
     return str(kind.row.__struct_encode_fields__[kind.row.__struct_fields__.index(column.field)])
 
 
-def _read_text(column: Column, wire: str, cells: list[Any], faults: Faults) -> list[str]:
-    wrong = [position for position, text in enumerate(cells) if "\0" in text]
-    if wrong:
+def _read_text(column: Column, wire: str, cells: list[Any], faults: Faults) -> pa.StringArray:
+    texts = pa.array(cells, pa.string())
+    wrong = np.flatnonzero(pc.match_substring(texts, "\0").to_numpy(zero_copy_only=False))
+    if len(wrong):
         faults.add(wrong, wire, "contains U+0000")
-    return cells
+    return texts
 
 
 def _read_moments(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.float64]:
     """Seconds since 1970; NaN for a moment that was left out."""
-    seconds = np.array([np.nan if cell is None or cell is UNSET else cell.timestamp() for cell in cells])
+    seconds = _read_numbers(cells, datetime.timestamp)
     first_s, end_s = calendar_edges_s()
     outside = np.flatnonzero((seconds < first_s) | (seconds >= end_s))
     if len(outside):
         faults.add(outside, wire, f"is not between the years {FIRST_DAY.year} and {LAST_DAY.year}")
     return np.floor(seconds * 1000.0 + 1e-3) / 1000.0
+
+
+def _read_numbers(cells: Sequence[Any], read: Callable[[Any], float]) -> NDArray[np.float64]:
+    """NaN for what was left out."""
+    kinds = set(map(type, cells))
+    if kinds <= _LEFT_OUT:
+        return np.full(len(cells), np.nan)
+    numbers: Iterable[float] = map(read, cells)
+    if kinds & _LEFT_OUT:
+        numbers = (np.nan if type(cell) in _LEFT_OUT else read(cell) for cell in cells)
+    return np.fromiter(numbers, dtype=np.float64, count=len(cells))
+
+
+_LEFT_OUT: Final = frozenset((NoneType, UnsetType))
 
 
 def _read_days(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.int64]:
@@ -256,7 +277,7 @@ def _read_days(column: Column, wire: str, cells: list[Any], faults: Faults) -> N
 
 
 def _read_decimals(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.float64]:
-    numbers = np.array([np.nan if cell is None or cell is UNSET else cell for cell in cells], dtype=np.float64)
+    numbers = _read_numbers(cells, float)
     if column.name != "delivery_h":
         faults.add(np.flatnonzero(~np.isfinite(numbers)), wire, "is not a number")
     if column.name in DECIMALS:
@@ -288,7 +309,7 @@ def _check_period_starts(seconds: NDArray[np.float64], faults: Faults) -> None:
 def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: Faults) -> None:
     directions = ("NEGPOS",) if kind is FCR_AWARDS else ("POS", "NEG")
     known = [name for name, (direction, _) in BLOCK_OF.items() if direction in directions]
-    wrong = [position for position, product in enumerate(columns["product"]) if product not in known]
+    wrong = [position for position, product in enumerate(columns["product"].to_pylist()) if product not in known]
     if wrong:
         faults.add(wrong, "product", f"is not one of {', '.join(known)}")
 
@@ -296,7 +317,7 @@ def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: Faults) 
 def _settle_delivery_hours(columns: dict[str, Any]) -> None:
     """The block's true length where no hours are given; never more than that."""
     numbers = np.clip(columns["delivery_day"], number_of(FIRST_DAY), number_of(LAST_DAY))
-    blocks = np.array([BLOCK_OF[product][1] for product in columns["product"]])
+    blocks = np.array([BLOCK_OF[product][1] for product in columns["product"].to_pylist()])
     lengths_h = block_period_counts(numbers)[np.arange(len(numbers)), blocks] * (PERIOD_S / HOUR_S)
     given = columns["delivery_h"]
     beyond = np.flatnonzero(given > lengths_h)
