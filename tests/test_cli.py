@@ -71,7 +71,8 @@ class TestACommandForARunningPlatform:
 
 LOADED_BY_SERVE = """
 import sys
-from gridloom import entry, serve
+from gridloom import entry
+from gridloom.serving import serve
 serve.serve = lambda settings, announce: print(*sys.modules)
 sys.argv = ["gridloom", "serve"]
 entry.main()
@@ -83,7 +84,7 @@ class TestServe:
         command = [sys.executable, "-c", LOADED_BY_SERVE]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
         loaded = set(done.stdout.split())
-        assert "gridloom.supervisor" in loaded
+        assert "gridloom.serving.supervisor" in loaded
         assert not {"cyclopts", "gridloom.cli", "gridloom_client"} & loaded
 
     def test_says_in_a_sentence_what_keeps_it_from_starting(self, tmp_path: Path) -> None:

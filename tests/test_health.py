@@ -5,7 +5,7 @@ import time
 
 from tests.people import client_of
 
-from gridloom.health import Check, HealthChecks, RoomOnDisk
+from gridloom.worker.health import Check, HealthChecks, RoomOnDisk
 
 
 class TestLiveness:

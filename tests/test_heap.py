@@ -6,7 +6,7 @@ import sys
 REQUESTS = """
 import resource, sys, threading
 import numpy as np
-from gridloom.heap import keep_freed_memory
+from gridloom.worker.heap import keep_freed_memory
 
 if sys.argv[1] == "kept":
     keep_freed_memory()
@@ -38,7 +38,7 @@ class TestAWorkersHeap:
 
 
 HEAVY = """
-from gridloom.heap import give_memory_back, keep_freed_memory, resident_bytes
+from gridloom.worker.heap import give_memory_back, keep_freed_memory, resident_bytes
 keep_freed_memory()
 before = resident_bytes()
 held = [bytes(100_000) for _ in range(4000)]
@@ -53,7 +53,7 @@ print(kept >> 20, (resident_bytes() - before) >> 20)
 IN_A_THREAD = """
 import threading
 import numpy as np
-from gridloom.heap import give_memory_back, keep_freed_memory, resident_bytes
+from gridloom.worker.heap import give_memory_back, keep_freed_memory, resident_bytes
 keep_freed_memory()
 
 def work():

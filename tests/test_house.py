@@ -31,10 +31,10 @@ SPEAK_SQL_TOO = {
     "continuous_backup.py",  # waits for a server that is being restored, and resets its settings
     "edge/idempotency.py",  # the edge has no room of its own for tables
     "edge/guarding/rate_limit.py",
-    "health.py",  # asks whether the database answers at all
+    "worker/health.py",  # asks whether the database answers at all
     "identity/verifying/revocations.py",
     "operate.py",
-    "serve.py",  # asks, before anything starts, whether the database takes writes
+    "serving/serve.py",  # asks, before anything starts, whether the database takes writes
     "settlements/statements.py",
 }
 SQL_CALLS = {"fetch", "fetchrow", "fetchval", "execute", "executemany", "copy_records_to_table", "copy_to_table"}

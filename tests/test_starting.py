@@ -51,7 +51,7 @@ class TestAHome:
 
 class TestADatabase:
     async def test_that_takes_no_changes_is_refused_in_a_sentence(self, database_url):
-        from gridloom.serve import ServeRefused, prepare
+        from gridloom.serving.serve import ServeRefused, prepare
 
         separator = "&" if "?" in database_url else "?"
         read_only = f"{database_url}{separator}options=-c%20default_transaction_read_only%3Don"
@@ -79,7 +79,7 @@ FIGURES = """
 import os, sys
 from pathlib import Path
 from gridloom.settings import Settings
-from gridloom.shared_metrics import share_figures
+from gridloom.worker.shared_metrics import share_figures
 share_figures(Settings(home=Path(sys.argv[1]), metrics_token="t"))
 print(os.environ["PROMETHEUS_MULTIPROC_DIR"], flush=True)
 if len(sys.argv) > 2:

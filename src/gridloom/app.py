@@ -8,7 +8,7 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
-from gridloom import documentation, health
+from gridloom import documentation
 from gridloom.ancillary import routes as ancillary
 from gridloom.ancillary.gates import Gates
 from gridloom.auctions import bid_batching
@@ -16,16 +16,6 @@ from gridloom.auctions import results as auction_results
 from gridloom.auctions import routes as auctions
 from gridloom.audit import routes as audit_routes
 from gridloom.audit.recording import record_audit
-from gridloom.background import (
-    Resident,
-    close_idle_connections,
-    deliver_webhooks,
-    end_streams_when_told,
-    give_memory_back,
-    run_jobs,
-    sequence_events,
-    stream_events,
-)
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.console import residence as console
 from gridloom.console import routes as console_routes
@@ -43,7 +33,6 @@ from gridloom.edge.guarding.rate_limit import RateLimiter
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
-from gridloom.health import FollowingReplicas, HealthCheck, HealthChecks, RoomOnDisk
 from gridloom.identity import api_key_routes, auth_routes, organisation_routes
 from gridloom.identity import residence as identity
 from gridloom.identity.reach import check_replay
@@ -80,6 +69,18 @@ from gridloom.virtual_assets.portfolios import routes as portfolios
 from gridloom.virtual_assets.schedule import routes as virtual_asset_schedule
 from gridloom.webhooks import routes as webhooks
 from gridloom.wiring import wire
+from gridloom.worker import health
+from gridloom.worker.background import (
+    Resident,
+    close_idle_connections,
+    deliver_webhooks,
+    end_streams_when_told,
+    give_memory_back,
+    run_jobs,
+    sequence_events,
+    stream_events,
+)
+from gridloom.worker.health import FollowingReplicas, HealthCheck, HealthChecks, RoomOnDisk
 
 ROOMS: tuple[ModuleType, ...] = (
     auth_routes,

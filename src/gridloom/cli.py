@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gridloom.sentences import fail_with, failing_in_a_sentence
-from gridloom.serve_command import run_service
+from gridloom.serving.command import run_service
 
 if TYPE_CHECKING:
     from gridloom.settings import Settings

@@ -17,7 +17,7 @@ def main() -> None:
         write_help(sys.stdout)
     elif words == ["serve"]:
         from gridloom.sentences import failing_in_a_sentence
-        from gridloom.serve_command import run_service
+        from gridloom.serving.command import run_service
 
         with failing_in_a_sentence():
             run_service()

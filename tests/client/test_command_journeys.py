@@ -71,7 +71,7 @@ def run(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("GRIDLOOM_URL", address)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("gridloom_client.commands.asking.Path", lambda _: tmp_path / "no-terminal" / "tty")
+    monkeypatch.setattr("gridloom_client.commands.terminal.asking.Path", lambda _: tmp_path / "no-terminal" / "tty")
 
     async def call(*words: str, key: str = "", typed: str = "") -> Ended:
         monkeypatch.setenv("GRIDLOOM_API_KEY", key or stage.trader_key)

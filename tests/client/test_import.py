@@ -14,8 +14,8 @@ from tests.assets import register_asset
 from tests.client.conftest import Terminal
 
 from gridloom_client.commands import table_files
-from gridloom_client.commands.ending import Misunderstood
 from gridloom_client.commands.table_files import open_table
+from gridloom_client.commands.terminal.ending import Misunderstood
 
 START = np.datetime64("2026-01-01T00:00:00", "ms")
 

@@ -179,7 +179,7 @@ class TestProfileCommands:
 
 def test_a_login_elsewhere_leaves_a_named_profile_alone():
     from gridloom_client.commands.account import choose_profile
-    from gridloom_client.commands.options import Options
+    from gridloom_client.commands.terminal.options import Options
 
     Profiles().put("production", Profile(url="http://two.test"))
     assert choose_profile(Options(url=URL)) == ("default", URL)

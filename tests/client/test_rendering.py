@@ -17,13 +17,19 @@ from cyclopts import App
 from rich.console import Console
 
 from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, write_help
-from gridloom_client.commands.durations import iso_duration
-from gridloom_client.commands.ending import Misunderstood
-from gridloom_client.commands.finding import find_id
-from gridloom_client.commands.options import Options
-from gridloom_client.commands.rendering import choose_columns, moment_text, print_data, print_followed, print_table
-from gridloom_client.commands.schedule_points import read_points
-from gridloom_client.commands.windows import choose_day, market_day
+from gridloom_client.commands.scheduling.points import read_points
+from gridloom_client.commands.terminal.durations import iso_duration
+from gridloom_client.commands.terminal.ending import Misunderstood
+from gridloom_client.commands.terminal.finding import find_id
+from gridloom_client.commands.terminal.options import Options
+from gridloom_client.commands.terminal.rendering import (
+    choose_columns,
+    moment_text,
+    print_data,
+    print_followed,
+    print_table,
+)
+from gridloom_client.commands.terminal.windows import choose_day, market_day
 
 ID = UUID("01890a5d-ac96-774b-bcce-b302099a8057")
 NOON = datetime(2026, 10, 25, 11, tzinfo=UTC)

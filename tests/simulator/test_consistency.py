@@ -11,10 +11,10 @@ import pytest
 from tests.simulator.worlds import SimulatedWorld
 
 from gridloom.kernel.market_time import PERIOD, market_day_of
+from gridloom.simulator.batteries.physics import REST_LOSS_A_DAY
 from gridloom.simulator.cast import BATTERIES
 from gridloom.simulator.market.balancing import Direction
 from gridloom.simulator.market.board import Board
-from gridloom.simulator.physics import REST_LOSS_A_DAY
 
 pytestmark = pytest.mark.slow
 

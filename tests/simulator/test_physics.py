@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.simulator import physics
-from gridloom.simulator.physics import Cells
+from gridloom.simulator.batteries import physics
+from gridloom.simulator.batteries.physics import Cells
 
 CELLS = Cells(
     charge_kw=np.array([1000.0, 2000.0]),

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from tests.simulator.worlds import simulated_world
 
+from gridloom.serving.simulator_process import SHUT_OUT_PAUSE_S, SimulatorProcess
 from gridloom.settings import Settings
 from gridloom.simulator.credentials import SHUT_OUT_STATUS, Kept, new_secret
 from gridloom.simulator.living import ShutOut, live
-from gridloom.simulator_process import SHUT_OUT_PAUSE_S, SimulatorProcess
 
 
 async def test_a_simulator_whose_members_are_unknown_gives_up(settings: Settings, tmp_path: Path):

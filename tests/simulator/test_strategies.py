@@ -10,8 +10,8 @@ import pytest
 from gridloom.simulator.cast import TRADERS
 from gridloom.simulator.chance import stream
 from gridloom.simulator.market.board import Board
-from gridloom.simulator.planning import Store, plan_day
-from gridloom.simulator.strategies import NORMALS, PATIENT, SHARP, STRATEGIES, Strategy, see_prices
+from gridloom.simulator.people.planning import Store, plan_day
+from gridloom.simulator.people.strategies import NORMALS, PATIENT, SHARP, STRATEGIES, Strategy, see_prices
 
 FIRST_DAY = date(2026, 10, 20)
 DAYS = 28

@@ -11,7 +11,6 @@ import asyncpg
 
 from gridloom.database.pool import Pool, server_settings
 from gridloom.edge.dispatch import Edge
-from gridloom.health import Check, HealthChecks
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.mail import Mailer
 from gridloom.identity.signing_in.passwords import PasswordHasher
@@ -19,6 +18,7 @@ from gridloom.identity.signing_in.throttling import RecentRefusals
 from gridloom.identity.upkeep import tidy_for_ever
 from gridloom.identity.verifying.verification import Authenticator
 from gridloom.settings import Settings
+from gridloom.worker.health import Check, HealthChecks
 
 
 @contextlib.asynccontextmanager

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
 
-from gridloom.simulator import operator, owners, traders, trading
+from gridloom.simulator.people import operator, owners, traders, trading
 from gridloom.simulator.scene import Scene
 
 _DAY = timedelta(days=1)

@@ -11,11 +11,12 @@ import msgspec
 import structlog
 
 from gridloom.kernel.market_time import PERIOD, market_day_of
-from gridloom.simulator import metering, operator, owners
 from gridloom.simulator.agenda import AGENDA, MADE_UP
+from gridloom.simulator.batteries import metering
 from gridloom.simulator.credentials import Kept, member_name, member_password
 from gridloom.simulator.market.board import Board
 from gridloom.simulator.memory import Memory, read_memory, written_memory
+from gridloom.simulator.people import operator, owners
 from gridloom.simulator.scene import Scene, wall_time
 from gridloom.simulator.seeding import accept_invitation, join_again, seed_world
 from gridloom.simulator.voices import Connect, Voice, written

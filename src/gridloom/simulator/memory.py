@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gridloom.simulator.physics import State
+from gridloom.simulator.batteries.physics import State
 
 
 class Holding(msgspec.Struct):

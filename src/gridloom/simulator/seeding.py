@@ -11,12 +11,12 @@ import numpy as np
 from gridloom.kernel.market_time import market_day_of, market_day_window
 from gridloom.kernel.permission import Permission
 from gridloom.simulator import publishing
+from gridloom.simulator.batteries.physics import AMBIENT_C
 from gridloom.simulator.cast import BATTERIES, ORGANISATIONS, Battery, Organisation, batteries_of
 from gridloom.simulator.credentials import Kept, member_name, member_password, newcomer_sign_ins
 from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.market.day_ahead import FIRST_QUARTER_HOURLY_DAY, DayAhead
 from gridloom.simulator.memory import Memory
-from gridloom.simulator.physics import AMBIENT_C
 from gridloom.simulator.voices import Connect, Voice, written
 from gridloom_client import BadRequestError, ConflictError, NotFoundError, UnprocessableError
 

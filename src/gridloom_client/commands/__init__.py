@@ -19,7 +19,7 @@ def make_app(wanted: str | None = None) -> App:
     for name, (group, place, _) in USER_COMMANDS.items():
         if wanted in (None, name):
             module, _, attribute = place.partition(":")
-            command: Any = getattr(import_module(module), attribute)
+            command: Any = getattr(import_module(f"{__name__}.{module}"), attribute)
             if isinstance(command, App):
                 app.command(command)
             else:

@@ -10,9 +10,9 @@ from cyclopts import Parameter
 
 from gridloom_client.answers.identity import Me
 from gridloom_client.client import Client
-from gridloom_client.commands.ending import Misunderstood, ending
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_facts, print_one
+from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.rendering import print_facts, print_one
 from gridloom_client.errors import CredentialsError, GridloomError
 from gridloom_client.profiles import DEFAULT_PROFILE, Profile, Profiles, ProfileTokens, Secret, find_url
 

@@ -12,13 +12,13 @@ from cyclopts import Parameter
 from gridloom_client.answers.auctions import Auction
 from gridloom_client.choices import DeliveryZone
 from gridloom_client.client import Client
-from gridloom_client.commands.asking import agree
-from gridloom_client.commands.ending import Misunderstood, ending
-from gridloom_client.commands.finding import find_organisation, find_thing
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import moment_text, print_facts, print_one, short_id, show_lines
-from gridloom_client.commands.service_clock import service_time
-from gridloom_client.commands.windows import choose_day, market_day, read_moment
+from gridloom_client.commands.terminal.asking import agree
+from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.finding import find_organisation, find_thing
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.rendering import moment_text, print_facts, print_one, short_id, show_lines
+from gridloom_client.commands.terminal.service_clock import service_time
+from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
 from gridloom_client.errors import ConflictError, GridloomError
 from gridloom_client.inputs import Backing, Item
 

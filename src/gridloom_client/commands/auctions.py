@@ -16,12 +16,19 @@ from rich.text import Text
 from gridloom_client.answers.auctions import Auction
 from gridloom_client.choices import AuctionStatus, ValuationBasis
 from gridloom_client.commands.auction_making import create
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.finding import find_id
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.progress import waiting
-from gridloom_client.commands.rendering import print_data, print_facts, print_one, print_table, short_id, show_lines
-from gridloom_client.commands.service_clock import service_time
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.finding import find_id
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.progress import waiting
+from gridloom_client.commands.terminal.rendering import (
+    print_data,
+    print_facts,
+    print_one,
+    print_table,
+    short_id,
+    show_lines,
+)
+from gridloom_client.commands.terminal.service_clock import service_time
 
 app = App(
     name="auctions",

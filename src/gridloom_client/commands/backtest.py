@@ -11,13 +11,13 @@ from cyclopts import App, Parameter
 from gridloom_client.answers.decisions import Backtest, BacktestDay
 from gridloom_client.choices import BacktestPolicy
 from gridloom_client.client import Client
-from gridloom_client.commands.ending import REFUSED, ending, fail
-from gridloom_client.commands.finding import find_id
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.plots import plot_bars
-from gridloom_client.commands.progress import share_progress
-from gridloom_client.commands.rendering import print_data, print_facts, print_table
-from gridloom_client.commands.windows import market_day
+from gridloom_client.commands.terminal.ending import REFUSED, ending, fail
+from gridloom_client.commands.terminal.finding import find_id
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.plots import plot_bars
+from gridloom_client.commands.terminal.progress import share_progress
+from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_table
+from gridloom_client.commands.terminal.windows import market_day
 from gridloom_client.inputs import BacktestBattery
 
 app = App(name="backtest", group="Using the platform")

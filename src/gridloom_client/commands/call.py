@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from gridloom_client.commands.ending import Misunderstood, ending
-from gridloom_client.commands.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.wire import JSON
 
 

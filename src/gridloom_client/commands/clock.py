@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 from datetime import UTC, datetime
 
-from gridloom_client.commands.durations import iso_duration
-from gridloom_client.commands.ending import Misunderstood, ending
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.progress import waiting
-from gridloom_client.commands.rendering import MARKET_ZONE, print_one
+from gridloom_client.commands.terminal.durations import iso_duration
+from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.progress import waiting
+from gridloom_client.commands.terminal.rendering import MARKET_ZONE, print_one
 
 
 @ending

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from gridloom_client.answers.events import Event
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import moment_text, print_followed
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.rendering import moment_text, print_followed
 
 app = App(name="events", help="What happens, as it happens.", group="Using the platform")
 

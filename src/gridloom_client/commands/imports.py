@@ -13,11 +13,11 @@ from cyclopts import App, Parameter
 
 from gridloom_client.answers.reporting import BulkOutcome
 from gridloom_client.client import Client
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.progress import count_progress
-from gridloom_client.commands.rendering import print_facts, print_json
 from gridloom_client.commands.semicolons import commas_for_semicolons
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.progress import count_progress
+from gridloom_client.commands.terminal.rendering import print_facts, print_json
 from gridloom_client.errors import GridloomError, ProblemError
 from gridloom_client.published import (
     PublishedFileError,

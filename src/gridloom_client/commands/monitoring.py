@@ -13,10 +13,12 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from gridloom_client.commands.ending import REFUSED, Misunderstood, ending
-from gridloom_client.commands.finding import find_battery
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import (
+from gridloom_client.commands.table_files import Piece, TableFile, open_table
+from gridloom_client.commands.telemetry_export import export
+from gridloom_client.commands.terminal.ending import REFUSED, Misunderstood, ending
+from gridloom_client.commands.terminal.finding import find_battery
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.rendering import (
     moment_text,
     print_data,
     print_followed,
@@ -24,8 +26,6 @@ from gridloom_client.commands.rendering import (
     print_table,
     show_lines,
 )
-from gridloom_client.commands.table_files import Piece, TableFile, open_table
-from gridloom_client.commands.telemetry_export import export
 
 app = App(name="monitoring", help="Telemetry of physical assets: tail, export, import.", group="Using the platform")
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from cyclopts import App
 
 from gridloom_client.choices import OrganisationKind, Role
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.finding import find_organisation
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import moment_text, print_data, print_facts, print_one, print_table, show_lines
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.finding import find_organisation
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.rendering import (
+    moment_text,
+    print_data,
+    print_facts,
+    print_one,
+    print_table,
+    show_lines,
+)
 
 app = App(name="organisations", help="Who takes part: list, create, members.", group="Using the platform")
 

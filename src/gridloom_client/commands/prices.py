@@ -10,12 +10,12 @@ from cyclopts import Parameter
 
 from gridloom_client.choices import PriceSeries
 from gridloom_client.client import Client
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.plots import plot_lines
-from gridloom_client.commands.rendering import print_data, print_table
-from gridloom_client.commands.service_clock import service_time
-from gridloom_client.commands.windows import choose_day, market_day
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.plots import plot_lines
+from gridloom_client.commands.terminal.rendering import print_data, print_table
+from gridloom_client.commands.terminal.service_clock import service_time
+from gridloom_client.commands.terminal.windows import choose_day, market_day
 from gridloom_client.errors import ProblemError
 
 QUARTER = timedelta(minutes=15)

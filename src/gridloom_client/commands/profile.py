@@ -7,9 +7,9 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from gridloom_client.commands.account import login
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.options import USUAL, Options
-from gridloom_client.commands.rendering import print_data, print_table
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.options import USUAL, Options
+from gridloom_client.commands.terminal.rendering import print_data, print_table
 from gridloom_client.profiles import Profile, Profiles
 
 app = App(name="profile", help="Who you are at which service: production, sandbox, a robot.", group="Your account")

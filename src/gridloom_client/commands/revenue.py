@@ -10,14 +10,14 @@ from cyclopts import Parameter
 
 from gridloom_client.answers.reporting import DataPoints, Statement
 from gridloom_client.client import Client
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.finding import Kind, Reported, find_reported
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.plots import plot_bars
-from gridloom_client.commands.progress import waiting
-from gridloom_client.commands.rendering import MARKET_ZONE, print_data, print_table, short_id, show_lines
-from gridloom_client.commands.service_clock import service_time
-from gridloom_client.commands.windows import past_window
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.finding import Kind, Reported, find_reported
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.plots import plot_bars
+from gridloom_client.commands.terminal.progress import waiting
+from gridloom_client.commands.terminal.rendering import MARKET_ZONE, print_data, print_table, short_id, show_lines
+from gridloom_client.commands.terminal.service_clock import service_time
+from gridloom_client.commands.terminal.windows import past_window
 
 PRODUCTS: Final = {
     "revenue_wholesale": "Wholesale",

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from gridloom_client.commands.asking import agree
 from gridloom_client.commands.clock import clock
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.progress import waiting
-from gridloom_client.commands.rendering import print_facts, print_one
+from gridloom_client.commands.terminal.asking import agree
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.progress import waiting
+from gridloom_client.commands.terminal.rendering import print_facts, print_one
 
 app = App(name="sandbox", help="The sandbox: its clock, its world, starting over.", group="Using the platform")
 app.command(clock)

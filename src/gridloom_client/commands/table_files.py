@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from gridloom_client.commands.ending import Misunderstood
 from gridloom_client.commands.semicolons import commas_for_semicolons, is_separated_by_semicolons
+from gridloom_client.commands.terminal.ending import Misunderstood
 
 ASSET = "physicalAssetID"
 CSV = "text/csv"

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from gridloom_client.choices import Aggregation, SeriesResolution
-from gridloom_client.commands.ending import Misunderstood, ending
-from gridloom_client.commands.finding import find_battery
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.progress import count_progress
-from gridloom_client.commands.rendering import count_text, print_json, show_lines
-from gridloom_client.commands.service_clock import service_time
-from gridloom_client.commands.windows import market_day, past_window, today
+from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.finding import find_battery
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.progress import count_progress
+from gridloom_client.commands.terminal.rendering import count_text, print_json, show_lines
+from gridloom_client.commands.terminal.service_clock import service_time
+from gridloom_client.commands.terminal.windows import market_day, past_window, today
 from gridloom_client.frames import load_library
 from gridloom_client.wire import ARROW, CSV
 

@@ -10,14 +10,14 @@ from cyclopts import App, Parameter
 
 from gridloom_client.answers.physical_assets import UnavailabilityPreview
 from gridloom_client.choices import UnavailabilityKind
-from gridloom_client.commands.asking import agree
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.finding import find_battery, find_id
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.plots import plot_lines
-from gridloom_client.commands.rendering import print_data, print_facts, print_json, print_table, show_lines
-from gridloom_client.commands.service_clock import service_time
-from gridloom_client.commands.windows import choose_day, market_day, read_moment
+from gridloom_client.commands.terminal.asking import agree
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.finding import find_battery, find_id
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.plots import plot_lines
+from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_json, print_table, show_lines
+from gridloom_client.commands.terminal.service_clock import service_time
+from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
 from gridloom_client.inputs import PowerVolume, Volume
 
 app = App(name="unavailability", help="What batteries cannot do for a while.", group="Using the platform")

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.finding import find_organisation, find_virtual
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.rendering import print_data, print_facts, print_one, print_table, show_lines
-from gridloom_client.commands.service_clock import service_time
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.finding import find_organisation, find_virtual
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
+from gridloom_client.commands.terminal.service_clock import service_time
 
 app = App(name="virtual", help="Virtual batteries of your organisation: list, show.", group="Using the platform")
 

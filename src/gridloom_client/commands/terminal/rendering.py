@@ -18,11 +18,11 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gridloom_client.commands.ending import Misunderstood
+from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.frames import load_library, plain_row, table_of
 
 if TYPE_CHECKING:
-    from gridloom_client.commands.options import Options
+    from gridloom_client.commands.terminal.options import Options
 
 MARKET_ZONE = ZoneInfo("Europe/Berlin")
 _GAP = 2

@@ -27,7 +27,7 @@ from gridloom.simulator.cast import (
 from gridloom.simulator.market.balancing import Block, Direction, blocks_of
 from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.memory import Award, Holding, OpenAuction
-from gridloom.simulator.planning import Store, plan_day
+from gridloom.simulator.people.planning import Store, plan_day
 from gridloom.simulator.scene import Scene
 from gridloom.simulator.voices import Refused, note_refusal, written
 

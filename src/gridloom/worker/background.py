@@ -15,18 +15,18 @@ from gridloom.database.listen import Listener
 from gridloom.edge.dispatch import Edge
 from gridloom.events.hub import EventHub
 from gridloom.events.sequencer import Sequencer
-from gridloom.health import Check, HealthChecks
-from gridloom.heap import give_memory_back_for_ever
 from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
 from gridloom.jobs import JobRunner
 from gridloom.jobs import store as job_store
 from gridloom.settings import Settings
-from gridloom.signals import END_STREAMS
 from gridloom.webhooks import store as webhook_store
 from gridloom.webhooks.addresses import AddressRules
 from gridloom.webhooks.calling import Caller
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.signing import Seal
+from gridloom.worker.health import Check, HealthChecks
+from gridloom.worker.heap import give_memory_back_for_ever
+from gridloom.worker.signals import END_STREAMS
 
 Resident = Callable[[Edge, Settings], AbstractAsyncContextManager[None]]
 

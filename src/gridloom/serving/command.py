@@ -6,17 +6,17 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gridloom.serve import Started
+    from gridloom.serving.serve import Started
 
 
 def run_service() -> None:
     """Serve the platform as the environment and .env say."""
     from gridloom.settings import read_settings
-    from gridloom.shared_metrics import share_figures
+    from gridloom.worker.shared_metrics import share_figures
 
     settings = read_settings()
     share_figures(settings)
-    from gridloom.serve import serve
+    from gridloom.serving.serve import serve
 
     serve(settings, announce_start)
 

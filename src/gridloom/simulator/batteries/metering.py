@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
-from gridloom.simulator import chance, physics
+from gridloom.simulator import chance
+from gridloom.simulator.batteries import physics
+from gridloom.simulator.batteries.physics import Cells, Course, State
 from gridloom.simulator.cast import BATTERIES
 from gridloom.simulator.market.balancing import Direction, frequency_response
 from gridloom.simulator.memory import Memory
-from gridloom.simulator.physics import Cells, Course, State
 from gridloom.simulator.scene import Scene
 from gridloom.simulator.voices import Refused, note_refusal, written
 from gridloom_client import ARROW

@@ -8,11 +8,11 @@ from typing import Any, Literal, TypeAlias
 
 from gridloom_client.answers.virtual_assets import VirtualAsset
 from gridloom_client.client import Client
-from gridloom_client.commands.asking import agree
-from gridloom_client.commands.finding import Holding
-from gridloom_client.commands.options import Options
-from gridloom_client.commands.rendering import count_text, moment_text, print_data, print_table, show_lines
-from gridloom_client.commands.schedule_points import changed_points
+from gridloom_client.commands.scheduling.points import changed_points
+from gridloom_client.commands.terminal.asking import agree
+from gridloom_client.commands.terminal.finding import Holding
+from gridloom_client.commands.terminal.options import Options
+from gridloom_client.commands.terminal.rendering import count_text, moment_text, print_data, print_table, show_lines
 from gridloom_client.errors import ProblemError, UnprocessableError
 from gridloom_client.inputs import Point
 

@@ -13,10 +13,10 @@ from gridloom.kernel.market_time import PERIOD, market_day_window
 from gridloom.simulator.cast import DAILY_CYCLES, ORGANISATIONS, TRADERS, VIRTUAL_EFFICIENCY, Organisation
 from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.memory import Holding, OpenAuction
-from gridloom.simulator.operator import euros, is_whole_day
-from gridloom.simulator.planning import Store, plan_day
+from gridloom.simulator.people.operator import euros, is_whole_day
+from gridloom.simulator.people.planning import Store, plan_day
+from gridloom.simulator.people.strategies import NORMALS, STRATEGIES, see_prices
 from gridloom.simulator.scene import Scene
-from gridloom.simulator.strategies import NORMALS, STRATEGIES, see_prices
 from gridloom.simulator.voices import Refused, Voice, note_refusal, read_moment, written
 
 VIEW_SPREAD = 0.12

@@ -21,8 +21,8 @@ from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.pool import create_pool
 from gridloom.edge.logs import configure_logs
+from gridloom.serving.supervisor import Supervisor, listening_address, load_service
 from gridloom.settings import Settings, address_of
-from gridloom.supervisor import Supervisor, listening_address, load_service
 
 if TYPE_CHECKING:
     from gridloom.identity.bootstrap import Bootstrap

@@ -26,11 +26,11 @@ from granian.server.mp import MPServer
 from gridloom.database.embedded import EmbeddedPostgres
 from gridloom.database.processes import EmbeddedPostgresError, end_with_parent
 from gridloom.edge.logs import configure_logs
-from gridloom.heap import keep_freed_memory
+from gridloom.serving.simulator_process import SimulatorProcess
 from gridloom.settings import Settings, address_of
-from gridloom.shared_metrics import forget_worker
-from gridloom.signals import END_STREAMS
-from gridloom.simulator_process import SimulatorProcess
+from gridloom.worker.heap import keep_freed_memory
+from gridloom.worker.shared_metrics import forget_worker
+from gridloom.worker.signals import END_STREAMS
 
 log = structlog.get_logger()
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
 from gridloom_client.client import Client
-from gridloom_client.commands.ending import Misunderstood
-from gridloom_client.commands.rendering import short_id
+from gridloom_client.commands.terminal.ending import Misunderstood
+from gridloom_client.commands.terminal.rendering import short_id
 
 Kind: TypeAlias = Literal["virtual", "portfolio", "battery", "fleet"]
 

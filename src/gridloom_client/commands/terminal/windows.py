@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
 
-from gridloom_client.commands.ending import Misunderstood
-from gridloom_client.commands.rendering import MARKET_ZONE
+from gridloom_client.commands.terminal.ending import Misunderstood
+from gridloom_client.commands.terminal.rendering import MARKET_ZONE
 
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 

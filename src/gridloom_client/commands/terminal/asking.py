@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gridloom_client.commands.ending import Misunderstood
+from gridloom_client.commands.terminal.ending import Misunderstood
 
 _YES = ("y", "yes")
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from gridloom.kernel.market_time import MARKET_ZONE
 from gridloom.simulator.cast import TRADERS
 from gridloom.simulator.market.calendar import periods_of
+from gridloom.simulator.people.strategies import STRATEGIES
 from gridloom.simulator.scene import Scene
-from gridloom.simulator.strategies import STRATEGIES
 from gridloom.simulator.voices import Refused, note_refusal, written
 
 SHIFT_HOURS: Final = 8

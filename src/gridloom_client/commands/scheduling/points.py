@@ -7,8 +7,8 @@ import io
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from gridloom_client.commands.ending import Misunderstood
-from gridloom_client.commands.rendering import MARKET_ZONE
+from gridloom_client.commands.terminal.ending import Misunderstood
+from gridloom_client.commands.terminal.rendering import MARKET_ZONE
 from gridloom_client.inputs import Point
 
 _FORMS = ("ISO", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M")

@@ -14,17 +14,17 @@ from gridloom_client.answers.decisions import Optimisation
 from gridloom_client.calls import Answer
 from gridloom_client.choices import RepairObjective
 from gridloom_client.client import Client
-from gridloom_client.commands.asking import read_text
-from gridloom_client.commands.ending import Misunderstood, ending
-from gridloom_client.commands.finding import Holding, find_virtual
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.plots import plot_lines
-from gridloom_client.commands.progress import waiting
-from gridloom_client.commands.rendering import print_data, print_facts, print_table, show_lines
-from gridloom_client.commands.schedule_changes import Unit, put_points
-from gridloom_client.commands.schedule_points import read_points
-from gridloom_client.commands.service_clock import service_time
-from gridloom_client.commands.windows import choose_day, market_day, read_moment
+from gridloom_client.commands.scheduling.changes import Unit, put_points
+from gridloom_client.commands.scheduling.points import read_points
+from gridloom_client.commands.terminal.asking import read_text
+from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.finding import Holding, find_virtual
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.plots import plot_lines
+from gridloom_client.commands.terminal.progress import waiting
+from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_table, show_lines
+from gridloom_client.commands.terminal.service_clock import service_time
+from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
 from gridloom_client.errors import UnprocessableError
 from gridloom_client.inputs import Point
 

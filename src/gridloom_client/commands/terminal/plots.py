@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gridloom_client.commands.rendering import MARKET_ZONE, terminal_width
+from gridloom_client.commands.terminal.rendering import MARKET_ZONE, terminal_width
 
 _HEIGHT = 15
 _TICKS = 7

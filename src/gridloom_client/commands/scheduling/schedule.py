@@ -7,17 +7,17 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from gridloom_client.commands.asking import read_text
-from gridloom_client.commands.ending import ending
-from gridloom_client.commands.finding import find_virtual
-from gridloom_client.commands.options import USUAL, Options, connect
-from gridloom_client.commands.planning import optimise, repair
-from gridloom_client.commands.plots import plot_lines
-from gridloom_client.commands.rendering import print_data, print_table, show_lines
-from gridloom_client.commands.schedule_changes import Unit, foresee_end, put_points, read_stored, show_changes
-from gridloom_client.commands.schedule_points import changed_points, read_points
-from gridloom_client.commands.service_clock import service_time
-from gridloom_client.commands.windows import choose_day, market_day
+from gridloom_client.commands.scheduling.changes import Unit, foresee_end, put_points, read_stored, show_changes
+from gridloom_client.commands.scheduling.planning import optimise, repair
+from gridloom_client.commands.scheduling.points import changed_points, read_points
+from gridloom_client.commands.terminal.asking import read_text
+from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.finding import find_virtual
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.plots import plot_lines
+from gridloom_client.commands.terminal.rendering import print_data, print_table, show_lines
+from gridloom_client.commands.terminal.service_clock import service_time
+from gridloom_client.commands.terminal.windows import choose_day, market_day
 
 app = App(
     name="schedule",

@@ -16,7 +16,7 @@ from gridloom.simulator.market.balancing import (
     fcr_prices_eur_mw,
 )
 from gridloom.simulator.memory import Award, Outage, Waiting
-from gridloom.simulator.operator import read_product, wall_clock
+from gridloom.simulator.people.operator import read_product, wall_clock
 from gridloom.simulator.scene import Scene
 from gridloom.simulator.voices import Refused, note_refusal, written
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gridloom_client.commands.ending import Misunderstood
+from gridloom_client.commands.terminal.ending import Misunderstood
 
 _TYPED = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?:in)?)?(?:(\d+)s)?", re.IGNORECASE)
 

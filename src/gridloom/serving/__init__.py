@@ -1,0 +1,1 @@
+"""`gridloom serve`: the service as processes that keep each other alive."""

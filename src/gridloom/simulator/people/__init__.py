@@ -1,0 +1,1 @@
+"""Who acts in the world: the operator, owners and traders, each by what they know and want."""

@@ -1,0 +1,1 @@
+"""`gridloom schedule …`: schedules shown, put, proposed and repaired."""
