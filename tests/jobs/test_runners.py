@@ -1,0 +1,131 @@
+"""Runners: how they stop, what they bring back by themselves, and in which order they take what is due."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+import pytest
+from tests.jobs.known import known_job
+from tests.jobs.running import note, now, running, until
+
+from gridloom.database.pool import create_pool
+from gridloom.jobs import JobRun, JobRunner, enqueue, run_due_platform_jobs, store
+
+pytestmark = pytest.mark.usefixtures("kinds")
+
+
+class TestAStoppingRunner:
+    async def test_gives_back_what_it_does_not_finish_without_counting_it(self, pool) -> None:
+        began = asyncio.Event()
+
+        @known_job("slow")
+        async def slow(run: JobRun) -> None:
+            await note(run)
+            began.set()
+            await asyncio.Event().wait()
+
+        await enqueue(pool, "slow", key="a", due=now())
+        runner = JobRunner(pool)
+        await runner.start()
+        await began.wait()
+        assert await pool.fetchval("select begun_at is not null from job")
+        await runner.stop(grace_s=0.05)
+        assert await pool.fetchval("select begun_at is null and attempts = 0 and deaths = 0 from job")
+        assert await pool.fetchval("select count(*) from done") == 0
+
+    async def test_needs_no_more_than_two_connections_for_all_its_lanes(self, dsn, pool) -> None:
+        @known_job("brief")
+        async def brief(run: JobRun) -> None:
+            await asyncio.sleep(0.01)
+            await note(run)
+
+        for n in range(20):
+            await enqueue(pool, "brief", key=str(n), due=now())
+        async with await create_pool(dsn, size=2) as narrow:
+            runner = JobRunner(narrow)
+            await runner.start()
+            await until(lambda: pool.fetchval("select count(*) = 20 from done"))
+            await runner.stop()
+
+
+class TestARecurringJob:
+    async def test_comes_back_without_being_enqueued(self, pool, dsn) -> None:
+        known_job("tick", every=timedelta(seconds=0.3))(note)
+        async with running(pool, dsn):
+            await until(lambda: pool.fetchval("select count(*) >= 3 from done"))
+        assert await pool.fetchval("select count(*) from job") == 1
+
+    async def test_never_dies(self, pool, dsn) -> None:
+        @known_job("tick", every=timedelta(seconds=0.1))
+        async def tick(run: JobRun) -> None:
+            raise ValueError("always")
+
+        async with running(pool, dsn):
+            await until(lambda: pool.fetchval("select attempts >= 3 from job"))
+        assert (await store.health(pool)).failing == 1
+
+
+class TestBulkWork:
+    async def test_never_takes_more_than_one_lane_of_a_worker(self, pool, dsn) -> None:
+        running_now, most = 0, 0
+
+        @known_job("heavy", bulk=True)
+        async def heavy(run: JobRun) -> None:
+            nonlocal running_now, most
+            running_now += 1
+            most = max(most, running_now)
+            await asyncio.sleep(0.1)
+            running_now -= 1
+            await note(run)
+
+        known_job("note")(note)
+        for n in range(3):
+            await enqueue(pool, "heavy", key=str(n), due=now())
+        await enqueue(pool, "note", key="prompt", due=now())
+        async with running(pool, dsn):
+            await until(lambda: pool.fetchval("select count(*) = 4 from done"))
+        assert most == 1
+        assert await pool.fetchval("select key from done order by at limit 1") == "prompt"
+
+
+class TestThePlatformsClock:
+    async def test_brings_every_due_job_in_order_before_it_stands(self, pool, dsn) -> None:
+        seen = []
+
+        @known_job("gate")
+        async def gate(run: JobRun) -> None:
+            at = await run.db.fetchval("select platform_now()")
+            seen.append((run.key, round((at - start).total_seconds() / 3600)))
+            if run.key == "b":
+                await enqueue(run.db, "gate", key="b2", due=run.due + timedelta(minutes=1), clock="platform")
+
+        start = await pool.fetchval("select platform_now()")
+
+        async def set_clock(instant: datetime) -> None:
+            await pool.execute(
+                "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", instant
+            )
+
+        for key, hours in (("c", 30), ("a", 10), ("b", 20), ("beyond", 100)):
+            await enqueue(pool, "gate", key=key, due=start + timedelta(hours=hours), clock="platform")
+        async with running(pool, dsn, 2):
+            ran = await run_due_platform_jobs(pool, start + timedelta(hours=50), set_clock)
+            assert seen == [("a", 10), ("b", 20), ("b2", 20), ("c", 30)]
+            assert ran <= 4  # a runner may have been quicker
+            assert await pool.fetchval("select key from job") == "beyond"
+
+    async def test_wakes_the_runners_for_what_is_due_soon_after_it(self, pool, dsn) -> None:
+        known_job("note")(note)
+        start = await pool.fetchval("select platform_now()")
+        await enqueue(pool, "note", key="a", due=start + timedelta(hours=10, seconds=0.5), clock="platform")
+
+        async def set_clock(instant: datetime) -> None:
+            await pool.execute(
+                "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", instant
+            )
+
+        async with running(pool, dsn):
+            await asyncio.sleep(0.2)
+            assert await run_due_platform_jobs(pool, start + timedelta(hours=10), set_clock) == 0
+            await until(lambda: pool.fetchval("select count(*) = 1 from done"), 2)
