@@ -99,7 +99,11 @@ VALUE = st.one_of(
     st.just(-0.0),
 )
 BATCH = st.lists(st.tuples(st.sampled_from(SIGNALS), TIME, VALUE), min_size=1, max_size=30)
-STEP = st.one_of(BATCH, st.tuples(st.integers(0, 3), st.booleans()))
+FRAMES = st.tuples(
+    st.lists(st.sampled_from(SIGNALS), min_size=1, unique=True), st.sets(TIME, min_size=1, max_size=8)
+).map(lambda frames: [(signal, time, 1.0) for time in sorted(frames[1]) for signal in frames[0]])
+"""Signals that are sampled together share their times, which are then stored and compared once."""
+STEP = st.one_of(BATCH, FRAMES, st.tuples(st.integers(0, 3), st.booleans()))
 
 
 class TestTelemetry:

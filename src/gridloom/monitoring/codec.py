@@ -59,11 +59,21 @@ def encode(times: Times, values: Values, *, cold: bool) -> bytes:
 
 
 def decode(body: bytes | memoryview) -> tuple[Times, Values]:
+    unpacked = _unpack_body(body)
+    times, end = _decode_times(unpacked)
+    return times, _decode_values(unpacked, end)
+
+
+def decode_times(body: bytes | memoryview) -> Times:
+    """The times alone."""
+    return _decode_times(_unpack_body(body))[0]
+
+
+def _unpack_body(body: bytes | memoryview) -> bytes | memoryview:
     unpacked: bytes | memoryview = memoryview(body)[1:]
     if body[:1] == _ZSTD:
         unpacked = _contexts.decompressor.decompress(unpacked, max_output_size=_LARGEST_BODY)
-    times, end = _decode_times(unpacked)
-    return times, _decode_values(unpacked, end)
+    return unpacked
 
 
 def _encode_times(times: Times) -> bytes:

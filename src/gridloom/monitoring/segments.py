@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gridloom.monitoring import codec
 from gridloom.monitoring.codec import Times, Values
-from gridloom.monitoring.market_days import day_number, day_numbers
+from gridloom.monitoring.market_days import day_numbers
 from gridloom.monitoring.model import EMPTY, Points, Series
 
 _HEADER = struct.Struct("<BHI")
@@ -40,6 +40,12 @@ class Columns:
             start, end = end, end + count
             yield signal_id, Series(self.times[start:end], self.values[start:end])
 
+    def times_by_signal(self) -> Iterator[tuple[int, Times]]:
+        """Each signal's times; where all have the same, they are one array."""
+        shared = _shared_times(self)
+        for signal_id, series in self.series():
+            yield signal_id, series.times if shared is None else shared
+
 
 def arrange(points: Points, signal_ids: NDArray[np.int64]) -> Columns:
     """The points in order, the last of equal signal and time kept; `signal_ids[code]` is the id of the code's name."""
@@ -59,7 +65,7 @@ def arrange(points: Points, signal_ids: NDArray[np.int64]) -> Columns:
 
 def by_day(columns: Columns) -> Iterator[tuple[int, Columns]]:
     """The columns of each market day they touch."""
-    first, last = day_number(int(columns.times.min())), day_number(int(columns.times.max()))
+    first, last = day_numbers(np.array([columns.times.min(), columns.times.max()])).tolist()
     if first == last:
         yield first, columns
         return
@@ -91,6 +97,19 @@ def decode(body: bytes) -> Columns:
     counts = np.frombuffer(body, "<u4", signals, start).astype(np.int64)
     times, values = codec.decode(memoryview(body)[start + 4 * signals :])
     return Columns(ids, counts, times, values)
+
+
+def decode_times(body: bytes) -> Iterator[tuple[int, Times]]:
+    """The signals of a body and their times, without their values; where all have the same, they are one array."""
+    flag, signals, _ = _HEADER.unpack_from(body)
+    ids = signal_ids(body)
+    start = _HEADER.size + 2 * signals
+    if flag == _SHARED_TIMES:
+        shared = codec.decode_times(memoryview(body)[start:])
+        yield from ((signal_id, shared) for signal_id in ids)
+        return
+    ends = np.cumsum(np.frombuffer(body, "<u4", signals, start), dtype=np.int64)
+    yield from zip(ids, np.split(codec.decode_times(memoryview(body)[start + 4 * signals :]), ends[:-1]), strict=True)
 
 
 def signal_ids(body: bytes) -> list[int]:

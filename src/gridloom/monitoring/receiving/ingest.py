@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from datetime import date
@@ -13,12 +14,12 @@ from numpy.typing import NDArray
 
 from gridloom.database.after_commit import after_commit
 from gridloom.database.pool import Database
-from gridloom.monitoring import segments, store
+from gridloom.monitoring import codec, segments, store
+from gridloom.monitoring.codec import Times
 from gridloom.monitoring.dictionaries import Dictionaries
 from gridloom.monitoring.market_days import date_of, day_numbers
-from gridloom.monitoring.model import LATEST, MOST_SIGNALS, Points, Reason, Series
+from gridloom.monitoring.model import LATEST, MOST_SIGNALS, Points, Reason
 from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, off_loop
-from gridloom.monitoring.reading.series import assemble
 from gridloom.monitoring.segments import Columns
 
 SERIES_DAYS_AT_ONCE: Final = 2000
@@ -145,8 +146,9 @@ async def _count_overwritten(db: Database, head: store.Head, columns: Columns) -
     return overwritten
 
 
-def _find_late(head: store.Head, columns: Columns) -> tuple[dict[int, Series], list[date]]:
-    """The series that begin no later than the last point known of their signal, and the days to look at for them."""
+def _find_late(head: store.Head, columns: Columns) -> tuple[dict[int, Times], list[date]]:
+    """The times of the series that begin no later than the last point known of their signal, and the days to look at
+    for them."""
     latest = np.frombuffer(head.latest, LATEST)["time"]
     starts = np.cumsum(columns.counts) - columns.counts
     is_known = columns.signal_ids < len(latest)
@@ -155,17 +157,40 @@ def _find_late(head: store.Head, columns: Columns) -> tuple[dict[int, Series], l
     if not is_late.any():
         return {}, []
     days = np.unique(day_numbers(columns.times)).tolist()
-    return dict(compress(columns.series(), is_late.tolist())), [date_of(day) for day in days]
+    return dict(compress(columns.times_by_signal(), is_late.tolist())), [date_of(day) for day in days]
 
 
 def _count_common(
-    hot: Sequence[store.StoredSegment], cold: Sequence[store.StoredChunk], late: Mapping[int, Series]
+    hot: Sequence[store.StoredSegment], cold: Sequence[store.StoredChunk], late: Mapping[int, Times]
 ) -> int:
     """How many times of the new series the stored ones have too."""
-    return sum(
-        int(np.count_nonzero(np.isin(late[signal_id].times, stored.times, assume_unique=True)))
-        for signal_id, stored in assemble(hot, cold, late).items()
-    )
+    stored: dict[int, list[Times]] = defaultdict(list)
+    for chunk in cold:
+        stored[chunk.signal_id].append(codec.decode_times(chunk.body))
+    for segment in hot:
+        for signal_id, times in segments.decode_times(segment.body):
+            if signal_id in late:
+                stored[signal_id].append(times)
+    # Signals that are sampled together share their times, here and there: each such group is looked at once.
+    counts: dict[tuple[int, ...], int] = {}
+    total = 0
+    for signal_id, layers in stored.items():
+        group = (id(late[signal_id]), *map(id, layers))
+        if group not in counts:
+            counts[group] = _count_among(late[signal_id], layers)
+        total += counts[group]
+    return total
+
+
+def _count_among(times: Times, layers: Sequence[Times]) -> int:
+    """How many of the times are in any of the layers; each is in order, and has no time twice."""
+    are_there = np.zeros(len(times), dtype=bool)
+    for layer in layers:
+        if len(layer):
+            places = np.searchsorted(layer, times)
+            places[places == len(layer)] = 0
+            are_there |= layer[places] == times
+    return int(np.count_nonzero(are_there))
 
 
 def _move_latest(head: store.Head, columns: Columns) -> tuple[bytes, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import msgspec
@@ -42,9 +43,9 @@ def from_columns(body: bytes, *, many: bool) -> Columns:
         raise TooManyPoints(f"JSON in columns carries at most {MOST_SERIES:,} series; rows and Arrow carry more.")
     try:
         assets = _asset_columns_decoder.decode(body) if many else {"": _columns_decoder.decode(body)}
-        known: dict[bytes, tuple[Times, Faults]] = {}
+        known = _KnownTimes()
         pieces: list[_Piece] = [
-            (asset, signal, *_times_of(column.time, known), np.array(column.value, dtype=np.float64), None)
+            (asset, signal, *known.read(column.time), _pack_numbers(column.value), None)
             for asset, signals in assets.items()
             for signal, column in signals.items()
         ]
@@ -58,16 +59,31 @@ def from_columns(body: bytes, *, many: bool) -> Columns:
 _Piece = tuple[str, str, Times, Faults, Values, Faults | None]
 
 
-def _times_of(raw: msgspec.Raw, known: dict[bytes, tuple[Times, Faults]]) -> tuple[Times, Faults]:
+class _KnownTimes:
     """Signals that were sampled together bring the same times; they are read once."""
-    array = bytes(raw)
-    found = known.get(array)
-    if found is None:
-        found = timestamps.from_json(array)
-        if found is None:
-            found = timestamps.from_arrow(pa.array(_texts_decoder.decode(array), pa.string()))
-        known[array] = found
-    return found
+
+    def __init__(self) -> None:
+        self._last, self._last_found = b"", (np.empty(0, np.int64), np.empty(0, np.uint8))
+        self._known: dict[bytes, tuple[Times, Faults]] = {}
+
+    def read(self, raw: msgspec.Raw) -> tuple[Times, Faults]:
+        array = bytes(raw)
+        if array != self._last:  # a glance; to look it up, all of it is hashed
+            found = self._known.get(array)
+            if found is None:
+                found = self._known[array] = _read_times(array)
+            self._last, self._last_found = array, found
+        return self._last_found
+
+
+def _read_times(array: bytes) -> tuple[Times, Faults]:
+    found = timestamps.from_json(array)
+    return found if found is not None else timestamps.from_arrow(pa.array(_texts_decoder.decode(array), pa.string()))
+
+
+def _pack_numbers(values: list[float]) -> Values:
+    """What `np.array` makes of them, which asks each for what it is, in a third of the time."""
+    return np.frombuffer(struct.pack(f"{len(values)}d", *values), np.float64)
 
 
 def _loose_pieces(body: bytes, *, many: bool) -> list[_Piece]:

@@ -79,11 +79,16 @@ async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) 
 
 def _parse_unless_long(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received | None:
     """None for Arrow that is long, or unfolds to as much, and has more to it than columns of moments and numbers."""
-    if media_type == ARROW and not is_typed(body):
-        extent = arrow_limits.check(body) if len(body) <= LONG_BYTES else None
-        if extent is None or extent.rows > HEAVY_POINTS or extent.unpacked_bytes > LONG_BYTES:
-            return None
+    if media_type == ARROW and _is_long(body) and not is_typed(body):
+        return None
     return parse(body, media_type, many=many, latest_us=latest_us)
+
+
+def _is_long(body: bytes) -> bool:
+    if len(body) > LONG_BYTES:
+        return True
+    extent = arrow_limits.check(body)
+    return extent.rows > HEAVY_POINTS or extent.unpacked_bytes > LONG_BYTES
 
 
 async def write(

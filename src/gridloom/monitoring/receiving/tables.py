@@ -193,26 +193,30 @@ def _from_wide(table: pa.Table) -> Columns:
     check_count(table.num_rows * len(signals) // MOST_CELLS_A_POINT)
     check_count(sum(table.num_rows - table.column(name).null_count for name in signals))
     times, time_faults = _read_times(_read_column(table, "time"))
-    rows, owners, all_values, all_faults = [], [], [], []
-    for number, name in enumerate(signals):
-        column = _read_column(table, name)
-        values, faults = _read_numbers(column, name)
-        there = np.arange(len(column)) if not column.null_count else np.flatnonzero(column.is_valid().to_numpy(False))
-        rows.append(there)
-        owners.append(np.full(len(there), number, dtype=np.intp))
-        all_values.append(values[there])
-        all_faults.append(faults[there])
     if not signals:
         raise BadRequest("The table has times, but no signal.")
+    every_row = np.arange(table.num_rows)
+    rows, all_values, all_faults = [], [], []
+    for name in signals:
+        column = _read_column(table, name)
+        values, faults = _read_numbers(column, name)
+        there = every_row
+        if column.null_count:
+            there = np.flatnonzero(column.is_valid().to_numpy(False))
+            values, faults = values[there], faults[there]
+        rows.append(there)
+        all_values.append(values)
+        all_faults.append(faults)
     row = np.concatenate(rows)
+    owners = np.repeat(np.arange(len(signals)), [len(there) for there in rows])
     return Columns(
         names=signals,
-        codes=np.concatenate(owners),
+        codes=owners,
         times=times[row],
         time_faults=time_faults[row],
         values=np.concatenate(all_values),
         faults=np.concatenate(all_faults),
-        place=_RowPlace(row, signals, np.concatenate(owners)),
+        place=_RowPlace(row, signals, owners),
     )
 
 
@@ -253,7 +257,9 @@ def _read_times(column: pa.Array) -> tuple[Times, Faults]:
 def _read_numbers(column: pa.Array, name: str) -> tuple[Values, Faults]:
     faults = np.zeros(len(column), dtype=np.uint8)
     kind = column.type
-    if _is_text(kind):
+    if pa.types.is_float64(kind):
+        pass
+    elif _is_text(kind):
         fine = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
         named = pc.fill_null(pc.match_substring_regex(column, r"^(?i)\s*[+-]?(nan|inf|infinity)\s*$"), False)
         faults[~fine.to_numpy(zero_copy_only=False)] = fault(Reason.INVALID_VALUE)
