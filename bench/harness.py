@@ -25,8 +25,8 @@ from typing import Any
 import psutil
 
 from bench.load import NUMBER, Load, Measured, Plan, Request
-from gridloom.database.embedded import dsn_of_running
-from gridloom.database.processes import end_with_parent
+from gridloom.database.server.embedded import dsn_of_running
+from gridloom.database.server.processes import end_with_parent
 
 RESULTS = Path(__file__).parent / "results"
 USERNAME, PASSWORD = "bench-operator", "a long bench password 7"

@@ -22,8 +22,8 @@ from subprocess import Popen
 import asyncpg
 
 from bench.harness import PASSWORD, USERNAME, await_answer, free_port, process
-from gridloom.database.embedded import EmbeddedPostgres
-from gridloom.database.standby import StandbyPostgres
+from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.database.server.standby import StandbyPostgres
 
 
 @dataclass

@@ -30,10 +30,10 @@ from xdist.scheduler import LoadScopeScheduling
 
 from gridloom.app import create_edge
 from gridloom.database import replicas
-from gridloom.database.embedded import EmbeddedPostgres
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
-from gridloom.database.standby import StandbyPostgres
+from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.database.server.standby import StandbyPostgres
 from gridloom.edge.dispatch import Edge
 from gridloom.settings import Settings
 

@@ -19,9 +19,9 @@ from typing import Final
 
 import asyncpg
 
-from gridloom.database.binaries import find_binaries
-from gridloom.database.embedded import EmbeddedPostgres, dsn_of_running
-from gridloom.database.processes import EmbeddedPostgresError, server_account
+from gridloom.database.server.binaries import find_binaries
+from gridloom.database.server.embedded import EmbeddedPostgres, dsn_of_running
+from gridloom.database.server.processes import EmbeddedPostgresError, server_account
 from gridloom.operate import OperationRefused, libpq_environment
 
 SLOT: Final = "gridloom_backup"

@@ -15,12 +15,12 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.binaries import find_binaries
 from gridloom.database.distribution import DistributionRefused, distribute
-from gridloom.database.embedded import EmbeddedPostgres, HomeInUse, dsn_of_running
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate, pending
 from gridloom.database.pool import Connection, create_pool
+from gridloom.database.server.binaries import find_binaries
+from gridloom.database.server.embedded import EmbeddedPostgres, HomeInUse, dsn_of_running
 from gridloom.settings import Settings
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import asyncpg
 
-from gridloom.database.embedded import EmbeddedPostgres
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
-from gridloom.database.standby import StandbyPostgres
+from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.database.server.standby import StandbyPostgres
 
 QUICK = {"shared_buffers": "32MB", "max_connections": "100"}
 

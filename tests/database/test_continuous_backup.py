@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from gridloom.continuous_backup import back_up_continuously, restore_to
-from gridloom.database.embedded import EmbeddedPostgres
+from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.operate import OperationRefused
 
 

@@ -14,14 +14,14 @@ import asyncpg
 import psutil
 import pytest
 
-from gridloom.database import binaries, embedded
-from gridloom.database.embedded import EmbeddedPostgres, HomeInUse
-from gridloom.database.processes import EmbeddedPostgresError
+from gridloom.database.server import binaries, embedded
+from gridloom.database.server.embedded import EmbeddedPostgres, HomeInUse
+from gridloom.database.server.processes import EmbeddedPostgresError
 
 OWNER = """
 import sys, time
 from pathlib import Path
-from gridloom.database.embedded import EmbeddedPostgres
+from gridloom.database.server.embedded import EmbeddedPostgres
 server = EmbeddedPostgres(Path(sys.argv[1]))
 print(server.start(), server.pid, flush=True)
 time.sleep(600)

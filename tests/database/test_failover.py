@@ -12,11 +12,11 @@ import pytest
 from tests.conftest import running
 from tests.people import People
 
-from gridloom.database.binaries import find_binaries
-from gridloom.database.embedded import EmbeddedPostgres
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
-from gridloom.database.processes import server_account
+from gridloom.database.server.binaries import find_binaries
+from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.database.server.processes import server_account
 from gridloom.operate import libpq_environment
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from gridloom.database.embedded import EmbeddedPostgres
 from gridloom.database.migrate import MigrationRefused, migrate, pending, read_migrations
 from gridloom.database.pool import create_pool
+from gridloom.database.server.embedded import EmbeddedPostgres
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tests.people import People
 
 from gridloom.database.away import Outage, outage_of
 from gridloom.database.pool import create_pool
-from gridloom.database.standby import kill_server
+from gridloom.database.server.standby import kill_server
 from gridloom.settings import Settings
 
 WRITERS = 4

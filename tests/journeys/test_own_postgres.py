@@ -10,9 +10,9 @@ import asyncpg
 import pytest
 from tests.journeys.service import a_service, free_port
 
-from gridloom.database import embedded
-from gridloom.database.binaries import NoPostgresBinaries, find_binaries
-from gridloom.database.embedded import EmbeddedPostgres
+from gridloom.database.server import embedded
+from gridloom.database.server.binaries import NoPostgresBinaries, find_binaries
+from gridloom.database.server.embedded import EmbeddedPostgres
 
 pytestmark = pytest.mark.slow
 

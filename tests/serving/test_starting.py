@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.journeys.service import free_port
 
-from gridloom.database.embedded import EmbeddedPostgres
-from gridloom.database.processes import EmbeddedPostgresError
+from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.database.server.processes import EmbeddedPostgresError
 from gridloom.settings import Settings
 
 
@@ -61,7 +61,7 @@ class TestADatabase:
 
 class TestTheLogOfTheServer:
     def test_is_rotated_while_it_runs(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("gridloom.database.embedded.LARGEST_LOG_BYTES", 100)
+        monkeypatch.setattr("gridloom.database.server.embedded.LARGEST_LOG_BYTES", 100)
         server = EmbeddedPostgres(tmp_path)
         log = tmp_path / "postgres.log"
         with log.open("ab") as appending:

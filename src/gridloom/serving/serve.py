@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from gridloom.database.embedded import EmbeddedPostgres
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.pool import create_pool
+from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.edge.logs import configure_logs
 from gridloom.serving.supervisor import Supervisor, listening_address, load_service
 from gridloom.settings import Settings, address_of

@@ -14,7 +14,7 @@ from functools import partial
 import asyncpg
 import structlog
 
-from gridloom.database.processes import end_with_parent
+from gridloom.database.server.processes import end_with_parent
 from gridloom.settings import Settings, address_of
 from gridloom.simulator.credentials import SHUT_OUT_STATUS, say_shut_out
 

@@ -23,8 +23,8 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer
 
-from gridloom.database.embedded import EmbeddedPostgres
-from gridloom.database.processes import EmbeddedPostgresError, end_with_parent
+from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.database.server.processes import EmbeddedPostgresError, end_with_parent
 from gridloom.edge.logs import configure_logs
 from gridloom.serving.simulator_process import SimulatorProcess
 from gridloom.settings import Settings, address_of

@@ -27,7 +27,7 @@ from typing import Any, Concatenate, Final, NoReturn, ParamSpec, TypeVar
 
 import structlog
 
-from gridloom.database.processes import end_with_parent
+from gridloom.database.server.processes import end_with_parent
 from gridloom.kernel.problem import PayloadTooLarge
 
 log = structlog.get_logger("gridloom.edge")

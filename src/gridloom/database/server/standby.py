@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from gridloom.database.binaries import Binaries, find_binaries, readable_by_all
-from gridloom.database.embedded import NAME, EmbeddedPostgres
-from gridloom.database.processes import Account, PathFor, run_command, server_account
+from gridloom.database.server.binaries import Binaries, find_binaries, readable_by_all
+from gridloom.database.server.embedded import NAME, EmbeddedPostgres
+from gridloom.database.server.processes import Account, PathFor, run_command, server_account
 
 
 class StandbyPostgres(EmbeddedPostgres):

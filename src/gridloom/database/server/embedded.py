@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from gridloom.database.binaries import Binaries, find_binaries, readable_by_all
-from gridloom.database.processes import (
+from gridloom.database.server.binaries import Binaries, find_binaries, readable_by_all
+from gridloom.database.server.processes import (
     ENVIRONMENT,
     Account,
     EmbeddedPostgresError,

@@ -1,0 +1,1 @@
+"""A PostgreSQL of our own: its programs, its processes and a standby of it."""
