@@ -104,19 +104,6 @@ where asset_key = any($1::int[])
   and (kind is null or end_period > $4 and first_period < $5 and (is_firm or not $6))
 """
 
-# The firm part of it as one text, which `standing_of_lists` reads, for statements with named parameters that ask for
-# more. What is sent between the nodes of a distributed database has no whole rows.
-STANDING_TEXT = """
-  (select json_agg(json_build_array(
-            t.asset_key, t.starts_at, t.ends_at, t.charge_kw, t.discharge_kw, t.energy_kwh, t.fcr_limit_ratio,
-            t.charge_efficiency, t.discharge_efficiency, t.usable_share, t.kind, t.holder_id, t.first_period,
-            t.end_period, t.is_firm, t.organisation_id, t.product))::text
-   from battery_standing t
-   where t.asset_key = any(:batteries::int[])
-     and (t.starts_at is null or t.starts_at < :to_moment) and (t.ends_at is null or t.ends_at > :from_moment)
-     and (t.kind is null or t.end_period > :from_period and t.first_period < :to_period and t.is_firm))
-"""
-
 
 async def load_firm_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
     """What the firm lines of these batteries' books are made of in the periods `first` up to but not `end`."""
@@ -157,28 +144,6 @@ def standing_of_rows(keys: Collection[int], rows: Iterable[Row]) -> dict[int, St
             )
         )
     return {key: Standing(circumstances[key], holdings[key], OwnSchedule.nothing()) for key in circumstances}
-
-
-def standing_of_lists(keys: Collection[int], lists: Iterable[Row]) -> dict[int, Standing]:
-    """The same from rows that came as lists of JSON."""
-    return standing_of_rows(keys, map(_read_json_row, lists))
-
-
-def _read_json_row(row: Row) -> Row:
-    key, starts_at, ends_at, *numbers, kind, holder_id, first, end, is_firm, organisation_id, product = row
-    return (
-        key,
-        starts_at and datetime.fromisoformat(starts_at),
-        ends_at and datetime.fromisoformat(ends_at),
-        *(None if number is None else float(number) for number in numbers),
-        kind,
-        holder_id and UUID(holder_id),
-        first,
-        end,
-        is_firm,
-        organisation_id and UUID(organisation_id),
-        product,
-    )
 
 
 async def load_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:

@@ -11,7 +11,8 @@ Environment = Literal["production", "sandbox"]
 _LOCK = 7_108_002
 
 # In a sandbox the platform's clock is the real one shifted by what this table says, and it stops where it is told to
-# hold. Production has no such tables, and its platform_now() reads nothing but the real clock.
+# hold. Production has no such tables, and its platform_now() reads nothing but the real clock. In plpgsql, since what
+# reads a table in plain SQL is set up anew in each statement that calls it, and nearly every change does.
 _SANDBOX_CLOCK = """
 create table if not exists sandbox_clock (
   is_only boolean primary key default true constraint sandbox_clock_is_one check (is_only),
@@ -20,8 +21,10 @@ create table if not exists sandbox_clock (
 alter table sandbox_clock drop constraint if exists sandbox_clock_never_behind;
 alter table sandbox_clock add column if not exists hold_until timestamptz;
 insert into sandbox_clock default values on conflict do nothing;
-create or replace function platform_now() returns timestamptz language sql volatile
+create or replace function platform_now() returns timestamptz language plpgsql volatile as $$
+begin
   return (select least(clock_timestamp() + ahead, hold_until) from sandbox_clock);
+end $$;
 create or replace function platform_pace() returns float8 language sql volatile
   return (select case when clock_timestamp() + ahead >= hold_until then 0.0 else 1.0 end::float8 from sandbox_clock);
 """

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gridloom.capacity.rules import Standing
-from gridloom.capacity.store import STANDING_TEXT, standing_of_lists
+from gridloom.capacity.standing_store import STANDING_TEXT, standing_of_text
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
 from gridloom.kernel.ids import BlockID
@@ -165,7 +165,7 @@ def _read_blocks(text: str) -> Sequence[Block]:
 
 
 def _read_standing(text: str, *batteries: int) -> Mapping[int, Standing]:
-    return standing_of_lists(batteries, msgspec.json.decode(text))
+    return standing_of_text(batteries, text)
 
 
 def _recall_text(read: Callable[..., R], text: str | None, *more: int) -> R:

@@ -10,7 +10,7 @@ import asyncpg
 import numpy as np
 from msgspec import Struct
 
-from gridloom.capacity.store import STANDING_TEXT
+from gridloom.capacity.standing_store import STANDING_TEXT
 from gridloom.database.arrays import array_text, integers_text
 from gridloom.database.last_rows import fetchrow_with_collected
 from gridloom.database.pool import Database
@@ -100,9 +100,11 @@ with moment as materialized (select platform_now() as now),
 batteries as materialized (select {STANDING_TEXT} as standing),
 {_RUN}, made as (
   insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
-  select :asset_key, max(next.version), :kind, max(moment.now), :author_kind, :author_id::uuid, :block_id::uuid
-  from next, moment, batteries
-  where moment.now >= :not_before and moment.now < :until and batteries.standing is not distinct from :standing::text
+  select :asset_key,
+         case when moment.now >= :not_before and moment.now < :until
+                   and batteries.standing is not distinct from :standing::text then (select version from next) end,
+         :kind, moment.now, :author_kind, :author_id::uuid, :block_id::uuid
+  from moment, batteries
   returning version
 )
 select version from made
