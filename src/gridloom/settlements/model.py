@@ -186,6 +186,11 @@ class FactKind:
     def is_of_a_period(self) -> bool:
         return _PERIOD in self.columns
 
+    @property
+    def is_known_by_its_time(self) -> bool:
+        """Whether the time that a row is about is part of its key: no correction moves it."""
+        return any(column.form in ("moment", "day") for column in self.key)
+
 
 _ASSET = Column("asset_key", "int", "asset_id")
 _PERIOD = Column("period", "moment", "time")

@@ -51,26 +51,28 @@ def merge_statement(kind: FactKind) -> str:
     if kind.is_of_a_period:
         staged += f", date '1970-01-01' + u.{MARKET_DAY} as {MARKET_DAY}"
         new_day = f"f.{MARKET_DAY}"
-    kept = ", ".join(f"t.{column.name}" for column in kind.columns)
+    values = ", ".join(column.name for column in kind.values)
     olds = ", ".join(f"t.{column.name}" for column in kind.values)
     news = ", ".join(f"s.{column.name}" for column in kind.values)
+    kept = ", ".join(f"t.{column.name} as old_{column.name}" for column in kind.values)
+    replaced = ", ".join(f"old_{column.name}" for column in kind.values)
     sets = ", ".join(f"{column.name} = s.{column.name}" for column in kind.values)
     same = " and ".join(f"t.{column.name} = s.{column.name}" for column in kind.key)
     by, origin, now = "$1::uuid", "$2::text", "$3::timestamptz"
     return f"""
         with staged as (select {staged} from pg_temp.{staging_table(kind)} u),
         changing as materialized (
-          select s.*, t.asset_key is not null as is_known
+          select s.*, t.asset_key is not null as is_known, {kept},
+            t.recorded_at as old_recorded_at, t.recorded_by as old_recorded_by, t.origin as old_origin
           from staged s left join {kind.table} t using ({keys})
           where t.asset_key is null
             or (t.origin <> 'OPERATOR' or {origin} = 'OPERATOR')
               and ({olds}, t.origin) is distinct from ({news}, {origin})),
         archived as (
-          insert into {kind.table}_superseded as f
-            ({names}, recorded_at, recorded_by, origin, superseded_at, superseded_by)
-          select {kept}, t.recorded_at, t.recorded_by, t.origin, {now}, {by}
-          from changing s join {kind.table} t on {same} where s.is_known
-          returning {names}),
+          insert into {kind.table}_superseded
+            ({keys}, {values}, recorded_at, recorded_by, origin, superseded_at, superseded_by)
+          select {keys}, {replaced}, old_recorded_at, old_recorded_by, old_origin, {now}, {by}
+          from changing where is_known),
         replaced as (
           update {kind.table} t set {sets}, recorded_at = {now}, recorded_by = {by}, origin = {origin}
           from changing s where s.is_known and {same}),
@@ -79,13 +81,23 @@ def merge_statement(kind: FactKind) -> str:
           select {names}, {now}, {by}, {origin} from changing where not is_known order by {keys}),
         change as (
           select f.asset_key, {new_day} as day, {kind.start} as start_at, {kind.end} as end_at,
-            1 as written, 0 as replaced
-          from changing f
-          union all
-          select f.asset_key, {kind.day}, {kind.start}, {kind.end}, 0, 1 from archived f)
+            1 as written, f.is_known::int as replaced
+          from changing f {_left_behind(kind)})
         select asset_key, day, min(start_at) as start, max(end_at) as "end",
           sum(written)::int as written, sum(replaced)::int as replaced
         from change group by asset_key, day order by asset_key, day
+    """
+
+
+def _left_behind(kind: FactKind) -> str:
+    """The time that changing facts were about before, where a correction can move them."""
+    if kind.is_known_by_its_time:
+        return ""
+    was = ", ".join(f"old_{column.name} as {column.name}" for column in kind.values)
+    return f"""
+          union all
+          select f.asset_key, {kind.day}, {kind.start}, {kind.end}, 0, 0
+          from (select asset_key, {was} from changing where is_known) f
     """
 
 
@@ -119,10 +131,10 @@ _SUMMARIES: Final = {
         "wholesale_trade",
         *_PERIOD,
         (
-            "coalesce(sum(f.volume_mwh) filter (where f.side = 'BUY'), 0)",
-            "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.side = 'BUY'), 0)",
-            "coalesce(sum(f.volume_mwh) filter (where f.side = 'SELL'), 0)",
-            "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.side = 'SELL'), 0)",
+            "sum(f.volume_mwh) filter (where f.side = 'BUY')",
+            "sum(f.volume_mwh * f.price_eur_mwh) filter (where f.side = 'BUY')",
+            "sum(f.volume_mwh) filter (where f.side = 'SELL')",
+            "sum(f.volume_mwh * f.price_eur_mwh) filter (where f.side = 'SELL')",
         ),
     ),
     Source.NET_OFF: _Summary("net_off", *_PERIOD, ("sum(f.volume_mwh)",)),
@@ -143,10 +155,10 @@ _SUMMARIES: Final = {
         "afrr_activation",
         *_PERIOD,
         (
-            "coalesce(sum(f.volume_mwh) filter (where f.direction = 'POS'), 0)",
-            "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.direction = 'POS'), 0)",
-            "coalesce(sum(f.volume_mwh) filter (where f.direction = 'NEG'), 0)",
-            "coalesce(sum(f.volume_mwh * f.price_eur_mwh) filter (where f.direction = 'NEG'), 0)",
+            "sum(f.volume_mwh) filter (where f.direction = 'POS')",
+            "sum(f.volume_mwh * f.price_eur_mwh) filter (where f.direction = 'POS')",
+            "sum(f.volume_mwh) filter (where f.direction = 'NEG')",
+            "sum(f.volume_mwh * f.price_eur_mwh) filter (where f.direction = 'NEG')",
         ),
     ),
 }
@@ -165,7 +177,7 @@ def summary_statement(source: Source, *, as_of: bool = False) -> str:
     within = "f.period >= to_timestamp(asked.start_s) and f.period < to_timestamp(asked.end_s)"
     if source in BLOCK_SOURCES:
         within = "f.delivery_day = asked.day"
-    sums = ", ".join(f"({term})::float8 as m{n}" for n, term in enumerate(summary.sums))
+    sums = ", ".join(f"coalesce(({term})::float8, 0) as m{n}" for n, term in enumerate(summary.sums))
     record = " || ".join(["int4send(place::int)", *(f"float8send(m{n})" for n in range(len(summary.sums)))])
     return f"""
         select asked.number::int - 1 as number, found.records
