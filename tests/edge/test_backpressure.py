@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from gridloom.edge import slow_ones
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.receiving import bodies
 from gridloom.edge.receiving.backpressure import MEBIBYTE, SMALL_BYTES, BodyBudget
+from gridloom.edge.receiving.waiting import Wait
+from gridloom.edge.slow_ones import SlowOnes
 from gridloom.kernel.problem import TooManyRequests
 
 
@@ -52,27 +55,141 @@ class TestABodyBudget:
             small.reach(SMALL_BYTES)
 
 
+HEADERS = [
+    (b"authorization", b"Bearer somebody"),
+    (b"content-type", b"application/json"),
+    (b"content-length", b"9000000"),
+]
+PIECE = {"type": "http.request", "body": b"x" * 100_000, "more_body": True}
+
+
+async def send_body(toys: Edge, receive: Any) -> list[dict[str, Any]]:
+    """What comes as an answer to a body that is received so."""
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/toys", "query_string": b"", "headers": HEADERS}
+    await asyncio.wait_for(toys(scope, receive, send), 5)
+    return sent
+
+
 class TestABody:
-    async def test_that_stops_coming_is_given_up(self, toys: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("pieces", [0, 1])
+    async def test_that_stops_coming_is_given_up(
+        self, toys: Edge, monkeypatch: pytest.MonkeyPatch, pieces: int
+    ) -> None:
         monkeypatch.setattr(bodies, "BODY_PAUSE_S", 0.05)
-        sent: list[dict[str, Any]] = []
-        parts = [{"type": "http.request", "body": b"x" * 100_000, "more_body": True}]
+        parts = [PIECE] * pieces
 
         async def receive() -> dict[str, Any]:
             if not parts:
                 await asyncio.Event().wait()
             return parts.pop()
 
-        async def send(message: dict[str, Any]) -> None:
-            sent.append(message)
-
-        headers = [
-            (b"authorization", b"Bearer somebody"),
-            (b"content-type", b"application/json"),
-            (b"content-length", b"9000000"),
-        ]
-        scope = {"type": "http", "method": "POST", "path": "/toys", "query_string": b"", "headers": headers}
-        await asyncio.wait_for(toys(scope, receive, send), 5)
+        sent = await send_body(toys, receive)
         assert sent[0]["status"] == 400
         assert b"too slowly" in sent[1]["body"]
         assert toys.bodies.held_bytes == 0
+
+    async def test_that_dribbles_is_given_up_in_the_end(self, toys: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bodies, "BODY_PAUSE_S", 2.0)
+        monkeypatch.setattr(bodies, "BODY_TIMEOUT_S", 0.8)
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(0.01)
+            return PIECE | {"body": b"x"}
+
+        sent = await send_body(toys, receive)
+        assert sent[0]["status"] == 400
+        assert b"too slowly" in sent[1]["body"]
+
+    async def test_that_goes_on_in_time_is_waited_for(self, toys: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However long that takes altogether: each piece puts the end off."""
+        monkeypatch.setattr(bodies, "BODY_PAUSE_S", 0.6)
+        pieces = [b'{"name": ', *[b" "] * 4, b'"Top"}']
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(0.3)
+            piece = pieces.pop(0)
+            return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
+
+        sent = await send_body(toys, receive)
+        assert sent[0]["status"] == 201
+        assert pieces == []
+
+    async def test_whose_request_is_cancelled_is_no_slow_one(self, toys: Edge) -> None:
+        waits = asyncio.Event()
+
+        async def receive() -> dict[str, Any]:
+            waits.set()
+            await asyncio.Event().wait()
+            raise AssertionError("nothing comes")
+
+        asking = asyncio.create_task(send_body(toys, receive))
+        await waits.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert asking.cancelled()
+
+
+class TestWaiting:
+    async def test_is_over_at_its_moment_and_the_task_goes_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        wait = Wait(loop.time() + 0.05)
+        wait.begin_watch()
+        wait.until_s += 0.1
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.sleep(5)
+        assert loop.time() >= wait.until_s
+        assert wait.is_why_cancelled()
+        await asyncio.sleep(0)
+
+    async def test_gives_way_to_whoever_else_cancels(self) -> None:
+        async def wait_long() -> bool:
+            wait = Wait(asyncio.get_running_loop().time())
+            wait.begin_watch()
+            try:
+                await asyncio.sleep(5)
+            except asyncio.CancelledError:
+                return wait.is_why_cancelled()
+            return True
+
+        waiting = asyncio.create_task(wait_long())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        assert await waiting is False
+
+    async def test_that_is_closed_ends_nothing(self) -> None:
+        wait = Wait(asyncio.get_running_loop().time() + 0.02)
+        wait.begin_watch()
+        wait.close()
+        await asyncio.sleep(0.05)
+
+
+class TestSlowOnes:
+    async def test_are_watched_and_the_others_are_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(slow_ones, "LOOK_EVERY_S", 0.01)
+
+        class One:
+            is_watched = False
+
+            def begin_watch(self) -> None:
+                self.is_watched = True
+
+        known: SlowOnes[One] = SlowOnes()
+        quick, slow, late = One(), One(), One()
+        known.add(quick)
+        known.add(slow)
+        known.remove(quick)
+        async with asyncio.timeout(5):
+            while not slow.is_watched:
+                await asyncio.sleep(0.005)
+        known.remove(slow)
+        known.add(late)
+        async with asyncio.timeout(5):
+            while not late.is_watched:
+                await asyncio.sleep(0.005)
+        assert not quick.is_watched

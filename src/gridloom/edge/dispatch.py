@@ -31,7 +31,9 @@ from gridloom.edge.operation import Operation
 from gridloom.edge.query import refuse_query, split_query
 from gridloom.edge.receiving.backpressure import BodyBudget
 from gridloom.edge.receiving.bodies import decode_body, read_content_type, receive_body
+from gridloom.edge.receiving.waiting import Wait
 from gridloom.edge.router import Router
+from gridloom.edge.slow_ones import SlowOnes
 from gridloom.edge.wire import parse_parameter
 from gridloom.kernel.problem import MethodNotAllowed, NotFound
 
@@ -87,6 +89,7 @@ class Edge:
         self.bodies = BodyBudget()
         self.connections = connections or Connections(port=0)
         self._departures = Departures()
+        self._slow_bodies: SlowOnes[Wait] = SlowOnes()
         self._under_way = 0
         self._all_answered = asyncio.Event()
 
@@ -228,7 +231,7 @@ class Edge:
             return await self._run(call, arguments, b"")
         call.content_type = read_content_type(call)
         with self.bodies.hold() as held:
-            body = await receive_body(call, receive, held)
+            body = await receive_body(call, receive, held, self._slow_bodies)
             arguments["body"] = await decode_body(operation, body)
             return await self._run(call, arguments, body)
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from gridloom.edge.asgi import Receive
-
-LOOK_EVERY_S: Final = 0.25
-"""Most answers are there before the second look; only those that take longer pay for a watch."""
+from gridloom.edge.slow_ones import SlowOnes
 
 
 class Departure:
@@ -54,36 +51,16 @@ class Departure:
 
 
 class Departures:
-    """Requests that are worked on, of which those found at two looks are watched: one timer for all of them."""
+    """Requests that are worked on, of which those that take long are watched."""
 
     def __init__(self) -> None:
-        self._new: dict[Departure, None] = {}
-        self._seen_before: dict[Departure, None] = {}
-        self._is_looking = False
+        self._slow: SlowOnes[Departure] = SlowOnes()
 
     def expect(self, receive: Receive) -> Departure:
         departure = Departure(receive)
-        self._new[departure] = None
-        if not self._is_looking:
-            self._look_later()
+        self._slow.add(departure)
         return departure
 
     def work_is_done(self, departure: Departure) -> None:
         departure.work_is_done()
-        if departure in self._new:
-            del self._new[departure]
-        else:
-            self._seen_before.pop(departure, None)
-
-    def _look_later(self) -> None:
-        self._is_looking = True
-        asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._watch_slow_ones)
-
-    def _watch_slow_ones(self) -> None:
-        for departure in self._seen_before:
-            departure.begin_watch()
-        self._seen_before, self._new = self._new, {}
-        if self._seen_before:
-            self._look_later()
-        else:
-            self._is_looking = False
+        self._slow.remove(departure)

@@ -12,6 +12,8 @@ from gridloom.edge.operation import Operation
 from gridloom.edge.receiving.backpressure import HeldBody
 from gridloom.edge.receiving.long_bodies import LONG_BYTES, read_apart
 from gridloom.edge.receiving.plausibility import refuse_long_numbers
+from gridloom.edge.receiving.waiting import Wait
+from gridloom.edge.slow_ones import SlowOnes
 from gridloom.edge.wire import Decoder
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge, UnsupportedMediaType
 
@@ -32,7 +34,7 @@ def read_content_type(call: Call) -> str:
     return media_type
 
 
-async def receive_body(call: Call, receive: Receive, held: HeldBody) -> bytes:
+async def receive_body(call: Call, receive: Receive, held: HeldBody, slow: SlowOnes[Wait]) -> bytes:
     limit_bytes = call.operation.body_limit_bytes
     announced = call.header("content-length")
     if announced is not None and announced.isdigit():
@@ -42,24 +44,30 @@ async def receive_body(call: Call, receive: Receive, held: HeldBody) -> bytes:
     chunks: list[bytes] = []
     size = 0
     now = asyncio.get_running_loop().time
-    latest = now() + BODY_TIMEOUT_S
+    started = now()
+    wait = Wait(started + BODY_PAUSE_S)
+    slow.add(wait)
     try:
-        async with asyncio.timeout(BODY_PAUSE_S) as pause:
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise BadRequest("The connection closed before the body was complete.")
-                chunk = message.get("body", b"")
-                size += len(chunk)
-                if size > limit_bytes:
-                    raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
-                held.reach(size)
-                chunks.append(chunk)
-                if not message.get("more_body", False):
-                    break
-                pause.reschedule(min(now() + BODY_PAUSE_S, latest))
-    except TimeoutError:
-        raise BadRequest("The body came too slowly.") from None
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise BadRequest("The connection closed before the body was complete.")
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > limit_bytes:
+                raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
+            held.reach(size)
+            chunks.append(chunk)
+            if not message.get("more_body", False):
+                break
+            wait.until_s = min(now() + BODY_PAUSE_S, started + BODY_TIMEOUT_S)
+    except asyncio.CancelledError:
+        if wait.is_why_cancelled():
+            raise BadRequest("The body came too slowly.") from None
+        raise
+    finally:
+        slow.remove(wait)
+        wait.close()
     if len(chunks) == 1:
         return chunks[0]
     return b"".join(chunks) if size <= LONG_BYTES else await asyncio.to_thread(b"".join, chunks)
