@@ -138,3 +138,56 @@ class TestADispatcherThatFindsMoreEventsEachTimeItLooks:
         await sender.stop()
         await pool.close()
         assert places_at_calls[0] < 20
+
+
+class Listening(Dispatcher):
+    """One that makes no calls."""
+
+    def __init__(self, pool: Any) -> None:
+        super().__init__(pool, None, None)  # type: ignore[arg-type]
+
+    async def _start_calls(self) -> None:
+        pass
+
+    def is_woken_by(self, payload: str | None) -> bool:
+        self._wake.clear()
+        self._hear_of_events(payload)
+        return self._wake.is_set()
+
+
+class TestADispatcherThatHearsOfEvents:
+    async def test_looks_only_for_organisations_that_have_a_webhook(self, connections: list[Any], url: str) -> None:
+        db, *_ = connections
+        ours, stranger = await set_up_webhook(db), uuid4()
+        async with await create_pool(url, size=2) as pool:
+            sender = Listening(pool)
+            assert sender.is_woken_by(f"{stranger}:1"), "it knows of nobody yet"
+            await sender._look_for_work()
+            assert not sender.is_woken_by(f"{stranger}:1")
+            assert sender.is_woken_by(f"{stranger}:2 {ours}:1")
+            assert sender.is_woken_by(f"{ours}:2 {stranger}:3")
+
+    @pytest.mark.parametrize("payload", [None, "*"], ids=["a pause in listening", "a notice too short for all"])
+    async def test_looks_anew_who_has_one_where_it_may_have_missed_something(
+        self, connections: list[Any], url: str, payload: str | None
+    ) -> None:
+        db, *_ = connections
+        async with await create_pool(url, size=2) as pool:
+            sender = Listening(pool)
+            await sender._look_for_work()
+            ours = await set_up_webhook(db)
+            assert not sender.is_woken_by(f"{ours}:1")
+            assert sender.is_woken_by(payload)
+            assert sender.is_woken_by(f"{ours}:1")
+            await sender._look_for_work()
+            assert sender.is_woken_by(f"{ours}:2")
+
+    async def test_looks_for_everybody_where_too_many_have_one(
+        self, connections: list[Any], url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(dispatcher, "MOST_RECEIVERS", 0)
+        await set_up_webhook(connections[0])
+        async with await create_pool(url, size=2) as pool:
+            sender = Listening(pool)
+            await sender._look_for_work()
+            assert sender.is_woken_by(f"{uuid4()}:1")

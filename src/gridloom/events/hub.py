@@ -108,6 +108,8 @@ class EventHub:
             self._chores.add(chore)
             chore.add_done_callback(self._chores.discard)
             return
+        if not self._channels:  # nobody follows anything here
+            return
         for entry in payload.split(" "):
             organisation_id, _, head = entry.partition(":")
             channel = self._channels.get(UUID(organisation_id))

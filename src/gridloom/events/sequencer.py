@@ -21,8 +21,8 @@ LOOK_EVERY_S = 2.0
 MOST_AT_ONCE = 500
 GATHER_S = 0.01
 """How long to wait for company: a batch costs one commit, whatever its size."""
-BUSY_GATHER_S = 0.04
-"""The same where events keep coming: they are many, and what each of them costs is the writers' time."""
+BUSY_GATHER_S = 0.1
+"""The same where events keep coming: they are many, and what each batch costs is the writers' time."""
 
 SEQUENCED = Counter("gridloom_events_sequenced_total", "Events that this process gave their places")
 

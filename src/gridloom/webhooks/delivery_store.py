@@ -258,6 +258,14 @@ async def _claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: 
     ]
 
 
+async def list_receivers(db: Database, most: int) -> list[str]:
+    """The organisations that have a webhook to which calls are made, up to so many, as notifications name them."""
+    rows = await db.fetch(
+        "select organisation_id::text as id from webhook where enabled group by organisation_id limit $1", most
+    )
+    return [row["id"] for row in rows]
+
+
 async def outlook(db: Database) -> tuple[bool, float | None]:
     """Whether a webhook has events to be handed out, and the seconds until the next call is due."""
     row = await db.fetchrow(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -43,6 +43,16 @@ GATHER_S = 0.02
 """How long to wait for company after being woken: most looks serve several events."""
 BUSY_GATHER_S = 0.1
 """The same where events came during the last look."""
+MOST_RECEIVERS = 10_000
+"""Organisations with webhooks that are told apart; where there are more, every event is a reason to look."""
+
+
+class _Everybody:
+    def __contains__(self, _organisation_id: object) -> bool:
+        return True
+
+
+_EVERYBODY = _Everybody()
 
 
 class Dispatcher:
@@ -54,12 +64,14 @@ class Dispatcher:
         self._seal = seal
         self._wake = asyncio.Event()
         self._makers_may_be_gone = True
+        self._receivers: Container[str] = _EVERYBODY
+        self._receivers_may_be_others = True
         self._calls: dict[asyncio.Task[None], Claimed] = {}
         self._task: asyncio.Task[None] | None = None
 
     def attach(self, listener: Listener) -> None:
-        for channel in (EVENTS, WISHES):
-            listener.subscribe(channel, lambda _payload: self._wake.set())
+        listener.subscribe(EVENTS, self._hear_of_events)
+        listener.subscribe(WISHES, lambda _payload: self._look_at_receivers())
         listener.subscribe(RIGHTS_CHANGED, lambda _payload: self._look_at_makers())
 
     async def start(self) -> None:
@@ -87,14 +99,27 @@ class Dispatcher:
                 pause_s = await self._look_for_work()
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("webhooks.unreachable", error=repr(error))
-                pause_s, self._makers_may_be_gone = LOOK_AGAIN_S, True
+                pause_s, self._makers_may_be_gone, self._receivers_may_be_others = LOOK_AGAIN_S, True, True
             gather_s = BUSY_GATHER_S if self._wake.is_set() else GATHER_S
             try:
                 async with asyncio.timeout(pause_s):
                     await self._wake.wait()
                 await asyncio.sleep(gather_s)
             except TimeoutError:
-                self._makers_may_be_gone = True
+                self._makers_may_be_gone = self._receivers_may_be_others = True
+
+    def _hear_of_events(self, payload: str | None) -> None:
+        """Most organisations have no webhook, and what happens to them is no reason to look."""
+        if payload is None or payload == "*":
+            self._look_at_receivers()
+        elif self._receivers_may_be_others or any(
+            grown.partition(":")[0] in self._receivers for grown in payload.split(" ")
+        ):
+            self._wake.set()
+
+    def _look_at_receivers(self) -> None:
+        self._receivers_may_be_others = True
+        self._wake.set()
 
     def _look_at_makers(self) -> None:
         self._makers_may_be_gone = True
@@ -105,6 +130,10 @@ class Dispatcher:
         if self._makers_may_be_gone:
             self._makers_may_be_gone = False
             await delivery_store.disable_orphans(self._pool, MAKER_GONE)
+        if self._receivers_may_be_others:
+            self._receivers_may_be_others = False
+            known = await delivery_store.list_receivers(self._pool, MOST_RECEIVERS + 1)
+            self._receivers = frozenset(known) if len(known) <= MOST_RECEIVERS else _EVERYBODY
         has_events, next_s = await delivery_store.outlook(self._pool)
         while has_events:
             async with transaction(self._pool) as db:

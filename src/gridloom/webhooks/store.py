@@ -71,6 +71,7 @@ async def insert(
         maker.kind, maker.member_id, maker.key_id,
     )  # fmt: skip
     assert row is not None
+    await wake(db)  # from now on what happens to the organisation is a reason to look
     return _read_webhook_row(row)
 
 
