@@ -100,7 +100,7 @@ class TestLookAhead:
             await connection.execute("analyze capacity_holding")
             await connection.execute("set local plan_cache_mode = force_generic_plan")
             before = await rows_read(connection, "capacity_holding")
-            await read_glance(connection, key, window)
+            await read_glance(connection, key, window, window.start)
             after = await rows_read(connection, "capacity_holding")
             await transaction.rollback()
         assert after - before == 0

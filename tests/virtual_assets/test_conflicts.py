@@ -105,9 +105,9 @@ class TestBlocksInConflict:
         async def statements() -> int:
             asked: list[object] = []
             async with battery.edge.pool.acquire() as connection:
-                await find_conflicts(connection, key, window)  # a new connection asks about types first
+                await find_conflicts(connection, key, window, battery.start)  # a new connection asks about types first
                 with connection.query_logger(asked.append):
-                    found = await find_conflicts(connection, key, window)
+                    found = await find_conflicts(connection, key, window, battery.start)
                     assert {conflict.kind for conflict in found} <= {"VIRTUAL_ASSET"}
             return len(asked)
 

@@ -16,7 +16,6 @@ from gridloom.ancillary.store import BidRow, StoredBid
 from gridloom.capacity.model import ReserveMinutes, Taking
 from gridloom.capacity.store import lock_batteries
 from gridloom.capacity.taking import Request, give_back, take
-from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
@@ -63,7 +62,7 @@ async def place_bids(
     locked = await lock_batteries(db, [asset_key])
     known = await store.read_bids(db, asset_key, [one.bid.id for one in asked if one.bid.id])
     new = [one for one in asked if not _is_known(known, one)]
-    now = await platform_now_to_the_ms(db)
+    now = locked.since
     rows = [BidRow(one.bid.id or uuid7(), one.key, one.bid, BidStatus.OFFERED) for one in new]
     if new:
         for one in new:
@@ -170,6 +169,6 @@ async def withdraw_bid(db: Database, asset_key: int, bid_id: UUID, gates: Gates)
     if bid.status is not BidStatus.OFFERED:
         raise BidNotStanding(f"The bid {bid_id} is {bid.status}.")
     key = rules.given_key(bid.delivery_day, bid.product, "")
-    rules.check_not_closed(key, gates, await platform_now_to_the_ms(db))
+    rules.check_not_closed(key, gates, locked.since)
     await give_back(db, locked, asset_key, [bid_id])
     await store.set_status(db, asset_key, [(bid_id, BidStatus.WITHDRAWN)])

@@ -19,7 +19,6 @@ from gridloom.ancillary.store import StoredBid
 from gridloom.capacity.model import ReserveMinutes, Taking
 from gridloom.capacity.store import LockedBatteries, lock_batteries
 from gridloom.capacity.taking import Request, settle, take
-from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
@@ -83,7 +82,7 @@ async def record_results(
     known = await result_store.latest_results(db, asset.key, list(bids))
     new = [one for one in given if not _is_known(known, one)]
     _check_bids(new, bids, known)
-    now = await platform_now_to_the_ms(db)
+    now = locked.since
     recorded = Recorded()
     added: list[tuple[_Given, StoredResult]] = []
     for one in new:

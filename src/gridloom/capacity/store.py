@@ -31,6 +31,8 @@ select asset_key, starts_at, ends_at, charge_power_kw, discharge_power_kw, energ
 from unavailability
 where asset_key = any($1::int[]) and ends_at > $2 and starts_at < $3
 """
+_OF_ONE = RATINGS_AND_OUTAGES.replace("= any($1::int[])", "= $1")
+"""For one battery: over a list PostgreSQL plans anew each time, which takes longer than to read what is there."""
 
 Row = asyncpg.Record | Sequence[Any]
 _HOLDING = """
@@ -44,6 +46,8 @@ class LockedBatteries:
     """Batteries whose books nobody else changes until this transaction ends."""
 
     keys: frozenset[int]
+    since: datetime
+    """The platform's clock, to the millisecond, when the last of them was locked."""
 
 
 async def lock_batteries(db: Database, keys: Collection[int]) -> LockedBatteries:
@@ -52,22 +56,33 @@ async def lock_batteries(db: Database, keys: Collection[int]) -> LockedBatteries
     Always in the order of keys, whoever asks: two writers cannot wait for each other. Whoever reads after taking the
     locks sees what the one before has done.
     """
-    await db.execute(
+    # The clock rides along: it is read once all locks are there, like everything volatile after what is counted.
+    since: datetime = await db.fetchval(
         """
-        select pg_advisory_xact_lock(hashtext('physical_asset'), key)
+        select case when count(pg_advisory_xact_lock(hashtext('physical_asset'), key)) >= 0
+                    then date_trunc('milliseconds', platform_now()) end
         from (select key from unnest($1::int[]) as key order by key offset 0) as in_order
         """,
         sorted(set(keys)),
     )
-    return LockedBatteries(frozenset(keys))
+    return LockedBatteries(frozenset(keys), since)
 
 
 async def load_circumstances(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, Circumstances]:
     """By asset key, for every key asked for."""
     found = {key: Circumstances() for key in asset_keys}
-    for key, starts_at, ends_at, *numbers in await db.fetch(RATINGS_AND_OUTAGES, list(found), window.start, window.end):
+    for key, starts_at, ends_at, *numbers in await _fetch_of(
+        db, RATINGS_AND_OUTAGES, _OF_ONE, list(found), window.start, window.end
+    ):
         _add_circumstance(found[key], starts_at, ends_at, numbers)
     return found
+
+
+async def _fetch_of(db: Database, of_many: str, of_one: str, keys: Sequence[int], *others: object) -> Sequence[Row]:
+    rows: Sequence[Row] = await (
+        db.fetch(of_one, keys[0], *others) if len(keys) == 1 else db.fetch(of_many, keys, *others)
+    )
+    return rows
 
 
 def _add_circumstance(
@@ -103,6 +118,7 @@ where asset_key = any($1::int[])
   and (starts_at is null or starts_at < $3) and (ends_at is null or ends_at > $2)
   and (kind is null or end_period > $4 and first_period < $5 and (is_firm or not $6))
 """
+_STANDING_OF_ONE = _STANDING.replace("= any($1::int[])", "= $1")
 
 
 async def load_firm_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
@@ -113,9 +129,8 @@ async def load_firm_standing(db: Database, keys: Collection[int], first: int, en
 async def _load_holdings(
     db: Database, keys: Collection[int], first: int, end: int, *, firm_only: bool
 ) -> dict[int, Standing]:
-    return standing_of_rows(
-        keys, await db.fetch(_STANDING, list(keys), period_start(first), period_start(end), first, end, firm_only)
-    )
+    edges = period_start(first), period_start(end), first, end
+    return standing_of_rows(keys, await _fetch_of(db, _STANDING, _STANDING_OF_ONE, list(keys), *edges, firm_only))
 
 
 def standing_of_rows(keys: Collection[int], rows: Iterable[Row]) -> dict[int, Standing]:

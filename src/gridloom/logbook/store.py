@@ -9,15 +9,32 @@ from uuid import UUID
 
 import asyncpg
 
+from gridloom.database.last_rows import Target, write_last
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import uuid7
 from gridloom.logbook.model import EntryPlace, Impact, LogbookEntry, LogbookQuery, NewEntry, Source
 
-_INSERT = """
-insert into logbook_entry
-  (asset_key, id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-"""
+_ENTRIES = Target(
+    "logbook_entry",
+    [
+        (name, "{}")
+        for name in (
+            "asset_key",
+            "id",
+            "title",
+            "description",
+            "type",
+            "impact",
+            "starts_at",
+            "ends_at",
+            "tags",
+            "author_id",
+            "source",
+            "corrects_id",
+        )
+    ],
+)
+_INSERT = _ENTRIES.insert(1, 0)
 _COLUMNS = "id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id, created_at"
 
 
@@ -75,10 +92,10 @@ async def write_system_entry(
     end: datetime | None = None,
     tags: Sequence[str] = (),
     author_id: UUID | None = None,
-) -> LogbookEntry:
+) -> None:
     """What the platform itself writes down, in the transaction of what happened; `author_id` is who caused it."""
     new = NewEntry(title=title, type=type, start=start, description=description, impact=impact, end=end, tags=[*tags])
-    return await insert_entry(db, asset_key, new, author_id, Source.SYSTEM)
+    await write_last(db, _ENTRIES, _list_values(asset_key, new, author_id, Source.SYSTEM, None))
 
 
 async def read_entry(db: Database, asset_key: int, entry_id: UUID) -> LogbookEntry | None:

@@ -67,13 +67,13 @@ CONFLICT_FINDERS: Need[tuple[ConflictFinder, ...]] = Need("who finds what no lon
 async def ripple(db: Database, locked: LockedBatteries, asset_key: int, glance: Glance) -> list[Conflict]:
     """To be called after the change: tell whoever relies on the asset, and find what no longer fits."""
     if glance.is_relied_on:
-        await enqueue_change(db, locked, asset_key, glance.now)
+        await enqueue_change(db, locked, asset_key)
     return await _conflicts_ahead(db, asset_key, glance)
 
 
-async def find_conflicts(db: Database, asset_key: int, window: Window) -> list[Conflict]:
+async def find_conflicts(db: Database, asset_key: int, window: Window, now: datetime) -> list[Conflict]:
     """What is still to come in the window and does not fit what is available then, in order of time."""
-    return await _conflicts_ahead(db, asset_key, await read_glance(db, asset_key, window))
+    return await _conflicts_ahead(db, asset_key, await read_glance(db, asset_key, window, now))
 
 
 async def _conflicts_ahead(db: Database, asset_key: int, glance: Glance) -> list[Conflict]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gridloom.capacity.series import Rating
-from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
 
@@ -29,8 +28,7 @@ class Glance:
     """Those that hold until the window's end."""
 
 
-async def read_glance(db: Database, asset_key: int, window: Window) -> Glance:
-    now = await platform_now_to_the_ms(db)
+async def read_glance(db: Database, asset_key: int, window: Window, now: datetime) -> Glance:
     rows = await db.fetch(
         """
         select (select true from capacity_holding
@@ -69,10 +67,9 @@ async def read_glance(db: Database, asset_key: int, window: Window) -> Glance:
     return Glance(now, window, rows[0]["is_promised"], rows[0]["is_relied_on"], ratings)
 
 
-async def read_now_if_relied_on(db: Database, asset_key: int) -> datetime | None:
-    """The platform's clock; None if nobody holds anything of the asset from now on."""
-    now = await platform_now_to_the_ms(db)
-    found = await db.fetchval(
+async def is_relied_on(db: Database, asset_key: int, now: datetime) -> bool:
+    """Whether anybody holds something of the asset from now on."""
+    found: bool | None = await db.fetchval(
         """
         select true from capacity_holding
         where asset_key = $1 and end_period > extract(epoch from $2::timestamptz) / 900
@@ -81,4 +78,4 @@ async def read_now_if_relied_on(db: Database, asset_key: int) -> datetime | None
         asset_key,
         now,
     )
-    return now if found else None
+    return found is not None

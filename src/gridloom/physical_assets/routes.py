@@ -7,7 +7,6 @@ from uuid import UUID
 from msgspec import UNSET, structs
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.edge import Answer, Call, Page, Paging, operation
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.reach import asset_reach, organisation_reach
@@ -164,7 +163,7 @@ async def put_parameters(
     check_parameters(body)
     locked = await lock_batteries(call.db, [reach.key])
     call.check_if_match(str(await store.latest_parameters_version(call.db, reach.key)))
-    now = await platform_now_to_the_ms(call.db)
+    now = locked.since
     valid_from = body.valid_from or query.at or now
     ahead = max(valid_from, now)
     backed = await LOOK_AT_BACKED.get()(call.db, reach.key, Window(ahead, ahead + LONGEST))

@@ -8,7 +8,6 @@ from uuid import UUID
 from msgspec import UNSET, structs
 
 from gridloom.capacity.store import LockedBatteries, load_standing, lock_batteries, whole_periods
-from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Connection
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.events.outbox import record_event
@@ -71,12 +70,16 @@ async def create_unavailability(
     await _check_notifications(call, reach.key, body)
     unavailability_id = uuid7()
     locked = await lock_batteries(call.db, [reach.key])
-    backed = await look_at_backed(call.db, reach.key, window)
-    await store.insert_unavailability(call.db, locked, reach.key, unavailability_id, body, call.caller.id)
-    glance = await read_glance(call.db, reach.key, window)
+    glance = await read_glance(call.db, reach.key, window, locked.since)
     rules.check_volume(body.volume, glance.ratings, window)
+    # What backs a virtual asset is held for all its life: without anything held there is nobody to look at.
+    backed = await look_at_backed(call.db, reach.key, window) if glance.is_promised else None
+    is_last = backed is None and not body.exchange_notification_ids
+    insert = store.leave_unavailability if is_last else store.insert_unavailability
+    await insert(call.db, locked, reach.key, unavailability_id, body, call.caller.id)
     await _tell_change(call, reach, physical_asset_id, unavailability_id, "created", body)
-    await tell_holders(call.db, backed, glance.now)
+    if backed is not None:
+        await tell_holders(call.db, backed, glance.now)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
     changed = await _view_change(call, locked, reach.key, physical_asset_id, unavailability_id, body, glance)
     return Answer(changed, headers=headers, etag="1")
@@ -139,7 +142,7 @@ async def update_unavailability(
     after = structs.replace(before.content, **changes)
     window = rules.unavailable_window(after, "/start" if body.end is UNSET else "/end")
     await _check_notifications(call, reach.key, after)
-    glance = await read_glance(call.db, reach.key, window)
+    glance = await read_glance(call.db, reach.key, window, locked.since)
     if rules.takes_more(before.content, after):
         rules.check_volume(after.volume, glance.ratings, window)
     version = before.version
@@ -171,7 +174,7 @@ async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailabil
     await store.delete_unavailability(call.db, reach.key, unavailability_id)
     await announce_change(call.db, locked, reach.key)
     await _tell_change(call, reach, physical_asset_id, unavailability_id, "cancelled", before.content)
-    await tell_holders(call.db, backed, await platform_now_to_the_ms(call.db))
+    await tell_holders(call.db, backed, locked.since)
 
 
 class _TriedOut(Exception):
@@ -194,7 +197,7 @@ async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewU
     window = rules.unavailable_window(body)
     await _check_notifications(call, reach.key, body)
     locked = await lock_batteries(call.db, [reach.key])
-    glance = await read_glance(call.db, reach.key, window)
+    glance = await read_glance(call.db, reach.key, window, locked.since)
     rules.check_volume(body.volume, glance.ratings, window)
     hull = whole_periods(window)
     first, end = period_number(hull.start), min(period_number_from(hull.end), period_number(hull.start + LONGEST))

@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.capacity.store import LockedBatteries
+from gridloom.database.last_rows import Row, Target, write_last
 from gridloom.database.pool import Database
 from gridloom.unavailability.model import (
     NewPowerCapacity,
@@ -26,6 +27,25 @@ select u.id, u.description, u.type, u.starts_at, u.ends_at, u.energy_kwh, u.char
              where n.asset_key = u.asset_key and n.unavailability_id = u.id order by n.position) as notification_ids
 from unavailability u
 """
+_UNAVAILABILITIES = Target(
+    "unavailability",
+    [
+        (name, "{}")
+        for name in (
+            "asset_key",
+            "id",
+            "description",
+            "type",
+            "starts_at",
+            "ends_at",
+            "energy_kwh",
+            "charge_power_kw",
+            "discharge_power_kw",
+            "created_by",
+        )
+    ],
+)
+_INSERT = _UNAVAILABILITIES.insert(1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +66,26 @@ async def insert_unavailability(
     created_by: UUID,
 ) -> None:
     assert asset_key in locked.keys, "what is available changes under the battery's lock"
-    await db.execute(
-        """
-        insert into unavailability
-          (asset_key, id, description, type, starts_at, ends_at, energy_kwh, charge_power_kw, discharge_power_kw,
-           created_by)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-        """,
+    await db.execute(_INSERT, *_list_values(asset_key, unavailability_id, new, created_by))
+    await _link_notifications(db, asset_key, unavailability_id, new.exchange_notification_ids)
+
+
+async def leave_unavailability(
+    db: Database,
+    locked: LockedBatteries,
+    asset_key: int,
+    unavailability_id: UUID,
+    new: NewUnavailability,
+    created_by: UUID,
+) -> None:
+    """The same along with the transaction's last rows: for what links to no notification and is not looked at again."""
+    assert asset_key in locked.keys, "what is available changes under the battery's lock"
+    assert not new.exchange_notification_ids, "what links to it would come first"
+    await write_last(db, _UNAVAILABILITIES, _list_values(asset_key, unavailability_id, new, created_by))
+
+
+def _list_values(asset_key: int, unavailability_id: UUID, new: NewUnavailability, created_by: UUID) -> Row:
+    return (
         asset_key,
         unavailability_id,
         new.description,
@@ -64,7 +97,6 @@ async def insert_unavailability(
         new.volume.power_capacity.discharge,
         created_by,
     )
-    await _link_notifications(db, asset_key, unavailability_id, new.exchange_notification_ids)
 
 
 async def update_unavailability(

@@ -11,7 +11,7 @@ from gridloom.database.pool import Database
 from gridloom.jobs import enqueue
 from gridloom.kernel.need import Need
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.glance_store import read_now_if_relied_on
+from gridloom.physical_assets.glance_store import is_relied_on
 
 AVAILABILITY_CHANGED: Final = "physical-assets.availability-changed"
 """The job, keyed by the asset's key. Whoever has promised the asset's capacity declares its handler."""
@@ -31,12 +31,11 @@ async def announce_change(db: Database, locked: LockedBatteries, asset_key: int)
     Of most assets nobody holds anything, and one statement says so. Whoever comes to rely on the asset takes its lock
     as well, so nobody is overlooked.
     """
-    now = await read_now_if_relied_on(db, asset_key)
-    if now is not None:
-        await enqueue_change(db, locked, asset_key, now)
+    if await is_relied_on(db, asset_key, locked.since):
+        await enqueue_change(db, locked, asset_key)
 
 
-async def enqueue_change(db: Database, locked: LockedBatteries, asset_key: int, now: datetime) -> None:
+async def enqueue_change(db: Database, locked: LockedBatteries, asset_key: int) -> None:
     assert asset_key in locked.keys, "a change is told under the battery's lock"
     # What the job looks at begins with the first of the changes that it has not seen.
-    await enqueue(db, AVAILABILITY_CHANGED, key=str(asset_key), due=now, clock="platform", at_latest=True)
+    await enqueue(db, AVAILABILITY_CHANGED, key=str(asset_key), due=locked.since, clock="platform", at_latest=True)

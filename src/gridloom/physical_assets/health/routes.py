@@ -36,7 +36,7 @@ async def read_health(call: Call, physical_asset_id: UUID) -> Health:
     circumstances = (await load_circumstances(call.db, [reach.key], Window(now, now + _MOMENT)))[reach.key]
     present = availability_at(circumstances.ratings, circumstances.outages, now)
     telemetry = await LATEST_TELEMETRY.get()(call.db, reach.key)
-    conflicts = await find_conflicts(call.db, reach.key, Window(now, situation.horizon))
+    conflicts = await find_conflicts(call.db, reach.key, Window(now, situation.horizon), now)
     checks = [
         rules.check_status(situation.status),
         rules.check_availability(present),

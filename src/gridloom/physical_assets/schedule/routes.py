@@ -103,7 +103,7 @@ async def put_physical_asset_schedule(
     points = body.schedule
     window = await _judge_points(points, scheduled_window, points, _guard_window(query))
     locked = await lock_batteries(call.db, [reach.key])
-    situation = await store.read_situation(call.db, reach.key)
+    situation = await store.read_situation(call.db, locked, reach.key)
     call.check_if_match(str(situation.version))
     check_active(situation.status)
     check_not_started(points, situation.now)

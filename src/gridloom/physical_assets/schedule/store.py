@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.database.clock import platform_now_to_the_ms
+from gridloom.capacity.store import LockedBatteries
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.model import AssetStatus
@@ -56,7 +56,7 @@ async def read_schedule(db: Database, asset_key: int, window: Window) -> Schedul
     )
 
 
-async def read_situation(db: Database, asset_key: int) -> Situation:
+async def read_situation(db: Database, locked: LockedBatteries, asset_key: int) -> Situation:
     """What a change is judged by besides the book; to be read under the battery's lock."""
     row = await db.fetchrow(
         """
@@ -66,7 +66,7 @@ async def read_situation(db: Database, asset_key: int) -> Situation:
         asset_key,
     )
     assert row is not None
-    return Situation(row["version"], AssetStatus(row["status"]), await platform_now_to_the_ms(db))
+    return Situation(row["version"], AssetStatus(row["status"]), locked.since)
 
 
 async def replace_periods(db: Database, asset_key: int, points: Sequence[NewSchedulePoint], updated_by: UUID) -> int:
