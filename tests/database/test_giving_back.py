@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gridloom.database import pool as pool_module
 from gridloom.database.pool import create_pool, give_back, take
 
 
@@ -73,6 +74,72 @@ class TestAConnectionGivenBack:
         await asyncio.wait(asking)
         async with pool.acquire(timeout=5) as one, pool.acquire(timeout=5) as other:
             assert await one.fetchval("select 1") + await other.fetchval("select 1") == 2
+
+    async def test_that_listens_hears_nothing_for_the_next_one(self, pool: Any) -> None:
+        connection = await pool.acquire()
+        heard: list[object] = []
+        await connection.add_listener("somewhere", lambda *told: heard.append(told))
+        with pytest.warns(Warning, match="active notification listener"):
+            await give_back(pool, connection)
+        async with pool.acquire() as next_one:
+            await next_one.execute("notify somewhere")
+            await next_one.fetchval("select 1")
+        assert heard == []
+
+    async def test_is_closed_where_others_are_to_be_made(self, pool: Any) -> None:
+        connection = await take(pool, longest_wait_s=5)
+        before = await connection.fetchval("select pg_backend_pid()")
+        await pool.expire_connections()
+        await give_back(pool, connection)
+        async with pool.acquire(timeout=5) as next_one:
+            assert await next_one.fetchval("select pg_backend_pid()") != before
+
+    async def test_is_closed_after_so_many_queries(self, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        async with await create_pool(database_url, size=1) as pool:
+            connection = await take(pool, longest_wait_s=5)
+            before = await connection.fetchval("select pg_backend_pid()")
+            monkeypatch.setattr(connection._holder, "_max_queries", 1)
+            await give_back(pool, connection)
+            async with pool.acquire(timeout=5) as next_one:
+                assert await next_one.fetchval("select pg_backend_pid()") != before
+
+    async def test_is_nobodys_once_the_pool_closes(self, database_url: str) -> None:
+        pool = await create_pool(database_url, size=1)
+        connection = await take(pool, longest_wait_s=5)
+        closing = asyncio.create_task(pool.close())
+        await asyncio.sleep(0)
+        with pytest.raises(Exception, match="pool is closing"):
+            await take(pool, longest_wait_s=5)
+        await give_back(pool, connection)
+        await asyncio.wait_for(closing, 5)
+
+
+class TestAConnectionAtRest:
+    async def test_is_closed_once_nobody_needs_it(self, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(pool_module, "IDLE_LOOK_EVERY_S", 0.1)
+        async with await create_pool(database_url, size=4) as pool:
+            taken = [await take(pool, longest_wait_s=5) for _ in range(4)]
+            for connection in taken:
+                await give_back(pool, connection)
+            assert pool.get_size() == 4
+            async with asyncio.timeout(5):
+                while pool.get_size() > 1:
+                    await asyncio.sleep(0.02)
+            assert await pool.fetchval("select 1") == 1
+
+    async def test_stays_as_long_as_it_is_used(self, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(pool_module, "IDLE_LOOK_EVERY_S", 0.2)
+        async with await create_pool(database_url, size=2) as pool:
+            used = await take(pool, longest_wait_s=5)
+            idle = await take(pool, longest_wait_s=5)
+            before = await used.fetchval("select pg_backend_pid()")
+            await give_back(pool, idle)
+            await give_back(pool, used)
+            async with asyncio.timeout(5):
+                while pool.get_size() > 1:
+                    assert await pool.fetchval("select pg_backend_pid()") == before
+                    await asyncio.sleep(0.01)
+            assert await pool.fetchval("select pg_backend_pid()") == before
 
 
 class TestAConnectionTaken:

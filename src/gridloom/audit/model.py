@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from msgspec import Struct
+
 NOBODY: Final = UUID(int=0)
 """The organisation of an actor whom nobody knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(Struct, frozen=True):
     """Who acted. kind: `USER`, `API_KEY`, `ANONYMOUS` or `SYSTEM`."""
 
     kind: str
@@ -24,8 +25,7 @@ class Actor:
 ANONYMOUS: Final = Actor("ANONYMOUS")
 
 
-@dataclass(frozen=True, slots=True)
-class NewEntry:
+class NewEntry(Struct, frozen=True):
     actor: Actor
     subject_organisation_id: UUID | None
     """Another organisation that the action concerns; its administrators see the entry too."""

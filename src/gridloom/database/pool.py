@@ -1,7 +1,10 @@
 """Connections to PostgreSQL: a bounded pool that keeps no session state and lets no statement run for ever."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+import asyncio
+import weakref
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import asyncpg
@@ -19,6 +22,8 @@ Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = Union["asyncpg.Connection[asyncpg.Record]", "PoolConnectionProxy[asyncpg.Record]"]
 
 JSONB_VERSION = b"\x01"  # leads every binary jsonb
+IDLE_LOOK_EVERY_S = 150.0
+"""A connection that has done nothing between two looks is closed, as far as the pool keeps enough of them."""
 
 
 class StatelessConnection(asyncpg.Connection):
@@ -33,9 +38,12 @@ class StatelessConnection(asyncpg.Connection):
 
     async def reset(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109 — the driver's own
         """Nothing at all for a connection at rest, as nearly all are that are given back."""
-        own: Any = self
-        if own.is_in_transaction() or own._top_xact is not None or own._listeners or own._log_listeners:
+        if not self.is_at_rest():
             await super().reset(timeout=timeout)
+
+    def is_at_rest(self) -> bool:
+        own: Any = self
+        return not (own.is_in_transaction() or own._top_xact is not None or own._listeners or own._log_listeners)
 
 
 class _Loan(PoolAcquireContext):
@@ -48,10 +56,30 @@ class _Loan(PoolAcquireContext):
 
 
 class LeanPool(asyncpg.Pool):
-    """A pool whose own reads and blocks give their connection back as changes do: without a task for each."""
+    """A pool whose own reads and blocks give their connection back as changes do: without a task for each, and without
+    a timer. Connections that are not needed are found by one look at all of them."""
 
     def acquire(self, *, timeout: float | None = None) -> Any:
         return _Loan(self, timeout)
+
+    def look_for_idle_later(self, seen: Mapping[int, int]) -> None:
+        look = partial(_close_idle, weakref.ref(self), seen)
+        asyncio.get_running_loop().call_later(IDLE_LOOK_EVERY_S, look)
+
+
+def _close_idle(which: weakref.ref[LeanPool], seen: Mapping[int, int]) -> None:
+    """Close connections at rest that have done nothing since the last look, which has `seen` how many queries each has
+    answered."""
+    pool: Any = which()
+    if pool is None or pool.is_closing():
+        return
+    counts: dict[int, int] = {}
+    for holder in [one for one in pool._queue._queue if one.is_connected()]:
+        connection = holder._con
+        counts[id(connection)] = connection._protocol.queries_count
+        if seen.get(id(connection)) == counts[id(connection)]:
+            holder._deactivate_inactive_connection()
+    pool.look_for_idle_later(counts)
 
 
 @asynccontextmanager
@@ -62,11 +90,23 @@ async def snapshot(pool: Pool) -> "AsyncIterator[Database]":
 
 
 async def take(pool: Pool, *, longest_wait_s: float) -> "PoolConnectionProxy[asyncpg.Record]":
-    """A connection of the pool; without a watch over the wait where there is nothing to wait for."""
-    queue: Any = pool._queue  # type: ignore[attr-defined]
-    if queue is not None and not queue._getters and any(holder.is_connected() for holder in reversed(queue._queue)):
-        return await pool.acquire()
-    return await pool.acquire(timeout=longest_wait_s)
+    """A connection of the pool; without a watch over the wait where there is nothing to wait for.
+
+    That is so where a connection is at rest and nobody has come before: the one that was given back last stands last.
+    """
+    own: Any = pool
+    queue = own._queue
+    if queue is None or own._closing or queue._getters or not (queue._queue and queue._queue[-1].is_connected()):
+        return await pool.acquire(timeout=longest_wait_s)
+    holder = queue.get_nowait()
+    try:
+        connection: PoolConnectionProxy[asyncpg.Record] = await holder.acquire()
+    except BaseException:
+        queue.put_nowait(holder)
+        own._schedule_min_size_maintenance()
+        raise
+    holder._timeout = None
+    return connection
 
 
 async def give_back(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]") -> None:
@@ -75,19 +115,23 @@ async def give_back(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]
     That is so for a sound connection at rest, since nothing is reset. Where somebody waits for a connection it is
     handed on as ever: who has it next is settled in the order of the event loop.
     """
+    own: Any = pool
     physical: Any = connection._con  # type: ignore[attr-defined]
     holder: Any = connection._holder
     if (
         physical is None
         or physical.is_closed()
-        or physical.is_in_transaction()
+        or not physical.is_at_rest()
         or physical._protocol._is_cancelling()
-        or pool._queue._getters  # type: ignore[attr-defined]
+        or physical._protocol.queries_count >= holder._max_queries
+        or holder._generation != own._generation
+        or own._queue._getters
     ):
         await pool.release(connection)
         return
-    physical._on_release()
-    await holder.release(None)
+    physical._pool_release_ctr += 1  # what refers to the connection from before is worth nothing from now on
+    holder._timeout = None
+    holder._release()
 
 
 async def prepare_connection(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
@@ -134,7 +178,7 @@ async def create_pool(
     prepare: Callable[..., Coroutine[Any, Any, None]] = prepare_connection,
 ) -> "asyncpg.Pool[asyncpg.Record]":
     """Open a pool of at most `size` connections to any PostgreSQL, over a socket or TCP."""
-    return await LeanPool(
+    pool = LeanPool(
         dsn,
         min_size=min(min_size, size),
         max_size=size,
@@ -145,7 +189,7 @@ async def create_pool(
         init=prepare,
         command_timeout=command_timeout_s,
         timeout=10,
-        max_inactive_connection_lifetime=300,
+        max_inactive_connection_lifetime=0,
         server_settings=server_settings(
             application_name=application_name,
             statement_timeout_s=statement_timeout_s,
@@ -153,3 +197,6 @@ async def create_pool(
             idle_in_transaction_timeout_s=idle_in_transaction_timeout_s,
         ),
     )
+    await pool
+    pool.look_for_idle_later({})
+    return pool

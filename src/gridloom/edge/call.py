@@ -61,6 +61,7 @@ class Call:
         "_commit_by_s",
         "_condition_is_judged",
         "_connection",
+        "_has_begun",
         "_is_audited",
         "_transaction",
         "_verify",
@@ -124,6 +125,8 @@ class Call:
         self._transaction: Transaction | None = None
         self._at_once: AtOnce | None = None
         self._commit_by_s: float | None = None
+        self._has_begun = False
+        """Whether there was a transaction since the connection was taken."""
 
     @property
     def caller(self) -> Caller:
@@ -190,6 +193,7 @@ class Call:
             self._is_audited = False
             self._commit_by_s = None
             await self._take_connection()
+            self._has_begun = True
             self._transaction = self._connection.transaction()
             await self._transaction.start()
             collect_rows(self._connection)
@@ -246,8 +250,10 @@ class Call:
         if connection is None:
             return
         physical: Any = physical_of(connection)
-        rolled_back(physical)
-        forget_rows(physical)
+        if self._has_begun:
+            self._has_begun = False
+            rolled_back(physical)
+            forget_rows(physical)
         try:
             if transaction is not None and physical is not None and not physical.is_closed():
                 await transaction.rollback()

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from gridloom.edge import View
 
@@ -22,8 +22,7 @@ class Event(View):
     data: Annotated[dict[str, Any], Meta(description="What the type says of it; see the types of events")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewEvent:
+class NewEvent(Struct, frozen=True, kw_only=True):
     """An event that is about to be recorded; see `record_event` for what its fields mean."""
 
     type: str

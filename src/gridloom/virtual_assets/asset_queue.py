@@ -7,15 +7,27 @@ the pool with connections that wait for that lock, and every other request of th
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 from uuid import UUID
-from weakref import WeakValueDictionary
 
-_locks: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
+MOST_AT_REST: Final = 5000
+"""Queues that are kept although nobody stands in them."""
+
+_locks: dict[UUID, asyncio.Lock] = {}
 
 
 def queue_for(asset_id: UUID) -> asyncio.Lock:
-    """To be held from before the connection is taken until the change is written."""
+    """To be held from before the connection is taken until the change is written, and from this moment on: what nobody
+    holds may be forgotten whenever somebody asks for another."""
     lock = _locks.get(asset_id)
     if lock is None:
+        if len(_locks) >= MOST_AT_REST:
+            _forget_queues_at_rest()
         lock = _locks[asset_id] = asyncio.Lock()
     return lock
+
+
+def _forget_queues_at_rest() -> None:
+    for asset_id, lock in list(_locks.items()):
+        if not lock.locked():
+            del _locks[asset_id]

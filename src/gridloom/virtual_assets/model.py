@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from gridloom.kernel.ids import AuctionID, BlockID, OrganisationID, PhysicalAssetID, PortfolioID, VirtualAssetID
 from gridloom.kernel.market_time import period_start
@@ -122,8 +125,7 @@ class AssetTerms:
     auction_id: AuctionID | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class VirtualAsset:
+class VirtualAsset(Struct, frozen=True):
     """An allocated virtual asset as its row holds it: its terms, and where its schedules stand."""
 
     key: int
@@ -141,10 +143,12 @@ class VirtualAsset:
     """Goes up with every change of the row. Blocks and schedules change along with it only, and whoever judges them
     anew changes it too: while it is the same, so is all that a schedule is judged by of the asset itself."""
     promises: tuple[Promise, ...]
-    periods: tuple[int, int] = field(init=False)
+    periods: tuple[int, int] = (0, 0)
+    """Its life; found from its terms where it is not said."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "periods", window_periods(self.terms.window))
+        if self.periods == (0, 0):
+            force_setattr(self, "periods", window_periods(self.terms.window))
 
     @property
     def first(self) -> int:
@@ -172,8 +176,7 @@ class VirtualAsset:
         return first, max(first, min(end, self.end))
 
 
-@dataclass(frozen=True, slots=True)
-class LockedAsset(VirtualAsset):
+class LockedAsset(VirtualAsset, frozen=True):
     """A virtual asset whose row this transaction holds: nobody else changes its blocks and schedules until it ends.
 
     Only the store makes one, by locking the row or by inserting it. It is as it stood then: after a change of one's own
@@ -188,8 +191,7 @@ class LockedKey:
     key: int
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(Struct, frozen=True):
     """Who made a version: a user, an API key, or the platform itself."""
 
     kind: str

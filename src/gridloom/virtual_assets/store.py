@@ -137,6 +137,7 @@ def see_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
         first_activated=row["first_activated"],
         revision=row["revision"],
         promises=known.promises,
+        periods=known.periods,
     )
     remember_asset(asset)
     return asset

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
 
 
-@dataclass(frozen=True, slots=True)
-class Imbalance:
+class Imbalance(Struct, frozen=True):
     balanced: bool
     end_state_of_charge_percentage: float
     imbalance_charge_kwh: float

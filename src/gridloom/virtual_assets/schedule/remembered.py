@@ -77,6 +77,7 @@ def remember_change(asset: VirtualAsset, ground: Ground, draft: Draft, available
         first_activated=asset.first_activated,
         revision=asset.revision + step,
         promises=asset.promises,
+        periods=asset.periods,
     )
     remember_asset(changed)
     if asset.id in _shared_until_s:

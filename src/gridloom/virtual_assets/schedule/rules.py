@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
@@ -68,8 +68,7 @@ class EnergyOutOfBounds(Problem):
     title = "The stored energy would leave its bounds"
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+class Points(Struct, frozen=True, eq=False):
     """A schedule's periods and powers in the order of time."""
 
     periods: Ints

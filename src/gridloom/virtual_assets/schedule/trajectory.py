@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.market_calendar import PERIODS_PER_DAY, Floats
@@ -48,8 +49,7 @@ def exported_kwh(power_kw: Floats) -> Floats:
     return np.asarray(np.maximum(power_kw, 0.0) * QUARTER_HOUR_H)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DaySummaries:
+class DaySummaries(Struct, frozen=True, eq=False):
     """What each day does to the stored energy, relative to its own start: enough to judge days without their schedules.
 
     Its rows, with a column for each day: the day's whole change, the lowest and the highest point over the ends of its
