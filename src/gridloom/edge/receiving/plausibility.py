@@ -23,16 +23,21 @@ _TEXT_OR_LONG_NUMBER: Final = re.compile(
 
 def refuse_long_numbers(body: bytes) -> None:
     """A number in JSON has at most 40 characters. (A text may hold any: what stands in quotes is no number.)"""
-    # An expression would look at each place of a body anew, and take longer than decoding it.
-    if not any(
-        _LONG_RUN in body[max(0, start - LONGEST_NUMBER) : start + SLICE_BYTES].translate(_AS_DIGITS)
-        for start in range(0, len(body), SLICE_BYTES)
-    ):
+    if not holds_long_run(body):
         return
     for found in _TEXT_OR_LONG_NUMBER.finditer(body):
         if body[found.start()] != ord('"'):
             detail = f"a number has at most {LONGEST_NUMBER} characters"
             raise BadRequest(f"The body cannot be read: {detail}.", errors=[FieldError("", detail)])
+
+
+def holds_long_run(body: bytes) -> bool:
+    """Whether more characters of numbers than one may have stand together anywhere, be it in a text."""
+    # An expression would look at each place of a body anew, and take longer than decoding it.
+    return any(
+        _LONG_RUN in body[max(0, start - LONGEST_NUMBER) : start + SLICE_BYTES].translate(_AS_DIGITS)
+        for start in range(0, len(body), SLICE_BYTES)
+    )
 
 
 def refuse_long_lines(body: bytes, longest_bytes: int) -> None:

@@ -14,9 +14,13 @@ from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.monitoring.receiving.columns import check_count
 
 MOST_UNPACKED_BYTES: Final = 256 << 20
+MOST_MESSAGES_AT_A_GLANCE: Final = 4
+MOST_METADATA_AT_A_GLANCE: Final = 16 * 1024
+"""Of one message: the columns of a hundred signals, say."""
+MOST_ENTRIES_AT_A_GLANCE: Final = 256
 
 _CONTINUATION = 0xFFFFFFFF
-_DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+_NO_HEADER, _DICTIONARY_BATCH, _RECORD_BATCH = 0, 2, 3
 # Fields by their order in the schema.
 _MESSAGE_HEADER_TYPE, _MESSAGE_HEADER, _MESSAGE_BODY_LENGTH = 1, 2, 3
 _BATCH_LENGTH, _BATCH_BUFFERS, _BATCH_COMPRESSION = 0, 2, 3
@@ -53,6 +57,30 @@ def check(body: bytes) -> Extent:
     return Extent(rows, unpacked)
 
 
+def glance(body: bytes) -> Extent | None:
+    """The same for a stream of few and short messages, none of them packed, that names few signals; None for others."""
+    rows = entries = 0
+    try:
+        for number, (header_type, metadata, table, _) in enumerate(_walk_messages(body)):
+            if number == MOST_MESSAGES_AT_A_GLANCE or len(metadata) > MOST_METADATA_AT_A_GLANCE:
+                return None
+            batch = table
+            if header_type == _DICTIONARY_BATCH:
+                batch = _follow_reference(metadata, _find_field(metadata, table, _DICTIONARY_DATA))
+            elif header_type != _RECORD_BATCH:
+                continue
+            if _find_field(metadata, batch, _BATCH_COMPRESSION):
+                return None
+            length = _read_integer(metadata, _find_field(metadata, batch, _BATCH_LENGTH))
+            if length < 0:
+                return None
+            rows += length if header_type == _RECORD_BATCH else 0
+            entries += length if header_type == _DICTIONARY_BATCH else 0
+    except (struct.error, IndexError, BadRequest):
+        return None
+    return None if entries > MOST_ENTRIES_AT_A_GLANCE else Extent(rows, 0)
+
+
 def _walk_messages(body: bytes) -> Iterator[tuple[int, memoryview, int, int]]:
     """Each message's header type, metadata, the position of its header table, and where its body starts."""
     view, position = memoryview(body), 0
@@ -69,6 +97,8 @@ def _walk_messages(body: bytes) -> Iterator[tuple[int, memoryview, int, int]]:
         header_at = _find_field(metadata, message, _MESSAGE_HEADER)
         if kind_at and header_at:
             yield metadata[kind_at], metadata, _follow_reference(metadata, header_at), start
+        else:
+            yield _NO_HEADER, metadata, 0, start
         length = _read_integer(metadata, _find_field(metadata, message, _MESSAGE_BODY_LENGTH))
         if length < 0:
             raise BadRequest("The Arrow stream is malformed.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from gridloom.monitoring.receiving.json_faults import (
 
 MOST_SERIES = 100_000
 """Each costs some work of its own, however few points it has."""
+MOST_TIMES_AT_A_GLANCE = 4
 
 
 class _Column(msgspec.Struct, forbid_unknown_fields=True):
@@ -42,13 +44,7 @@ def from_columns(body: bytes, *, many: bool) -> Columns:
     if len(body) > MOST_SERIES and count_in_slices(body, b"{") > MOST_SERIES:
         raise TooManyPoints(f"JSON in columns carries at most {MOST_SERIES:,} series; rows and Arrow carry more.")
     try:
-        assets = _asset_columns_decoder.decode(body) if many else {"": _columns_decoder.decode(body)}
-        known = _KnownTimes()
-        pieces: list[_Piece] = [
-            (asset, signal, *known.read(column.time), _pack_numbers(column.value), None)
-            for asset, signals in assets.items()
-            for signal, column in signals.items()
-        ]
+        pieces = _read_pieces(body, _KnownTimes(_read_times), many=many)
     except msgspec.ValidationError:
         pieces = _loose_pieces(body, many=many)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -56,13 +52,36 @@ def from_columns(body: bytes, *, many: bool) -> Columns:
     return _join_pieces(pieces, many=many)
 
 
+def glance(body: bytes, *, many: bool) -> Columns | None:
+    """The columns of a body without a fault in it, whose signals were sampled together; None for any other."""
+    try:
+        pieces = _read_pieces(body, _KnownTimes(_glance_at_times, most=MOST_TIMES_AT_A_GLANCE), many=many)
+    except (_Unusual, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return _join_pieces(pieces, many=many)
+
+
 _Piece = tuple[str, str, Times, Faults, Values, Faults | None]
+
+
+class _Unusual(Exception):
+    """There is more to it than a glance can tell."""
+
+
+def _read_pieces(body: bytes, known: _KnownTimes, *, many: bool) -> list[_Piece]:
+    assets = _asset_columns_decoder.decode(body) if many else {"": _columns_decoder.decode(body)}
+    return [
+        (asset, signal, *known.read(column.time), _pack_numbers(column.value), None)
+        for asset, signals in assets.items()
+        for signal, column in signals.items()
+    ]
 
 
 class _KnownTimes:
     """Signals that were sampled together bring the same times; they are read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[bytes], tuple[Times, Faults]], most: int = MOST_SERIES) -> None:
+        self._read, self._most = read, most
         self._last, self._last_found = b"", (np.empty(0, np.int64), np.empty(0, np.uint8))
         self._known: dict[bytes, tuple[Times, Faults]] = {}
 
@@ -71,7 +90,9 @@ class _KnownTimes:
         if array != self._last:  # a glance; to look it up, all of it is hashed
             found = self._known.get(array)
             if found is None:
-                found = self._known[array] = _read_times(array)
+                if len(self._known) == self._most:
+                    raise _Unusual
+                found = self._known[array] = self._read(array)
             self._last, self._last_found = array, found
         return self._last_found
 
@@ -79,6 +100,13 @@ class _KnownTimes:
 def _read_times(array: bytes) -> tuple[Times, Faults]:
     found = timestamps.from_json(array)
     return found if found is not None else timestamps.from_arrow(pa.array(_texts_decoder.decode(array), pa.string()))
+
+
+def _glance_at_times(array: bytes) -> tuple[Times, Faults]:
+    found = timestamps.glance(array)
+    if found is None:
+        raise _Unusual
+    return found
 
 
 def _pack_numbers(values: list[float]) -> Values:

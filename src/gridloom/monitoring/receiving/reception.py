@@ -24,6 +24,7 @@ from gridloom.monitoring.model import (
 )
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.receiving import arrow_limits
+from gridloom.monitoring.receiving.glance import glance
 from gridloom.monitoring.receiving.ingest import REFUSED_HERE, Stored, ingest
 from gridloom.monitoring.receiving.parsing import ARROW, parse
 from gridloom.monitoring.receiving.tables import is_typed
@@ -31,7 +32,8 @@ from gridloom.monitoring.views import Refusal
 
 _ASK_AGAIN_S = 5.0
 LIGHT_BYTES = 32 * 1024
-"""What is read here and now: a few milliseconds. Never Arrow, of which a few bytes may stand for a million rows."""
+"""What is read here and now, whatever it is: a few milliseconds. Never Arrow, of which a few bytes may stand for a
+million rows."""
 
 
 @dataclass(slots=True)
@@ -54,7 +56,8 @@ class Reception:
 
 
 async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) -> Received:
-    """The points of a body: in a thread where it is not short, in a process where it is long and laborious."""
+    """The points of a body: at once where a glance is enough or it is short, in a process where it is long and
+    laborious, else in a thread."""
     metrics.BODY_BYTES.labels(call.content_type).inc(len(body))
     media_type = call.content_type
 
@@ -62,6 +65,9 @@ async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) 
         latest_us = min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
         if len(body) <= LIGHT_BYTES and media_type != ARROW:
             return parse(body, media_type, many=many, latest_us=latest_us)
+        found = glance(body, media_type, many=many, latest_us=latest_us)
+        if found is not None:
+            return found
         if len(body) <= LONG_BYTES or media_type == ARROW:
             found = await off_loop(True, _parse_unless_long, body, media_type, many=many, latest_us=latest_us)
             if found is not None:

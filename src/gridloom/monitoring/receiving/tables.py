@@ -21,6 +21,8 @@ ASSET = "physicalAssetID"
 MOST_CELLS_A_POINT = 4
 MOST_COLUMNS = MOST_SIGNALS + 2
 MOST_TYPED_COLUMNS = 256
+MOST_COLUMNS_AT_A_GLANCE = 40
+MOST_CELLS_AT_A_GLANCE = 40_000
 MOST_TEXT_BYTES = 64 << 20
 """Of one column, unfolded: a million times stand in less."""
 LONGEST_HEADER_BYTES = 100 * MOST_COLUMNS
@@ -75,6 +77,33 @@ def from_arrow(body: bytes, *, many: bool) -> Columns:
         return _from_table(table, many=many)
     except _UNREADABLE as error:
         raise BadRequest(f"The Arrow stream cannot be read: {_shorten_error(error)}") from None
+
+
+def glance(body: bytes, *, many: bool) -> Columns | None:
+    """What `from_arrow` makes of a small stream of moments and numbers, wide or with the signals' names in a
+    dictionary; None for any other."""
+    extent = arrow_limits.glance(body)
+    if extent is None:
+        return None
+    try:
+        with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
+            schema: pa.Schema = reader.schema
+            if len(schema) > MOST_COLUMNS_AT_A_GLANCE or extent.rows * len(schema) > MOST_CELLS_AT_A_GLANCE:
+                return None
+            if not all(map(_is_read_at_a_glance, schema)):
+                return None
+            _check_header(schema.names, many=many)
+            table = reader.read_all()
+            table.validate(full=True)
+        return _from_table(table, many=many)
+    except _UNREADABLE:
+        return None
+
+
+def _is_read_at_a_glance(column: pa.Field) -> bool:
+    is_name = column.name in ("signal", ASSET)
+    is_dictionary_of_text = pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)
+    return is_dictionary_of_text if is_name else column.name != "quality" and _is_typed_column(column)
 
 
 def is_typed(body: bytes) -> bool:
