@@ -15,6 +15,7 @@ from gridloom.capacity.book import market_days_around
 from gridloom.capacity.model import Holding, HoldingKind, Losses, OwnSchedule
 from gridloom.capacity.rules import Standing
 from gridloom.capacity.series import AvailabilitySeries, Circumstances, Outage, Rating, availability
+from gridloom.database.keyed import fetch_of
 from gridloom.database.pool import Database
 from gridloom.kernel.market_time import PERIOD, floor_to_period, period_start
 from gridloom.kernel.window import Window
@@ -31,8 +32,6 @@ select asset_key, starts_at, ends_at, charge_power_kw, discharge_power_kw, energ
 from unavailability
 where asset_key = any($1::int[]) and ends_at > $2 and starts_at < $3
 """
-_OF_ONE = RATINGS_AND_OUTAGES.replace("= any($1::int[])", "= $1")
-"""For one battery: over a list PostgreSQL plans anew each time, which takes longer than to read what is there."""
 
 Row = asyncpg.Record | Sequence[Any]
 _HOLDING = """
@@ -71,18 +70,10 @@ async def lock_batteries(db: Database, keys: Collection[int]) -> LockedBatteries
 async def load_circumstances(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, Circumstances]:
     """By asset key, for every key asked for."""
     found = {key: Circumstances() for key in asset_keys}
-    for key, starts_at, ends_at, *numbers in await _fetch_of(
-        db, RATINGS_AND_OUTAGES, _OF_ONE, list(found), window.start, window.end
-    ):
+    rows = await fetch_of(db, RATINGS_AND_OUTAGES, list(found), window.start, window.end)
+    for key, starts_at, ends_at, *numbers in rows:
         _add_circumstance(found[key], starts_at, ends_at, numbers)
     return found
-
-
-async def _fetch_of(db: Database, of_many: str, of_one: str, keys: Sequence[int], *others: object) -> Sequence[Row]:
-    rows: Sequence[Row] = await (
-        db.fetch(of_one, keys[0], *others) if len(keys) == 1 else db.fetch(of_many, keys, *others)
-    )
-    return rows
 
 
 def _add_circumstance(
@@ -118,7 +109,6 @@ where asset_key = any($1::int[])
   and (starts_at is null or starts_at < $3) and (ends_at is null or ends_at > $2)
   and (kind is null or end_period > $4 and first_period < $5 and (is_firm or not $6))
 """
-_STANDING_OF_ONE = _STANDING.replace("= any($1::int[])", "= $1")
 
 
 async def load_firm_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
@@ -130,7 +120,7 @@ async def _load_holdings(
     db: Database, keys: Collection[int], first: int, end: int, *, firm_only: bool
 ) -> dict[int, Standing]:
     edges = period_start(first), period_start(end), first, end
-    return standing_of_rows(keys, await _fetch_of(db, _STANDING, _STANDING_OF_ONE, list(keys), *edges, firm_only))
+    return standing_of_rows(keys, await fetch_of(db, _STANDING, list(keys), *edges, firm_only))
 
 
 def standing_of_rows(keys: Collection[int], rows: Iterable[Row]) -> dict[int, Standing]:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import numpy as np
 
+from gridloom.database.keyed import fetch_of
 from gridloom.database.pool import Database
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
@@ -93,7 +94,8 @@ async def read_ratings(db: Database, keys: Iterable[int], as_of: datetime | None
 
     As of a moment: by the parameters recorded until then, for they may reach back and change what a toll has earned.
     """
-    rows = await db.fetch(
+    rows = await fetch_of(
+        db,
         """
         select asset_key, null::timestamptz as valid_from, start_at, end_at,
           (rated_charge_power_kw + rated_discharge_power_kw) / 2 as power_kw
@@ -127,7 +129,8 @@ def _read_rating(rows: Sequence[Any]) -> Rating:
 async def read_tolls(
     db: Database, keys: Sequence[int], start: datetime, end: datetime, as_of: datetime | None
 ) -> list[Toll]:
-    rows = await db.fetch(
+    rows = await fetch_of(
+        db,
         """
         select asset_key, start_at, end_at, annual_price_eur_mw::float8 as price
         from tolling_contract_version
@@ -148,7 +151,8 @@ async def read_auction_results(
     db: Database, keys: Sequence[int], start: datetime, end: datetime, as_of: datetime | None
 ) -> list[AuctionResult]:
     """What the auctions room has cleared; no copy is kept, so that a result shows the moment it is there."""
-    rows = await db.fetch(
+    rows = await fetch_of(
+        db,
         """
         select a.key, u.delivery_start, u.delivery_end, u.winning_price_eur::float8 as price,
           u.hurdle_price_eur::float8 as hurdle
