@@ -19,11 +19,12 @@ from gridloom.monitoring.codec import Times
 from gridloom.monitoring.dictionaries import Dictionaries
 from gridloom.monitoring.market_days import date_of, day_numbers
 from gridloom.monitoring.model import LATEST, MOST_SIGNALS, Points, Reason
-from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, off_loop
+from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_POINTS, HEAVY_SIGNALS, off_loop
 from gridloom.monitoring.segments import Columns
 
 SERIES_DAYS_AT_ONCE: Final = 2000
 """How much of what is stored is looked at together, to find what is overwritten."""
+MANY_BODIES: Final = 200
 
 
 @dataclass(slots=True)
@@ -141,7 +142,8 @@ async def _count_overwritten(db: Database, head: store.Head, columns: Columns) -
     overwritten = 0
     for first in range(0, len(days), at_once):
         hot, cold = await store.bodies_on(db, head.asset_key, list(late), days[first : first + at_once])
-        heavy = _is_heavy(columns, late) or len(hot) + len(cold) > SERIES_DAYS_AT_ONCE // 10
+        packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
+        heavy = _is_heavy(columns, late) or packed_bytes > HEAVY_BYTES or len(hot) + len(cold) > MANY_BODIES
         overwritten += await off_loop(heavy, _count_common, hot, cold, late)
     return overwritten
 
