@@ -214,6 +214,8 @@ class ParameterDecoder:
     def __call__(self, pairs: list[tuple[str, str]]) -> QueryParameters:
         values: dict[str, Any] = {}
         faults: list[FieldError] = []
+        if not pairs and not self._needed:  # as most queries are
+            return self._struct()
         for name, text in pairs:
             try:
                 self._read_parameter(name, text, values)

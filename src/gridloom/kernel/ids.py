@@ -23,6 +23,7 @@ AuctionID = NewType("AuctionID", UUID)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TAIL_BITS = 74  # what the milliseconds, the version and the variant leave of 128
 _FRESH_BYTES = 10
+_DRAWN_AT_ONCE_BYTES = 1024
 _FRESH_SHIFT = 8 * _FRESH_BYTES - (_TAIL_BITS - 1)  # a clear top bit leaves room to count up within the millisecond
 
 
@@ -33,22 +34,28 @@ class _Sequence:
         self.lock = threading.Lock()
         self.milliseconds = 0
         self.tail = 0
+        self._drawn = b""
+        self._used = 0
 
     def step(self) -> tuple[int, int]:
         with self.lock:
             now = time.time_ns() // 1_000_000
             if now > self.milliseconds:
-                self.milliseconds, self.tail = now, _draw_tail()
+                self.milliseconds, self.tail = now, self._draw(_FRESH_BYTES) >> _FRESH_SHIFT
                 return self.milliseconds, self.tail
             # The same millisecond, or a clock set back: count on, by a step that nobody can guess.
-            self.tail += 1 + int.from_bytes(os.urandom(4), "big")
+            self.tail += 1 + self._draw(4)
             if self.tail >> _TAIL_BITS:
-                self.milliseconds, self.tail = self.milliseconds + 1, _draw_tail()
+                self.milliseconds, self.tail = self.milliseconds + 1, self._draw(_FRESH_BYTES) >> _FRESH_SHIFT
             return self.milliseconds, self.tail
 
-
-def _draw_tail() -> int:
-    return int.from_bytes(os.urandom(_FRESH_BYTES), "big") >> _FRESH_SHIFT
+    def _draw(self, size_bytes: int) -> int:
+        """A number of so many bytes that nobody can guess; the system is asked for many at a time."""
+        start, end = self._used, self._used + size_bytes
+        if end > len(self._drawn):
+            self._drawn, start, end = os.urandom(_DRAWN_AT_ONCE_BYTES), 0, size_bytes
+        self._used = end
+        return int.from_bytes(self._drawn[start:end], "big")
 
 
 _sequence = _Sequence()

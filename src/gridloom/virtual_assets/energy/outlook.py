@@ -34,7 +34,12 @@ class Outlook:
 
 def closed_until(asset: VirtualAsset, now: datetime) -> int:
     """The first period that can still be cut: its gate is open, or it closed and the look at it is under way."""
-    closed = first_open_period(now, asset.terms.gate_closure_s)
+    return closed_before(asset, first_open_period(now, asset.terms.gate_closure_s))
+
+
+def closed_before(asset: VirtualAsset, first_open: int) -> int:
+    """The same where it is known which gate is the first that is open."""
+    closed = first_open
     if asset.first_misfit is not None:
         closed = min(closed, asset.first_misfit)
     return min(max(closed, asset.judged_until or 0, asset.first), asset.end)

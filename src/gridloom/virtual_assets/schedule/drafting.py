@@ -101,7 +101,7 @@ def draft_over(
 ) -> Draft:
     """`powers` are those of the days that the changes touch, at least."""
     days = find_days(changes)
-    rows_kw = _find_rows(powers, days, changes)
+    rows_kw = _find_rows(powers, days, changes.keys())
     for lane, change in changes.items():
         _lay_change(rows_kw[lane], days, change)
     after_kw = _add_lanes(rows_kw, len(days))
@@ -116,6 +116,8 @@ def draft_over(
 
 def _find_rows(powers: DayPowers, days: Sequence[int], changed: Iterable[int]) -> dict[int, Floats]:
     """The lanes that these days have, and those that are changed: for each a row of its own for each day, in order."""
+    if len(days) == 1 and (known := powers.get(days[0])) is not None and known.keys() == changed:
+        return {lane: lane_kw[None].copy() for lane, lane_kw in sorted(known.items())}
     lanes = {*changed, *(lane for day in days for lane in powers.get(day, ()))}
     return {lane: schedule_store.whole_days(powers, lane, days) for lane in sorted(lanes)}
 

@@ -38,6 +38,8 @@ class Recalled(Struct, frozen=True):
     until: datetime
     until_s: float
     """The same by this process's own clock, so a guess."""
+    first_open: int
+    """The first period whose gate is open."""
     whole_from: int
     """Nothing of the asset is lost from this period on."""
 

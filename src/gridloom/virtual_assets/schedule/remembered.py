@@ -123,6 +123,7 @@ def _find_span(asset: VirtualAsset, ground: Ground, available: Availability) -> 
         not_before=closing_of(first_open - 1, gate_closure_s),
         until=until,
         until_s=ground.read_s + (until - ground.now).total_seconds(),
+        first_open=first_open,
         whole_from=available.first,
     )
 

@@ -122,7 +122,7 @@ def read_few_points(times: Sequence[datetime], powers_kw: Sequence[float], span:
         numbers.append(before)
     if not numbers:
         return None
-    return Points(np.array(numbers), np.array(powers_kw) + 0.0, np.arange(len(numbers)))
+    return Points(np.array(numbers), np.array([power_kw + 0.0 for power_kw in powers_kw]), np.arange(len(numbers)))
 
 
 def _refuse_points(wrong: npt.NDArray[np.bool_], detail: str, where: str = "", member: str = "time") -> None:

@@ -23,6 +23,7 @@ from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.energy.mending import imbalance_at_a_glance, projected_imbalance, scheduled_imbalance
 from gridloom.virtual_assets.energy.outlook import (
     adjustments_of,
+    closed_before,
     closed_until,
     fits_whole_asset,
     is_all_there,
@@ -135,10 +136,12 @@ async def put_asset_schedule(
 
 def _check_gate_and_find(asset: VirtualAsset, points: Points, ground: Ground) -> Availability:
     """What is available from the first period on that may still be cut, if the first point's gate is open."""
-    now = ground.now
-    check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.places[0]}/time")
-    day_start = first_period(points.first // PERIODS_PER_DAY)
-    return ground.available(asset, min(max(asset.first, day_start), closed_until(asset, now)))
+    first, recalled = points.first, ground.recalled
+    first_open = first_open_period(ground.now, asset.terms.gate_closure_s) if recalled is None else recalled.first_open
+    if first < first_open:  # where the request says so is worked out only then
+        check_gate(first, first_open, f"/schedule/{points.places[0]}/time")
+    day_start = first_period(first // PERIODS_PER_DAY)
+    return ground.available(asset, min(max(asset.first, day_start), closed_before(asset, first_open)))
 
 
 async def _accept_change(

@@ -29,8 +29,9 @@ def tolerance_kwh(energy_capacity_kwh: float) -> float:
 
 def energy_changes_kwh(power_kw: Floats, efficiency: Efficiency) -> Floats:
     """The change of the stored energy in each period: `Δt·(charge·η_c − discharge/η_d)`."""
-    factor = np.where(power_kw < 0, efficiency.charge, 1 / efficiency.discharge)
-    return np.asarray(power_kw * (-QUARTER_HOUR_H) * factor)
+    # A quarter of an hour is a power of two: it makes no difference to the last bit where it is multiplied.
+    factor_h = np.where(power_kw < 0, -QUARTER_HOUR_H * efficiency.charge, -QUARTER_HOUR_H * (1 / efficiency.discharge))
+    return np.asarray(power_kw * factor_h)
 
 
 def energy_trajectory_kwh(initial_kwh: float, power_kw: Floats, efficiency: Efficiency) -> Floats:
@@ -106,7 +107,7 @@ class DaySummaries(Struct, frozen=True, eq=False):
         rows_kwh[0, 0] = relative_kwh[-1]
         rows_kwh[1, 0] = np.minimum.reduce(relative_kwh)
         rows_kwh[2, 0] = np.maximum.reduce(relative_kwh)
-        rows_kwh[3, 0] = np.add.reduce(exported_kwh(power_kw))
+        rows_kwh[3, 0] = np.add.reduce(np.maximum(power_kw, 0.0)) * QUARTER_HOUR_H
         return DaySummaries(rows_kwh)
 
     def with_days(self, positions: Sequence[int], days: DaySummaries) -> DaySummaries:
