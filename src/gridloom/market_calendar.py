@@ -108,22 +108,30 @@ def _find_offsets(times: Ints, per_second: int) -> Ints:
 
 @cache
 def _clock_changes(per_second: int) -> tuple[Ints, Ints]:
-    """When the market's offset from UTC changes, and the offsets before the first change and after each."""
-    changes, offsets = [], [_find_offset(datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC))]
-    for year in range(_FIRST_YEAR, _END_YEAR):
-        for month in range(1, 13):
-            start = datetime(year, month, 1, tzinfo=UTC)
-            end = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
-            if _find_offset(start) != _find_offset(end):
-                changes.append(int(_change_between(start, end).timestamp()))
-                offsets.append(_find_offset(end))
-    return np.array(changes, dtype=np.int64) * per_second, np.array(offsets, dtype=np.int64) * per_second
+    changes, offsets = _find_clock_changes()
+    return changes * per_second, offsets * per_second
 
 
-def _change_between(start: datetime, end: datetime) -> datetime:
+@cache
+def _find_clock_changes() -> tuple[Ints, Ints]:
+    """When the market's offset from UTC changes, and the offsets before the first change and after each; in seconds."""
+    start = datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC)
+    changes, offsets = [], [_find_offset(start)]
+    while start.year < _END_YEAR:
+        end = start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
+        offset = _find_offset(end)
+        if offset != offsets[-1]:
+            changes.append(int(_change_between(start, end, offset).timestamp()))
+            offsets.append(offset)
+        start = end
+    return np.array(changes, dtype=np.int64), np.array(offsets, dtype=np.int64)
+
+
+def _change_between(start: datetime, end: datetime, offset: int) -> datetime:
+    """The first full hour with the offset that holds at the end."""
     while end - start > timedelta(hours=1):
         middle = start + (end - start) // timedelta(hours=2) * timedelta(hours=1)
-        start, end = (start, middle) if _find_offset(middle) == _find_offset(end) else (middle, end)
+        start, end = (start, middle) if _find_offset(middle) == offset else (middle, end)
     return end
 
 

@@ -61,6 +61,7 @@ def load_service() -> None:
     gc.disable()  # hardly anything of it is garbage
     try:
         importlib.import_module("gridloom.app")
+        importlib.import_module("gridloom.market_calendar").calendar_edges_s()  # or each fork finds it out anew
     finally:
         gc.enable()
 

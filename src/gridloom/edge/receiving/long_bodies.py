@@ -34,6 +34,7 @@ log = structlog.get_logger("gridloom.edge")
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Part = TypeVar("Part", bytes, bytearray)
 
 READ_AT_ONCE: Final = 2
 """A worker; unpacked, a body takes several times its size."""
@@ -120,7 +121,7 @@ def _read_body(work: Callable[..., R], body: bytes, args: tuple[Any, ...], kwarg
     with connection:
         try:
             _send_parts(connection, pickle.dumps((work, args, kwargs)), body)
-            packed, *buffers = _receive_parts(connection)
+            packed, *buffers = _receive_parts(connection, _receive_exactly)
         except (OSError, LostReader):
             log.error("body_process_died", work=work.__qualname__, body_bytes=len(body))
             raise PayloadTooLarge("The body takes more time or memory to read than a request may have.") from None
@@ -140,13 +141,25 @@ def _send_parts(connection: socket.socket, *parts: Any) -> None:
         connection.sendall(part)
 
 
-def _receive_parts(connection: socket.socket) -> list[bytearray]:
-    (count,) = _LENGTH.unpack(_receive_exactly(connection, _LENGTH.size))
-    lengths = [_LENGTH.unpack(_receive_exactly(connection, _LENGTH.size))[0] for _ in range(count)]
-    return [_receive_exactly(connection, length) for length in lengths]
+def _receive_parts(connection: socket.socket, receive: Callable[[socket.socket, int], Part]) -> list[Part]:
+    (count,) = _LENGTH.unpack(_receive_whole(connection, _LENGTH.size))
+    lengths = [_LENGTH.unpack(_receive_whole(connection, _LENGTH.size))[0] for _ in range(count)]
+    return [receive(connection, length) for length in lengths]
+
+
+def _receive_whole(connection: socket.socket, size_bytes: int) -> bytes:
+    """Read only: into memory that nobody has to clear or copy first."""
+    part = connection.recv(size_bytes, socket.MSG_WAITALL)
+    while len(part) < size_bytes:
+        more = connection.recv(size_bytes - len(part), socket.MSG_WAITALL)
+        if not more:
+            raise LostReader
+        part += more
+    return part
 
 
 def _receive_exactly(connection: socket.socket, size_bytes: int) -> bytearray:
+    """What may be changed in place, such as the numbers of an array."""
     part = bytearray(size_bytes)
     view, place = memoryview(part), 0
     while place < size_bytes:
@@ -186,10 +199,10 @@ def _serve_worker(connection: socket.socket) -> NoReturn:
         resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S))
         with suppress(OSError):  # if memory runs out, this is what goes
             Path("/proc/self/oom_score_adj").write_text("1000")
-        order, body = _receive_parts(connection)
+        order, body = _receive_parts(connection, _receive_whole)
         work, args, kwargs = pickle.loads(order)  # noqa: S301 — from the worker
         buffers: list[pickle.PickleBuffer] = []
-        outcome = _work_out(work, bytes(body), args, kwargs)
+        outcome = _work_out(work, body, args, kwargs)
         packed = pickle.dumps(outcome, protocol=5, buffer_callback=buffers.append)
         _send_parts(connection, packed, *(buffer.raw() for buffer in buffers))
     except OSError:
