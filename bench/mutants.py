@@ -98,7 +98,7 @@ FAULTS = (
     Fault("ancillary/products.py", "or self.first <= period_count(day)", "or self.first <= 100", "ancillary"),
     # Virtual batteries.
     Fault(
-        "virtual_assets/schedule/trajectory.py",
+        "virtual_assets/schedule/projection/trajectory.py",
         "efficiency.charge, 1 / efficiency.discharge)",
         "efficiency.charge, efficiency.discharge)",
         "virtual_assets/test_trajectory.py",

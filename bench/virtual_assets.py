@@ -19,7 +19,7 @@ from bench.harness import Client, Harness, Request
 from gridloom.kernel.market_time import period_number
 from gridloom.market_calendar import first_period
 from gridloom.virtual_assets.model import Efficiency
-from gridloom.virtual_assets.schedule.trajectory import (
+from gridloom.virtual_assets.schedule.projection.trajectory import (
     DaySummaries,
     energy_trajectory_kwh,
     first_excess,

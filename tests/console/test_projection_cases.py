@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gridloom.virtual_assets.model import Efficiency
-from gridloom.virtual_assets.schedule.trajectory import (
+from gridloom.virtual_assets.schedule.projection.trajectory import (
     energy_trajectory_kwh,
     exported_kwh,
     first_excess,

@@ -7,14 +7,14 @@ from itertools import permutations
 from tests.database.statements import Statement, gather
 
 from gridloom.audit import store as audit
-from gridloom.database import last_rows
+from gridloom.database.committing import last_rows
 from gridloom.edge import idempotency
 from gridloom.events import store as events
 from gridloom.identity.store import organisations
 from gridloom.settlements import statements as settlements
 from gridloom.settlements.measures import KEPT_SOURCES
 from gridloom.settlements.model import KIND_OF, FactKind
-from gridloom.virtual_assets.schedule import version_store
+from gridloom.virtual_assets.schedule.change import version_store
 
 LAST_ROWS = (audit._ENTRIES, events._OUTBOX_ROWS, idempotency._ANSWERS)
 AT_ONCE = (organisations._ORGANISATIONS, audit._ENTRIES, idempotency._CLAIMS)
@@ -46,13 +46,13 @@ COMPOSED = {
         "select asset_key, day - $2::date, fcr from settled_periods"
         " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day"
     ],
-    "database/last_rows.py:insert": lambda: [target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}],
-    "database/last_rows.py:_compose_statement": lambda: [
+    "database/committing/last_rows.py:insert": lambda: [target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}],
+    "database/committing/last_rows.py:_compose_statement": lambda: [
         last_rows._compose_statement(tuple((target, 2) for target in targets))
         for count in (2, 3)
         for targets in (*permutations(LAST_ROWS, count), AT_ONCE[:count])
     ],
-    "database/last_rows.py:_add_parts": lambda: [
+    "database/committing/last_rows.py:_add_parts": lambda: [
         last_rows._add_parts(statement, tuple((target, 1) for target in targets))
         for statement in (
             version_store._WRITE_VERSION,

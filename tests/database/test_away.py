@@ -7,8 +7,8 @@ import socket
 import asyncpg
 import pytest
 
-from gridloom.database.after_commit import after_commit, rolled_back, transaction
 from gridloom.database.away import Outage, outage_of
+from gridloom.database.committing.after_commit import after_commit, rolled_back, transaction
 from gridloom.database.pool import create_pool
 from gridloom.edge.answering.faults import problem_of
 

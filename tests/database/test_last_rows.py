@@ -8,8 +8,15 @@ from typing import Any
 import asyncpg
 import pytest
 
-from gridloom.database.after_commit import physical_of
-from gridloom.database.last_rows import MOST_ROWS, Target, collect_rows, forget_rows, write_collected, write_last
+from gridloom.database.committing.after_commit import physical_of
+from gridloom.database.committing.last_rows import (
+    MOST_ROWS,
+    Target,
+    collect_rows,
+    forget_rows,
+    write_collected,
+    write_last,
+)
 from gridloom.database.pool import create_pool
 
 NOTES = Target("note", [("place", "{}"), ("words", "{}::text::jsonb"), ("at", "clock_timestamp()")])

@@ -10,7 +10,8 @@ from tests.delivery.conftest import Yard
 from tests.delivery.test_dispatch import lose
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.virtual_assets.schedule import changing, ground_store
+from gridloom.virtual_assets.schedule.change import attempts as changing
+from gridloom.virtual_assets.schedule.change import ground_store
 
 HELD_UP = "select count(*) from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))"
 

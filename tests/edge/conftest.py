@@ -18,8 +18,8 @@ from msgspec import UNSET, Meta, UnsetType
 from tests.conftest import running_edge
 from tests.people import client_of
 
-from gridloom.database.after_commit import after_commit
-from gridloom.database.last_rows import Target, write_last
+from gridloom.database.committing.after_commit import after_commit
+from gridloom.database.committing.last_rows import Target, write_last
 from gridloom.database.pool import create_pool
 from gridloom.edge import (
     CSV,

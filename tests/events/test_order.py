@@ -10,7 +10,7 @@ from uuid import UUID
 
 from tests.events.happening import number_in, record
 
-from gridloom.database.after_commit import transaction
+from gridloom.database.committing.after_commit import transaction
 from gridloom.events import store
 from gridloom.events.outbox import record_event
 from gridloom.events.sequencer import Sequencer

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from tests.events.happening import record
 
-from gridloom.database.after_commit import transaction
+from gridloom.database.committing.after_commit import transaction
 from gridloom.database.listen import Listener
 from gridloom.database.pool import Pool, create_pool
 from gridloom.events.sequencer import Sequencer

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gridloom.database.after_commit import transaction
 from gridloom.database.clock import platform_now
+from gridloom.database.committing.after_commit import transaction
 from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
 from gridloom.monitoring import store

@@ -18,8 +18,9 @@ from tests.virtual_assets.test_schedules import problem
 
 from gridloom.virtual_assets.energy.store import mark_activated
 from gridloom.virtual_assets.gate_closure.revalidation import revalidate
-from gridloom.virtual_assets.schedule import changing, ground_store, version_store
-from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
+from gridloom.virtual_assets.schedule.change import attempts as changing
+from gridloom.virtual_assets.schedule.change import ground_store, version_store
+from gridloom.virtual_assets.schedule.projection.trajectory import tolerance_kwh
 
 Between = Callable[[Callable[[], Awaitable[Any]]], None]
 

@@ -20,10 +20,10 @@ from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, series_fields
 from gridloom.virtual_assets.energy.outlook import fits_whole_asset
 from gridloom.virtual_assets.energy.projection import Standing, project
 from gridloom.virtual_assets.model import AssetTerms, Efficiency, VirtualAsset
-from gridloom.virtual_assets.schedule.drafting import draft_over
-from gridloom.virtual_assets.schedule.judgement import first_energy_cut, first_energy_excess
+from gridloom.virtual_assets.schedule.change.drafting import draft_over
+from gridloom.virtual_assets.schedule.change.judgement import first_energy_cut, first_energy_excess
+from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
 from gridloom.virtual_assets.schedule.store import LaneChange
-from gridloom.virtual_assets.schedule.trajectory import DaySummaries
 
 DAYS = 5
 FIRST_DAY = 20_000

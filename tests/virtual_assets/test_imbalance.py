@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.virtual_assets.schedule.imbalance import imbalance_of
+from gridloom.virtual_assets.schedule.projection.imbalance import imbalance_of
 
 
 class TestImbalance:

@@ -12,7 +12,7 @@ from tests.virtual_assets.projection_cases import PATH, cases
 
 from gridloom.virtual_assets.energy.projection import CycleRule, Standing, project
 from gridloom.virtual_assets.model import AdjustmentReason, Efficiency
-from gridloom.virtual_assets.schedule.trajectory import energy_trajectory_kwh
+from gridloom.virtual_assets.schedule.projection.trajectory import energy_trajectory_kwh
 
 PERIODS = 24
 EFFICIENCY = Efficiency(0.9, 0.95)

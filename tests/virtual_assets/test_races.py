@@ -10,7 +10,7 @@ import pytest
 from gridloom.kernel.market_time import period_number
 from gridloom.market_calendar import first_period
 from gridloom.virtual_assets.model import Efficiency
-from gridloom.virtual_assets.schedule.trajectory import energy_trajectory_kwh, tolerance_kwh
+from gridloom.virtual_assets.schedule.projection.trajectory import energy_trajectory_kwh, tolerance_kwh
 
 WRITERS = 16
 ROUNDS = 8

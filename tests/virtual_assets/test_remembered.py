@@ -21,7 +21,8 @@ from tests.virtual_assets.test_changing_at_once import (
 from tests.virtual_assets.test_revalidation import lose, make
 from tests.virtual_assets.test_schedules import problem
 
-from gridloom.virtual_assets.schedule import changing, ground_store, remembered
+from gridloom.virtual_assets.schedule.change import attempts as changing
+from gridloom.virtual_assets.schedule.change import ground_store, remembered
 
 __all__ = ["make"]  # a fixture
 

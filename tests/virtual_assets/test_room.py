@@ -11,7 +11,7 @@ from tests.virtual_assets.test_projection import EFFICIENCY, GROUPS, PERIODS, st
 
 from gridloom.virtual_assets.energy.projection import CycleRule, Standing, project
 from gridloom.virtual_assets.energy.room import unmendable_kwh
-from gridloom.virtual_assets.schedule.judgement import first_energy_cut, first_energy_excess
+from gridloom.virtual_assets.schedule.change.judgement import first_energy_cut, first_energy_excess
 
 POWERS = hnp.arrays(np.float64, (1, PERIODS), elements=st.integers(-12, 12).map(lambda tens: 10.0 * tens))
 LIMITS = hnp.arrays(np.float64, (1, PERIODS), elements=st.sampled_from([0.0, 40.0, 100.0, 100.0, 100.0]))

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from tests.virtual_assets.conftest import MakeBattery
 
-from gridloom.virtual_assets.schedule import changing
+from gridloom.virtual_assets.schedule.change import attempts as changing
 
 
 @pytest.fixture

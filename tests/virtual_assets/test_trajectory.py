@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gridloom.virtual_assets.model import Efficiency
-from gridloom.virtual_assets.schedule.trajectory import (
+from gridloom.virtual_assets.schedule.projection.trajectory import (
     DaySummaries,
     energy_trajectory_kwh,
     first_excess,

@@ -10,7 +10,7 @@ from tests.people import OrganisationUnderTest, client_of
 from tests.webhooks.asking import set_up, until_state
 from tests.webhooks.conftest import answer
 
-from gridloom.database.after_commit import transaction
+from gridloom.database.committing.after_commit import transaction
 from gridloom.edge.dispatch import Edge
 from gridloom.webhooks import store
 

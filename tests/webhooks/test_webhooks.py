@@ -15,7 +15,7 @@ from tests.people import OrganisationUnderTest, People
 from tests.webhooks.asking import deliveries, set_up, until_attempts, until_state
 from tests.webhooks.conftest import Receiver, answer
 
-from gridloom.database.after_commit import transaction
+from gridloom.database.committing.after_commit import transaction
 from gridloom.edge.dispatch import Edge
 from gridloom.kernel.ids import uuid7
 from gridloom.webhooks import delivery_store, store

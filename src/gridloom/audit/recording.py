@@ -12,7 +12,7 @@ from gridloom.edge.call import Call
 from gridloom.edge.caller import Caller
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 
 async def record_audit(db: WriteOnly, call: Call, status: int) -> None:

@@ -8,12 +8,12 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.audit.model import NOBODY, Actor, Entry, Filter, NewEntry
-from gridloom.database.last_rows import Target, write_last
+from gridloom.database.committing.last_rows import Target, write_last
 from gridloom.database.pool import Pool
 from gridloom.kernel.ids import uuid7
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 _COLUMNS = (
     "organisation_id",

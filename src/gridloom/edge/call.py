@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import asyncpg
 
-from gridloom.database.after_commit import committed, physical_of, rolled_back
-from gridloom.database.at_once import AtOnce
 from gridloom.database.away import DATABASE_FAULTS
-from gridloom.database.last_rows import collect_rows, forget_rows, write_at_once, write_collected
+from gridloom.database.committing.after_commit import committed, physical_of, rolled_back
+from gridloom.database.committing.at_once import AtOnce
+from gridloom.database.committing.last_rows import collect_rows, forget_rows, write_at_once, write_collected
 from gridloom.database.pool import Database, give_back, take
 from gridloom.edge.caller import Caller
 from gridloom.edge.idempotency import Retry
@@ -24,7 +24,7 @@ from gridloom.kernel.problem import PreconditionFailed, PreconditionRequired
 if TYPE_CHECKING:
     from asyncpg.transaction import Transaction
 
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 R = TypeVar("R")
 

@@ -38,7 +38,7 @@ from gridloom.edge.wire import parse_parameter
 from gridloom.kernel.problem import MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 log = structlog.get_logger("gridloom.edge")
 

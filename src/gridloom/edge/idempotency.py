@@ -12,13 +12,13 @@ import asyncpg
 import orjson
 from cryptography.fernet import Fernet
 
-from gridloom.database.at_once import AtOnce
-from gridloom.database.last_rows import Target, write_last
+from gridloom.database.committing.at_once import AtOnce
+from gridloom.database.committing.last_rows import Target, write_last
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import BadRequest, FieldError, IdempotencyInProgress, IdempotencyKeyReused
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 KEPT_FOR = timedelta(hours=24)
 LONGEST_KEY = 255

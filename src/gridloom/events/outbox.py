@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from gridloom.database.after_commit import after_commit
+from gridloom.database.committing.after_commit import after_commit
 from gridloom.events import store
 from gridloom.events.model import NewEvent
 from gridloom.events.types import EVENT_TYPES, is_as_declared
 from gridloom.kernel.permission import Permission
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 _told: set[Callable[[], None]] = set()
 

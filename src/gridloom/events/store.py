@@ -9,8 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from gridloom.database.at_once import AtOnce
-from gridloom.database.last_rows import Target, write_collected, write_last
+from gridloom.database.committing.at_once import AtOnce
+from gridloom.database.committing.last_rows import Target, write_collected, write_last
 from gridloom.edge import to_json
 from gridloom.events.framing import frame
 from gridloom.events.model import Event, NewEvent, SequencedEvent
@@ -20,7 +20,7 @@ from gridloom.kernel.ids import uuid7
 if TYPE_CHECKING:
     import asyncpg
 
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
     from gridloom.database.pool import Database
 
 FEW: Final = 3

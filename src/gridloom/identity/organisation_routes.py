@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from gridloom.database.after_commit import after_commit
+from gridloom.database.committing.after_commit import after_commit
 from gridloom.edge import SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
 from gridloom.identity import views
 from gridloom.identity.mail import Mailer

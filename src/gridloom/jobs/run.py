@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from gridloom.database.after_commit import rolled_back
+from gridloom.database.committing.after_commit import rolled_back
 from gridloom.jobs import metrics, store
 from gridloom.jobs.declare import KINDS, JobRun
 from gridloom.jobs.rules import MOST_DEATHS, pause_after, pause_after_death

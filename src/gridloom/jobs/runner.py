@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from gridloom.database.after_commit import transaction
+from gridloom.database.committing.after_commit import transaction
 from gridloom.jobs import store
 from gridloom.jobs.declare import KINDS
 from gridloom.jobs.run import begin, run_begun

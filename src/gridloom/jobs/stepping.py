@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from gridloom.database.after_commit import transaction
+from gridloom.database.committing.after_commit import transaction
 from gridloom.jobs import store
 from gridloom.jobs.declare import KINDS
 from gridloom.jobs.run import begin, run_begun

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.last_rows import Target, write_last
+from gridloom.database.committing.last_rows import Target, write_last
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import uuid7
 from gridloom.logbook.model import EntryPlace, Impact, LogbookEntry, LogbookQuery, NewEntry, Source

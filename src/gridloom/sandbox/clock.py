@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 
-from gridloom.database.after_commit import transaction
 from gridloom.database.clock import platform_now
+from gridloom.database.committing.after_commit import transaction
 from gridloom.database.pool import Database, Pool
 from gridloom.jobs.stepping import run_due_platform_jobs
 from gridloom.kernel.instant import written

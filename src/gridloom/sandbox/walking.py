@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 
-from gridloom.database.after_commit import transaction
 from gridloom.database.clock import platform_now
+from gridloom.database.committing.after_commit import transaction
 from gridloom.database.listen import Listener
 from gridloom.database.pool import Database, Pool
 from gridloom.edge.dispatch import Edge

@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.capacity.store import LockedBatteries
-from gridloom.database.last_rows import Row, Target, write_last
+from gridloom.database.committing.last_rows import Row, Target, write_last
 from gridloom.database.pool import Database
 from gridloom.unavailability.model import (
     NewPowerCapacity,

@@ -16,7 +16,7 @@ from gridloom.virtual_assets.backing.availability import available_of
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.energy.mending import read_imbalances
 from gridloom.virtual_assets.model import Block, VirtualAsset
-from gridloom.virtual_assets.schedule.imbalance import Imbalance
+from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance
 from gridloom.virtual_assets.wire import BackingView, BlockMetadata, VirtualAssetView
 
 

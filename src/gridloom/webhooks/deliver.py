@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Counter
 
-from gridloom.database.after_commit import transaction
 from gridloom.database.clock import real_now
+from gridloom.database.committing.after_commit import transaction
 from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission
 from gridloom.webhooks import delivery_store

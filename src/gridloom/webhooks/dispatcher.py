@@ -12,7 +12,7 @@ from uuid import UUID
 
 import structlog
 
-from gridloom.database.after_commit import transaction
+from gridloom.database.committing.after_commit import transaction
 from gridloom.events.store import CHANNEL as EVENTS
 from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
 from gridloom.webhooks import delivery_store

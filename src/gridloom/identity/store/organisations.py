@@ -7,7 +7,7 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.last_rows import Target, write_last
+from gridloom.database.committing.last_rows import Target, write_last
 from gridloom.database.pool import Database
 from gridloom.identity.model import Organisation
 from gridloom.identity.permissions import OrganisationKind
@@ -15,7 +15,7 @@ from gridloom.identity.store.announcements import announce, organisation_subject
 from gridloom.kernel.ids import OrganisationID
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 _PLATFORM_LOCK: Final = 7_108_004
 _ORGANISATIONS: Final = Target(

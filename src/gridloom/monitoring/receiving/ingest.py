@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.database.after_commit import after_commit
+from gridloom.database.committing.after_commit import after_commit
 from gridloom.database.pool import Database
 from gridloom.monitoring import codec, segments, store
 from gridloom.monitoring.codec import Times

@@ -16,7 +16,7 @@ from gridloom.virtual_assets.energy.outlook import closed_until
 from gridloom.virtual_assets.energy.projection import CycleRule, Standing, project
 from gridloom.virtual_assets.energy.standing import load_standing
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
-from gridloom.virtual_assets.schedule.trajectory import energy_changes_kwh, exported_kwh
+from gridloom.virtual_assets.schedule.projection.trajectory import energy_changes_kwh, exported_kwh
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,8 +19,8 @@ from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.promising import give_back_backing, hand_over_backing, take_backing
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.model import AssetTerms, Author, Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.change.version_store import add_first_version
 from gridloom.virtual_assets.schedule.rules import first_open_period
-from gridloom.virtual_assets.schedule.version_store import add_first_version
 
 
 class AllocationStands(Problem):

@@ -19,12 +19,12 @@ from gridloom.virtual_assets.blocks.slicing import Carving, Move, Squeeze, carve
 from gridloom.virtual_assets.energy.outlook import load_outlook
 from gridloom.virtual_assets.energy.reserves import reserved_kwh
 from gridloom.virtual_assets.model import Author, Block, LockedAsset, Market, VersionKind
-from gridloom.virtual_assets.schedule.drafting import draft_change
-from gridloom.virtual_assets.schedule.notifications import tell_updated
+from gridloom.virtual_assets.schedule.change.drafting import draft_change
+from gridloom.virtual_assets.schedule.change.notifications import tell_updated
+from gridloom.virtual_assets.schedule.change.scheduling import write_change
+from gridloom.virtual_assets.schedule.projection.trajectory import tolerance_kwh
 from gridloom.virtual_assets.schedule.rules import check_gate, first_open_period
-from gridloom.virtual_assets.schedule.scheduling import write_change
 from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange, lane_power_kw, read_day_range
-from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
 
 
 class ScheduleInTheWay(Problem):

@@ -59,8 +59,9 @@ from gridloom.virtual_assets.blocks.wire import (
 from gridloom.virtual_assets.history.store import read_lane_as_of
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.rules import check_window
-from gridloom.virtual_assets.schedule.changing import change_schedule
-from gridloom.virtual_assets.schedule.ground_store import Ground
+from gridloom.virtual_assets.schedule.change.attempts import change_schedule
+from gridloom.virtual_assets.schedule.change.ground_store import Ground
+from gridloom.virtual_assets.schedule.change.scheduling import put_schedule
 from gridloom.virtual_assets.schedule.points import points_of
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import (
@@ -69,13 +70,12 @@ from gridloom.virtual_assets.schedule.rules import (
     GateClosed,
     PowerBeyondAvailable,
 )
-from gridloom.virtual_assets.schedule.scheduling import put_schedule
 from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
 from gridloom.virtual_assets.windows import asked_periods
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 BLOCKS = ASSETS + "/{virtualAssetID}/blocks"
 BLOCK = BLOCKS + "/{blockID}"

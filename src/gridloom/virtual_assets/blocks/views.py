@@ -23,7 +23,7 @@ from gridloom.virtual_assets.blocks.wire import (
     ScheduledPower,
 )
 from gridloom.virtual_assets.model import Adjustment, Block
-from gridloom.virtual_assets.schedule.imbalance import Imbalance
+from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance
 from gridloom.virtual_assets.streaming import list_json, period_times, rows_json
 from gridloom.virtual_assets.wire import already_json
 

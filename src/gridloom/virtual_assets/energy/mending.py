@@ -20,10 +20,10 @@ from gridloom.virtual_assets.energy.room import unmendable_kwh
 from gridloom.virtual_assets.energy.standing import load_standing
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
-from gridloom.virtual_assets.schedule.imbalance import Imbalance, imbalance_of
+from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance, imbalance_of
+from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries, energy_trajectory_kwh, tolerance_kwh
 from gridloom.virtual_assets.schedule.rules import first_open_period
 from gridloom.virtual_assets.schedule.spreading import rated_kw
-from gridloom.virtual_assets.schedule.trajectory import DaySummaries, energy_trajectory_kwh, tolerance_kwh
 
 FindDay = Callable[[int], Floats | None]
 """All that is scheduled on a day, or None where that is not known."""

@@ -13,8 +13,8 @@ from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.energy.activations import Activated
 from gridloom.virtual_assets.model import AssetTerms
-from gridloom.virtual_assets.schedule.stored_energy import Course
-from gridloom.virtual_assets.schedule.trajectory import exported_kwh
+from gridloom.virtual_assets.schedule.projection.stored_energy import Course
+from gridloom.virtual_assets.schedule.projection.trajectory import exported_kwh
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from gridloom.virtual_assets.energy.standing import load_standing, load_standing
 from gridloom.virtual_assets.model import Adjustment, AssetTerms, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.gates import may_exceed_cycles
+from gridloom.virtual_assets.schedule.projection.stored_energy import Course, load_course
+from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries, exported_kwh, tolerance_kwh
 from gridloom.virtual_assets.schedule.rules import first_open_period
-from gridloom.virtual_assets.schedule.stored_energy import Course, load_course
-from gridloom.virtual_assets.schedule.trajectory import DaySummaries, exported_kwh, tolerance_kwh
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,9 +18,9 @@ from gridloom.virtual_assets.energy.reserves import reserved_kwh
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
+from gridloom.virtual_assets.schedule.projection.stored_energy import Course, course_of, load_course
+from gridloom.virtual_assets.schedule.projection.trajectory import exported_kwh
 from gridloom.virtual_assets.schedule.store import DayPowers, lane_power_kw, read_day_range, total_power_kw
-from gridloom.virtual_assets.schedule.stored_energy import Course, course_of, load_course
-from gridloom.virtual_assets.schedule.trajectory import exported_kwh
 
 
 async def load_standing(

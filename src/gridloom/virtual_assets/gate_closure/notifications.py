@@ -12,7 +12,7 @@ from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
 from gridloom.market_calendar import wire_time
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
-from gridloom.virtual_assets.schedule.notifications import READ
+from gridloom.virtual_assets.schedule.change.notifications import READ
 
 
 async def tell_adjusted(db: Database, asset: VirtualAsset, adjustments: Sequence[Adjustment]) -> None:

@@ -24,9 +24,9 @@ from gridloom.virtual_assets.gate_closure.notifications import tell_adjusted
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind
 from gridloom.virtual_assets.schedule import gates
-from gridloom.virtual_assets.schedule.drafting import draft_change
+from gridloom.virtual_assets.schedule.change.drafting import draft_change
+from gridloom.virtual_assets.schedule.change.scheduling import write_change
 from gridloom.virtual_assets.schedule.rules import first_open_period
-from gridloom.virtual_assets.schedule.scheduling import write_change
 from gridloom.virtual_assets.schedule.store import LaneChange
 
 

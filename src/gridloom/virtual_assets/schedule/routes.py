@@ -27,12 +27,12 @@ from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.views import streamed_schedule
 from gridloom.virtual_assets.blocks.wire import NewSchedule, ShownQuery
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.changing import change_schedule
-from gridloom.virtual_assets.schedule.ground_store import Ground
+from gridloom.virtual_assets.schedule.change.attempts import change_schedule
+from gridloom.virtual_assets.schedule.change.ground_store import Ground
+from gridloom.virtual_assets.schedule.change.scheduling import put_asset_schedule
 from gridloom.virtual_assets.schedule.points import points_of
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable
-from gridloom.virtual_assets.schedule.scheduling import put_asset_schedule
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
 from gridloom.virtual_assets.schedule.views import (
     schedule_columns,
@@ -46,7 +46,7 @@ from gridloom.virtual_assets.windows import asked_periods
 from gridloom.virtual_assets.wire import WindowQuery
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 SCHEDULE = ASSET + "/schedule"
 

@@ -16,7 +16,7 @@ from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import PERIOD_S, Floats, Ints, period_numbers, wire_time
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
-from gridloom.virtual_assets.schedule.trajectory import Excess
+from gridloom.virtual_assets.schedule.projection.trajectory import Excess
 
 # Schedules come from doubles that other programs computed; a nanowatt too much is not a refusal.
 _MOST_ERRORS = 20

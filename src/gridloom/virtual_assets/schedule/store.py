@@ -11,7 +11,7 @@ from gridloom.database.arrays import number_rows
 from gridloom.database.pool import Database
 from gridloom.market_calendar import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, days_of, first_period
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.trajectory import DaySummaries
+from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
 
 DayPowers = dict[int, dict[int, Floats]]
 """Lanes' powers by day: `powers[day][lane]` has 96 values; what was never scheduled is not there."""

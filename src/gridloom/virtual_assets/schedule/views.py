@@ -12,7 +12,7 @@ from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, expected_cuts, imbalance_view, series_fields
 from gridloom.virtual_assets.model import Adjustment, Block, Market, VirtualAsset
-from gridloom.virtual_assets.schedule.imbalance import Imbalance
+from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance
 from gridloom.virtual_assets.schedule.spreading import rated_kw
 from gridloom.virtual_assets.schedule.wire import AssetScheduleHead, AssetScheduleView, ScheduledAssetView
 

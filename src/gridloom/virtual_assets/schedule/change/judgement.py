@@ -15,9 +15,9 @@ from gridloom.virtual_assets.energy.outlook import closed_until
 from gridloom.virtual_assets.energy.projection import NOISE_KW, Projection, Standing, project
 from gridloom.virtual_assets.energy.standing import load_standing
 from gridloom.virtual_assets.model import AdjustmentReason, VirtualAsset
+from gridloom.virtual_assets.schedule.projection.trajectory import Excess, energy_changes_kwh
 from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds
 from gridloom.virtual_assets.schedule.store import LaneChange
-from gridloom.virtual_assets.schedule.trajectory import Excess, energy_changes_kwh
 
 
 @dataclass(frozen=True, slots=True, eq=False)

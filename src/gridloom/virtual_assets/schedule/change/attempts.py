@@ -14,15 +14,15 @@ from gridloom.virtual_assets.asset_lookup import lock_known_asset
 from gridloom.virtual_assets.asset_queue import queue_for
 from gridloom.virtual_assets.blocks.wire import NewSchedule, ShownQuery
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.ground_store import Ground, read_asset_and_ground, read_ground
+from gridloom.virtual_assets.schedule.change.ground_store import Ground, read_asset_and_ground, read_ground
+from gridloom.virtual_assets.schedule.change.remembered import forget_shared, recall_ground
+from gridloom.virtual_assets.schedule.change.scheduling import NeedsLock, may_go_as_asked
+from gridloom.virtual_assets.schedule.change.version_store import ChangedSince
 from gridloom.virtual_assets.schedule.points import touched_days
-from gridloom.virtual_assets.schedule.remembered import forget_shared, recall_ground
-from gridloom.virtual_assets.schedule.scheduling import NeedsLock, may_go_as_asked
-from gridloom.virtual_assets.schedule.version_store import ChangedSince
 from gridloom.virtual_assets.store import last_seen
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 A = TypeVar("A")
 Accept = Callable[["WriteOnly", VirtualAsset, Ground], Awaitable[A]]

@@ -11,7 +11,7 @@ from gridloom.market_calendar import wire_time
 from gridloom.virtual_assets.model import VirtualAsset
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 READ = Permission.READ_VIRTUAL_ASSETS
 

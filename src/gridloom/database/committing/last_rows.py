@@ -15,12 +15,12 @@ from weakref import WeakKeyDictionary
 
 import asyncpg
 
-from gridloom.database.after_commit import physical_of
-from gridloom.database.at_once import AtOnce
+from gridloom.database.committing.after_commit import physical_of
+from gridloom.database.committing.at_once import AtOnce
 from gridloom.database.statement import Statement
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
     from gridloom.database.pool import Database
 
 Row = Sequence[object]

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from gridloom.database.at_once import AtOnce
+from gridloom.database.committing.at_once import AtOnce
 
 if TYPE_CHECKING:
     from gridloom.database.pool import Pool

@@ -12,17 +12,17 @@ from msgspec import Struct
 
 from gridloom.capacity.standing_store import STANDING_TEXT
 from gridloom.database.arrays import array_text, integers_text
-from gridloom.database.last_rows import fetchrow_with_collected
+from gridloom.database.committing.last_rows import fetchrow_with_collected
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
 from gridloom.kernel.ids import BlockID
 from gridloom.market_calendar import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats
 from gridloom.virtual_assets.model import Author, LockedAsset, VersionKind, VirtualAsset
+from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
 from gridloom.virtual_assets.schedule.store import LaneChange
-from gridloom.virtual_assets.schedule.trajectory import DaySummaries
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 # Days, the summaries of their spans, what was set and the version that set it, in one round trip. Each array of a row
 # comes as a text, so that the columns of rows are plain lists. Where the asset has changed since it was read there is

@@ -22,8 +22,8 @@ from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import first_period
 from gridloom.virtual_assets.backing.availability import Availability, available_of
 from gridloom.virtual_assets.model import Block, LockedAsset, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
 from gridloom.virtual_assets.schedule.store import DayPowers, powers_of_rows, summaries_of_rows
-from gridloom.virtual_assets.schedule.trajectory import DaySummaries
 from gridloom.virtual_assets.store import SEEN_COLUMNS, see_asset
 
 R = TypeVar("R")

@@ -13,15 +13,15 @@ from gridloom.market_calendar import PERIODS_PER_DAY, Floats, Ints, days_of, fir
 from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
-from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds
-from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange
-from gridloom.virtual_assets.schedule.trajectory import (
+from gridloom.virtual_assets.schedule.projection.trajectory import (
     DaySummaries,
     energy_changes_kwh,
     first_excess,
     suspicious_days,
     tolerance_kwh,
 )
+from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds
+from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange
 
 DAYS_LOOKED_AT_TOGETHER = 16
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from gridloom.database.last_rows import Row, Target
+    from gridloom.database.committing.last_rows import Row, Target
     from gridloom.database.pool import Database
 
     WriteOnly: TypeAlias = Database | "AtOnce"

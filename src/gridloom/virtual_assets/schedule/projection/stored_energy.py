@@ -13,8 +13,8 @@ from gridloom.market_calendar import (
 )
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule import store as schedule_store
+from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries, energy_trajectory_kwh, exported_kwh
 from gridloom.virtual_assets.schedule.store import DayPowers, read_day_range, total_power_kw
-from gridloom.virtual_assets.schedule.trajectory import DaySummaries, energy_trajectory_kwh, exported_kwh
 
 
 @dataclass(frozen=True, slots=True, eq=False)

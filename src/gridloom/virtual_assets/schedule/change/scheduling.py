@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from gridloom.database.at_once import AtOnce
+from gridloom.database.committing.at_once import AtOnce
 from gridloom.database.pool import Database
 from gridloom.events.store import FEW
 from gridloom.kernel.ids import BlockID
@@ -30,13 +30,14 @@ from gridloom.virtual_assets.energy.outlook import (
     limits_kwh,
 )
 from gridloom.virtual_assets.model import Adjustment, Author, Block, LockedAsset, VersionKind, VirtualAsset
-from gridloom.virtual_assets.schedule.drafting import Draft, check_energy, draft_over
+from gridloom.virtual_assets.schedule.change.drafting import Draft, check_energy, draft_over
+from gridloom.virtual_assets.schedule.change.ground_store import Ground
+from gridloom.virtual_assets.schedule.change.judgement import judge_projected
+from gridloom.virtual_assets.schedule.change.notifications import tell_updated
+from gridloom.virtual_assets.schedule.change.remembered import remember_change
+from gridloom.virtual_assets.schedule.change.version_store import DayRows, Memory, write_version
 from gridloom.virtual_assets.schedule.gates import look_again, may_exceed_cycles
-from gridloom.virtual_assets.schedule.ground_store import Ground
-from gridloom.virtual_assets.schedule.imbalance import Imbalance
-from gridloom.virtual_assets.schedule.judgement import judge_projected
-from gridloom.virtual_assets.schedule.notifications import tell_updated
-from gridloom.virtual_assets.schedule.remembered import remember_change
+from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance
 from gridloom.virtual_assets.schedule.rules import (
     Points,
     check_gate,
@@ -47,10 +48,9 @@ from gridloom.virtual_assets.schedule.rules import (
 )
 from gridloom.virtual_assets.schedule.spreading import by_lane, rated_kw, spread_over
 from gridloom.virtual_assets.schedule.store import LaneChange
-from gridloom.virtual_assets.schedule.version_store import DayRows, Memory, write_version
 
 if TYPE_CHECKING:
-    from gridloom.database.at_once import WriteOnly
+    from gridloom.database.committing.at_once import WriteOnly
 
 NEAR_GATE: Final = timedelta(minutes=30)
 """Two steps of a sandbox's clock; far more than lies between reading an asset and writing its change."""

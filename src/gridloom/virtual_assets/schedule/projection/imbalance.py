@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from gridloom.virtual_assets.schedule.trajectory import tolerance_kwh
+from gridloom.virtual_assets.schedule.projection.trajectory import tolerance_kwh
 
 
 class Imbalance(Struct, frozen=True):

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from gridloom.virtual_assets.backing.availability import Availability
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.drafting import Draft
-from gridloom.virtual_assets.schedule.ground_store import Ground, Recalled, first_of_standing
+from gridloom.virtual_assets.schedule.change.drafting import Draft
+from gridloom.virtual_assets.schedule.change.ground_store import Ground, Recalled, first_of_standing
 from gridloom.virtual_assets.schedule.rules import closing_of, first_open_period
 from gridloom.virtual_assets.schedule.store import DayPowers
 from gridloom.virtual_assets.store import remember_asset
