@@ -99,8 +99,8 @@ FAULTS = (
     # Virtual batteries.
     Fault(
         "virtual_assets/schedule/projection/trajectory.py",
-        "efficiency.charge, 1 / efficiency.discharge)",
-        "efficiency.charge, efficiency.discharge)",
+        "QUARTER_HOUR_H * (1 / efficiency.discharge)",
+        "QUARTER_HOUR_H * efficiency.discharge",
         "virtual_assets/test_trajectory.py",
     ),
     Fault(
