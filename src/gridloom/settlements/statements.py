@@ -51,6 +51,7 @@ def merge_statement(kind: FactKind) -> str:
     if kind.is_of_a_period:
         staged += f", date '1970-01-01' + u.{MARKET_DAY} as {MARKET_DAY}"
         new_day = f"f.{MARKET_DAY}"
+    places = ", ".join(("asset_key", *kind.order))  # as the primary key has them
     values = ", ".join(column.name for column in kind.values)
     olds = ", ".join(f"t.{column.name}" for column in kind.values)
     news = ", ".join(f"s.{column.name}" for column in kind.values)
@@ -78,7 +79,7 @@ def merge_statement(kind: FactKind) -> str:
           from changing s where s.is_known and {same}),
         inserted as (
           insert into {kind.table} ({names}, recorded_at, recorded_by, origin)
-          select {names}, {now}, {by}, {origin} from changing where not is_known order by {keys}),
+          select {names}, {now}, {by}, {origin} from changing where not is_known order by {places}),
         change as (
           select f.asset_key, {new_day} as day, {kind.start} as start_at, {kind.end} as end_at,
             1 as written, f.is_known::int as replaced
