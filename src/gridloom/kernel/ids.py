@@ -41,15 +41,15 @@ class _Sequence:
         with self.lock:
             now = time.time_ns() // 1_000_000
             if now > self.milliseconds:
-                self.milliseconds, self.tail = now, self._draw(_FRESH_BYTES) >> _FRESH_SHIFT
+                self.milliseconds, self.tail = now, self._draw_number(_FRESH_BYTES) >> _FRESH_SHIFT
                 return self.milliseconds, self.tail
             # The same millisecond, or a clock set back: count on, by a step that nobody can guess.
-            self.tail += 1 + self._draw(4)
+            self.tail += 1 + self._draw_number(4)
             if self.tail >> _TAIL_BITS:
-                self.milliseconds, self.tail = self.milliseconds + 1, self._draw(_FRESH_BYTES) >> _FRESH_SHIFT
+                self.milliseconds, self.tail = self.milliseconds + 1, self._draw_number(_FRESH_BYTES) >> _FRESH_SHIFT
             return self.milliseconds, self.tail
 
-    def _draw(self, size_bytes: int) -> int:
+    def _draw_number(self, size_bytes: int) -> int:
         """A number of so many bytes that nobody can guess; the system is asked for many at a time."""
         start, end = self._used, self._used + size_bytes
         if end > len(self._drawn):

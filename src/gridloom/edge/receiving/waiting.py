@@ -23,9 +23,9 @@ class Wait:
         self.until_s = until_s
 
     def begin_watch(self) -> None:
-        self._timer = asyncio.get_running_loop().call_at(self.until_s, self._expire)
+        self._timer = asyncio.get_running_loop().call_at(self.until_s, self._end_waiting)
 
-    def _expire(self) -> None:
+    def _end_waiting(self) -> None:
         if asyncio.get_running_loop().time() < self.until_s:
             self.begin_watch()
             return

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridloom.kernel.market_time import MARKET_ZONE, PERIOD, market_day_window, period_count
+from gridloom.kernel.window import Window
 from gridloom.simulator import publishing
 from gridloom.simulator.cast import (
     ANNUAL_TOLL_EUR_MW,
@@ -66,6 +67,21 @@ def worth_of(power_kw: float, energy_kwh: float, prices: np.ndarray) -> float:
     return plan_day(store, prices, most_cycles=DAILY_CYCLES).value_eur
 
 
+def _describe_battery(life: Window, zone: str, power_kw: float, energy_kwh: float) -> dict[str, Any]:
+    """The virtual battery that is auctioned or tolled."""
+    return {
+        "start": written(life.start),
+        "end": written(life.end),
+        "deliveryZone": zone,
+        "ratedChargePower": power_kw,
+        "ratedDischargePower": power_kw,
+        "energyCapacity": energy_kwh,
+        "chargeEfficiency": VIRTUAL_EFFICIENCY,
+        "dischargeEfficiency": VIRTUAL_EFFICIENCY,
+        "dailyCycleLimit": DAILY_CYCLES,
+    }
+
+
 async def offer_auctions(scene: Scene, today: date) -> None:
     """For the day after tomorrow, one a zone; they open in a quarter of an hour and close tomorrow morning."""
     await asyncio.gather(*(_offer_auction(scene, today, zone) for zone in ZONES))
@@ -81,17 +97,7 @@ async def _offer_auction(scene: Scene, today: date, zone: str) -> None:
     body = {
         "start": written(scene.step + PERIOD),
         "end": written(closing),
-        "item": {
-            "start": written(window.start),
-            "end": written(window.end),
-            "deliveryZone": zone,
-            "ratedChargePower": power_kw,
-            "ratedDischargePower": power_kw,
-            "energyCapacity": energy_kwh,
-            "chargeEfficiency": VIRTUAL_EFFICIENCY,
-            "dischargeEfficiency": VIRTUAL_EFFICIENCY,
-            "dailyCycleLimit": DAILY_CYCLES,
-        },
+        "item": _describe_battery(window, zone, power_kw, energy_kwh),
         "hurdlePrice": euros(max(HURDLE_SHARE * worth, 1.0)),
         "backing": _list_backing(scene, zone),
         "participants": [scene.memory.organisations[trader.slug] for trader in TRADERS],
@@ -117,15 +123,7 @@ async def _agree_toll(scene: Scene, first: date, zone: str) -> None:
     body = {
         "name": f"{zone} {first:%d %b}",
         "portfolioID": scene.memory.portfolios[holder],
-        "start": written(start),
-        "end": written(end),
-        "deliveryZone": zone,
-        "ratedChargePower": power_kw,
-        "ratedDischargePower": power_kw,
-        "energyCapacity": energy_kwh,
-        "chargeEfficiency": VIRTUAL_EFFICIENCY,
-        "dischargeEfficiency": VIRTUAL_EFFICIENCY,
-        "dailyCycleLimit": DAILY_CYCLES,
+        **_describe_battery(Window(start, end), zone, power_kw, energy_kwh),
         "backing": _list_backing(scene, zone),
     }
     organisation_id = scene.memory.organisations[holder]
