@@ -361,3 +361,17 @@ class TestOwnSchedule:
         lost = Outage(period_start(self.first), period_start(day_after + 96), 0, 0, 15_000)
         standing = Standing(battery(10_000, 10_000, 20_000, lost), [], stood)
         assert judge_own(standing, self.change(1000.0)) is None
+
+
+class TestStepsBetween:
+    @given(st.integers(90, 215), st.integers(0, 30))
+    def test_are_those_that_the_periods_touch_and_none_outside_the_book(self, first, length):
+        book = Standing(battery(), [promise(110, 150, 1_000, 1_000)], OwnSchedule.nothing()).book(100, 200)
+        end = first + length
+        steps = book.steps_between(first, end)
+        touched = [
+            step for step in range(len(book.edges) - 1) if book.edges[step] < end and first < book.edges[step + 1]
+        ]
+        if length:
+            assert list(range(len(book.edges) - 1))[steps] == touched
+        assert 0 <= steps.start <= steps.stop <= len(book.edges) - 1

@@ -23,5 +23,9 @@ class TestAnFCRBlock:
     def test_that_is_over_is_no_conflict(self):
         assert conflicts_in(self.held(first=84, end=100), 100, 200) == []
 
+    def test_that_is_yet_to_come_is_no_conflict(self):
+        assert conflicts_in(self.held(first=200, end=216), 100, 200) == []
+        assert conflicts_in(self.held(first=201, end=217), 100, 200) == []
+
     def test_beyond_the_limit_is_one_while_it_stands(self):
         assert len(conflicts_in(self.held(first=84, end=101), 100, 200)) == 1

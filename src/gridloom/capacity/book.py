@@ -113,8 +113,10 @@ class Book:
         return int(np.searchsorted(self.edges, period, "right")) - 1
 
     def steps_between(self, first: int, end: int) -> slice:
-        """The steps that touch the periods `first` up to but not `end`."""
-        return slice(max(0, self.step_of(first)), int(np.searchsorted(self.edges, end, "left")))
+        """The steps that touch the periods `first` up to but not `end`; an empty slice where the book has none."""
+        steps = len(self.edges) - 1
+        start = min(max(0, self.step_of(first)), steps)
+        return slice(start, max(start, min(int(np.searchsorted(self.edges, end, "left")), steps)))
 
     def by_period(self, values: Floats) -> Floats:
         """Steps' values as one row for each period."""

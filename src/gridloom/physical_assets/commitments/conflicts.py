@@ -61,7 +61,7 @@ def _fcr_conflicts(standing: Standing, book: Book) -> Iterator[Conflict]:
             continue
         steps = book.steps_between(one.first, one.end)
         if steps.start >= steps.stop:
-            continue  # it ended before the book begins
+            continue  # the block lies before the book begins or after it ends
         limit_kw = float(np.minimum(book.rated[steps, FCR], book.available[steps, :ENERGY].min(axis=1)).min())
         if one.discharge_kw > limit_kw + TOLERANCE:
             missing_kw = one.discharge_kw - limit_kw
