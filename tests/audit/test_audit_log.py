@@ -30,6 +30,7 @@ class TestAuditLog:
         admin = organisation.people[Role.ADMIN]
         assert entry["actorID"] == str(admin.id)
         assert entry["actorName"] == admin.username
+        assert (entry["organisationID"], entry["organisationName"]) == (str(organisation.id), "Renamed")
         assert entry["actorKind"] == "USER"
         assert entry["action"] == "updateOrganisation"
         assert entry["method"] == "PATCH"

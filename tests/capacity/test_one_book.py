@@ -87,6 +87,9 @@ class TestABatteryThatIsPromised:
         for client, sees in ((owner.viewer, True), (operator, True), (guest.viewer, False)):
             (point,) = (await client.get(f"{battery}/commitments", params=window)).json()["commitments"]
             assert ("holders" in point) is sees
+            if sees:
+                name = (await operator.get(f"/organisations/{owner.id}")).json()["name"]
+                assert {holder["organisationName"] for holder in point["holders"]} == {name}
 
     async def test_loses_its_own_schedule_before_what_is_promised(self, operator: Any, new_organisation: Any) -> None:
         owner = await new_organisation()

@@ -36,6 +36,7 @@ class TestAPreview:
         assert holder == {
             "kind": "VIRTUAL_ASSET",
             "virtualAssetID": battery.asset["id"],
+            "organisationName": (await owner.viewer.get(f"/organisations/{owner.id}")).json()["name"],
             "before": 600,
             "after": 300,
             "energyBefore": 1000,

@@ -128,6 +128,8 @@ class TestAnAssetsSchedule:
         await put(battery, [600, 600])
         history = (await battery.client.get(f"{battery.url}/schedule-history")).json()
         assert history[0]["kind"] == "SCHEDULE"
+        assert history[0]["version"] == (await read(battery)).json()["version"]
+        assert history[0]["authorName"] == (await battery.client.get("/auth/me")).json()["displayName"]
         assert sorted(powers(change, 2) for change in history[0]["changes"]) == [[300, 300], [300, 300]]
 
     async def test_tells_which_blocks_were_set(self, make_battery):

@@ -44,6 +44,7 @@ class Entry:
     id: UUID
     occurred_at: datetime
     entry: NewEntry
+    organisation_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

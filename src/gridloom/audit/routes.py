@@ -22,6 +22,7 @@ class AuditEntry(View):
     id: UUID
     time: datetime
     organisation_id: UUID | None
+    organisation_name: str | None
     actor_id: UUID | None
     actor_kind: Literal["USER", "API_KEY", "ANONYMOUS", "SYSTEM"]
     actor_name: str | None
@@ -68,6 +69,7 @@ def _show_entry(found: Entry) -> AuditEntry:
         id=found.id,
         time=found.occurred_at,
         organisation_id=None if actor.organisation_id == NOBODY else actor.organisation_id,
+        organisation_name=found.organisation_name,
         actor_id=actor.id,
         actor_kind=actor.kind,  # type: ignore[arg-type]
         actor_name=actor.name,

@@ -68,7 +68,8 @@ async def list_entries(
         rows = await connection.fetch(
             """
             select sequence, id, occurred_at, organisation_id, subject_organisation_id, actor_id, actor_kind,
-                   actor_name, action, method, resource, status, address, request_id, details
+                   actor_name, action, method, resource, status, address, request_id, details,
+                   (select o.name from organisation o where o.id = audit_log.organisation_id) as organisation_name
             from audit_log
             where ($1::uuid is null or organisation_id = $1 or subject_organisation_id = $1)
               and ($2::bigint is null or sequence < $2)
@@ -104,4 +105,4 @@ def _read_entry_row(row: asyncpg.Record) -> Entry:
         request_id=row["request_id"],
         details=row["details"],
     )
-    return Entry(row["sequence"], row["id"], row["occurred_at"], entry)
+    return Entry(row["sequence"], row["id"], row["occurred_at"], entry, row["organisation_name"])

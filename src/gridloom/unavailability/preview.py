@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -26,6 +27,9 @@ class HolderPreview(View):
     energy_before: Annotated[float, Meta(description="kWh that are covered now")]
     energy_after: Annotated[float, Meta(description="kWh that would be covered")]
     virtual_asset_id: UUID | UnsetType = UNSET
+    organisation_name: Annotated[str, Meta(description="Who holds it, for the owner and the operator")] | UnsetType = (
+        UNSET
+    )
     auction_id: UUID | UnsetType = UNSET
     product_date_code: str | UnsetType = UNSET
 
@@ -49,7 +53,9 @@ class UnavailabilityPreview(View):
     expected_cuts: Annotated[list[PreviewedCut], Meta(description="What gate closure would cut, the earliest first")]
 
 
-def preview_of(before: Standing, after: Standing, first: int, end: int) -> tuple[float, float, list[HolderPreview]]:
+def preview_of(
+    before: Standing, after: Standing, first: int, end: int, names: Mapping[UUID, str]
+) -> tuple[float, float, list[HolderPreview]]:
     """What of the loss is free, what is cut, and what it leaves each holder, at the worst moment of these periods."""
     was, would = before.book(first, end), after.book(first, end)
     edges = np.union1d(was.edges, would.edges)
@@ -62,7 +68,7 @@ def preview_of(before: Standing, after: Standing, first: int, end: int) -> tuple
         step, column = _find_greatest(lost[:, :ENERGY])
     borne_kw = max(0.0, float(cut[step, column]))
     worst_energy = int(np.argmax(cut[:, ENERGY]))
-    holders = _list_holders(before, old, new, edges, step, column, worst_energy)
+    holders = _list_holders(before, old, new, edges, step, column, worst_energy, names)
     return max(0.0, float(lost[step, column]) - borne_kw), borne_kw, holders
 
 
@@ -85,7 +91,14 @@ class _Covered:
 
 
 def _list_holders(
-    standing: Standing, old: _Covered, new: _Covered, edges: np.ndarray, step: int, column: int, worst_energy: int
+    standing: Standing,
+    old: _Covered,
+    new: _Covered,
+    edges: np.ndarray,
+    step: int,
+    column: int,
+    worst_energy: int,
+    names: Mapping[UUID, str],
 ) -> list[HolderPreview]:
     found = []
     for one in standing.holdings:
@@ -107,6 +120,7 @@ def _list_holders(
                 energy_before=round(one.energy_kwh * float(had[there, ENERGY]), 6),
                 energy_after=round(one.energy_kwh * float(has[there, ENERGY]), 6),
                 virtual_asset_id=one.holder_id if one.kind is HoldingKind.VIRTUAL_ASSET else UNSET,
+                organisation_name=names.get(one.organisation_id, UNSET) if one.organisation_id else UNSET,
                 auction_id=one.holder_id if one.kind is HoldingKind.AUCTION else UNSET,
                 product_date_code=one.product_date_code if one.product else UNSET,
             )

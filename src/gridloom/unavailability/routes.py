@@ -7,11 +7,13 @@ from uuid import UUID
 
 from msgspec import UNSET, structs
 
+from gridloom.capacity.rules import Standing
 from gridloom.capacity.store import LockedBatteries, load_standing, lock_batteries, whole_periods
 from gridloom.database.pool import Connection
 from gridloom.edge import Answer, Call, Page, operation
 from gridloom.events.outbox import record_event
 from gridloom.identity.reach import Reach, asset_reach
+from gridloom.identity.store.names import read_organisation_names
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
@@ -20,6 +22,7 @@ from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
 from gridloom.physical_assets.availability.changes import announce_change
+from gridloom.physical_assets.commitments.routes import holding_organisations
 from gridloom.physical_assets.conflicts import LONGEST, ripple
 from gridloom.physical_assets.glance_store import Glance, read_glance
 from gridloom.physical_assets.window_query import check_order
@@ -220,8 +223,16 @@ async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewU
                 ]
             raise _TriedOut
     except _TriedOut:
-        free_kw, cut_kw, holders = preview_of(before, after, first, end)
+        names = await _read_holder_names(call, reach, before)
+        free_kw, cut_kw, holders = preview_of(before, after, first, end, names)
     return UnavailabilityPreview(free=free_kw, cut=cut_kw, holders=holders, expected_cuts=cuts)
+
+
+async def _read_holder_names(call: Call, reach: Reach, standing: Standing) -> dict[UUID, str]:
+    """Who holds capacity is named to the asset's owner and to the operator."""
+    if not call.caller.is_operator and reach.organisation_id != call.caller.organisation_id:
+        return {}
+    return await read_organisation_names(call.db, holding_organisations(standing))
 
 
 async def _find_known(call: Call, asset_key: int, unavailability_id: UUID) -> store.StoredUnavailability:

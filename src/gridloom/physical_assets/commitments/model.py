@@ -40,6 +40,7 @@ class Holder(View):
     power: Annotated[float, Meta(description="kW; positive is export (discharging), negative is import")]
     virtual_asset_id: UUID | UnsetType = UNSET
     organisation_id: Annotated[UUID, Meta(description="Who holds the virtual asset")] | UnsetType = UNSET
+    organisation_name: Annotated[str, Meta(description="What that organisation is called")] | UnsetType = UNSET
     auction_id: UUID | UnsetType = UNSET
     product: Annotated[str, Meta(examples=["NEGPOS_00_04"])] | UnsetType = UNSET
 

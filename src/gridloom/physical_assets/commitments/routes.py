@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from uuid import UUID
 
 import numpy as np
@@ -16,6 +17,7 @@ from gridloom.edge import JSON, Call, Content, operation
 from gridloom.edge.answering.tabular import time_texts
 from gridloom.edge.wire import to_json
 from gridloom.identity.reach import asset_reach
+from gridloom.identity.store.names import read_organisation_names
 from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.commitments.model import (
@@ -51,12 +53,18 @@ async def read_commitments(call: Call, physical_asset_id: UUID, query: WindowQue
     standing = (await load_standing(call.db, [reach.key], first, end))[reach.key]
     sees_holders = call.caller.is_operator or reach.organisation_id == call.caller.organisation_id
     head = Commitments(physical_asset_id=physical_asset_id, start=window.start, end=window.end, commitments=[])
-    points = await asyncio.to_thread(_points_json, standing, first, end, sees_holders)
+    names = await read_organisation_names(call.db, holding_organisations(standing)) if sees_holders else None
+    points = await asyncio.to_thread(_points_json, standing, first, end, names)
     return Content(to_json(head).replace(b'"commitments":[]', b'"commitments":' + points, 1), JSON)
 
 
-def _points_json(standing: Standing, first: int, end: int, sees_holders: bool) -> bytes:
-    """Between two changes of the book only the time differs, so each step is written once and repeated."""
+def holding_organisations(standing: Standing) -> set[UUID]:
+    return {one.organisation_id for one in standing.holdings if one.organisation_id is not None}
+
+
+def _points_json(standing: Standing, first: int, end: int, names: Mapping[UUID, str] | None) -> bytes:
+    """Between two changes of the book only the time differs, so each step is written once and repeated. names: of the
+    organisations that hold something, for a caller who sees them."""
     book = standing.book(first, end)
     missing, free = book.missing, book.free
     times = time_texts((np.arange(first, end) * PERIOD_MS).astype("datetime64[ms]")).tolist()
@@ -67,8 +75,8 @@ def _points_json(standing: Standing, first: int, end: int, sees_holders: bool) -
             for name, column in (("charge", CHARGE), ("discharge", DISCHARGE), ("energy", ENERGY))
         }
         rest = b",".join(b'"%s":%s' % (name.encode(), to_json(amount)) for name, amount in parts.items())
-        if sees_holders:
-            rest += b',"holders":' + to_json(_list_holders(standing, low))
+        if names is not None:
+            rest += b',"holders":' + to_json(_list_holders(standing, low, names))
         points += [b'{"time":"%s",%s}' % (time.encode(), rest) for time in times[low - first : high - first]]
     return b"[" + b",".join(points) + b"]"
 
@@ -96,21 +104,23 @@ def _round_amount(amount: float) -> float:
     return round(float(amount), 6)
 
 
-def _list_holders(standing: Standing, period: int) -> list[Holder]:
+def _list_holders(standing: Standing, period: int, names: Mapping[UUID, str]) -> list[Holder]:
     found = [
         holder
         for holding in standing.holdings
         if holding.first <= period < holding.end
-        for holder in _holder_of(holding)
+        for holder in _holder_of(holding, names)
     ]
     own_kw = _own_power_kw(standing.own, period)
     return found + ([Holder(kind=HoldingKind.OWN_SCHEDULE, power=own_kw)] if own_kw else [])
 
 
-def _holder_of(holding: Holding) -> list[Holder]:
+def _holder_of(holding: Holding, names: Mapping[UUID, str]) -> list[Holder]:
     who: dict[str, object] = {}
     if holding.kind is HoldingKind.VIRTUAL_ASSET:
         who = {"virtual_asset_id": holding.holder_id, "organisation_id": holding.organisation_id}
+        if holding.organisation_id is not None and holding.organisation_id in names:
+            who["organisation_name"] = names[holding.organisation_id]
     elif holding.kind is HoldingKind.AUCTION:
         who = {"auction_id": holding.holder_id}
     elif holding.product is not None:

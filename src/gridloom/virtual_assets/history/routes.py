@@ -11,6 +11,7 @@ import numpy as np
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import JSON, Call, Page, Stream, operation
 from gridloom.edge.answering.tabular import points_json
+from gridloom.identity.store.names import read_author_names
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import PERIOD_MS
@@ -99,18 +100,33 @@ async def list_schedule_history(
             alone = Page([version for version in found if version.version == query.version])
             if call.accepts != JSON:
                 return history_table(call.pool, call.accepts, call.target, asset, alone)
-            return Page(await _version_views(db, asset, alone.items, listed_periods=None))
+            names = await _read_names(call, db, alone.items)
+            return Page(await _version_views(db, asset, alone.items, names, listed_periods=None))
         found = await history_store.read_versions(
             db, asset.key, below=below, limit=query.limit + 1, start=query.start, end=query.end
         )
         page = query.page(found, lambda version: version.version)
         if call.accepts != JSON:
             return history_table(call.pool, call.accepts, call.target, asset, page)
-        return Page(await _version_views(db, asset, page.items, listed_periods=LISTED_PERIODS), page.next_cursor)
+        names = await _read_names(call, db, page.items)
+        views = await _version_views(db, asset, page.items, names, listed_periods=LISTED_PERIODS)
+        return Page(views, page.next_cursor)
+
+
+async def _read_names(call: Call, db: Database, versions: Sequence[ScheduleVersion]) -> dict[UUID, str]:
+    """Of the authors whom the caller may know by name: those of its own organisation; the operator knows all."""
+    ids = {version.author.id for version in versions if version.author.id is not None}
+    within = None if call.caller.is_operator else call.caller.organisation_id
+    return await read_author_names(db, ids, within=within) if ids else {}
 
 
 async def _version_views(
-    db: Database, asset: VirtualAsset, versions: Sequence[ScheduleVersion], *, listed_periods: int | None
+    db: Database,
+    asset: VirtualAsset,
+    versions: Sequence[ScheduleVersion],
+    names: dict[UUID, str],
+    *,
+    listed_periods: int | None,
 ) -> list[VersionView]:
     numbers = [version.version for version in versions]
     changes: dict[int, list[StoredChange]] = {number: [] for number in numbers}
@@ -124,6 +140,7 @@ async def _version_views(
             accepted_at=version.accepted_at,
             author_kind=version.author.kind,
             author_id=version.author.id,
+            author_name=None if version.author.id is None else names.get(version.author.id),
             block_id=version.block_id,
             changes=[
                 view for change in changes[version.version] for view in _block_changes(change, blocks[version.version])

@@ -51,12 +51,13 @@ class BlockChange(View):
 
 
 class VersionView(View):
-    """Who made a version, when, and what it changed."""
+    """Who made a version, when, and what it changed. Its author is named to its organisation and the operator."""
 
     version: int
     kind: VersionKind
     accepted_at: datetime
     author_kind: str
     author_id: UUID | None
+    author_name: str | None
     block_id: UUID | None
     changes: list[BlockChange]

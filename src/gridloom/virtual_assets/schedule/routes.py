@@ -120,5 +120,5 @@ async def _accept_schedule(
         available = await load_available(call.db, asset, first, end)
         power_kw = total_power_kw(await read_day_range(call.db, asset.key, days_of(first, end)), first, end)
     columns = schedule_columns(ground.blocks, first, power_kw, available)
-    view = scheduled_asset_view(asset, first, columns, accepted.imbalance, accepted.expected_cuts)
+    view = scheduled_asset_view(asset, accepted.version, first, columns, accepted.imbalance, accepted.expected_cuts)
     return Answer(view, etag=etag_at(asset, accepted.version))

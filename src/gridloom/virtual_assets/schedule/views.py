@@ -17,7 +17,8 @@ from gridloom.virtual_assets.schedule.spreading import rated_kw
 from gridloom.virtual_assets.schedule.wire import AssetScheduleHead, AssetScheduleView, ScheduledAssetView
 
 
-def schedule_head(asset: VirtualAsset) -> AssetScheduleHead:
+def schedule_head(asset: VirtualAsset, version: int | None = None) -> AssetScheduleHead:
+    """version: one that was made since the asset was read."""
     return AssetScheduleHead(
         id=asset.id,
         start=asset.terms.window.start,
@@ -25,6 +26,7 @@ def schedule_head(asset: VirtualAsset) -> AssetScheduleHead:
         market=Market.WHOLESALE,
         rated_charge_power=asset.terms.charge_kw,
         rated_discharge_power=asset.terms.discharge_kw,
+        version=asset.version if version is None else version,
     )
 
 
@@ -40,23 +42,24 @@ def schedule_columns(
 
 
 def schedule_view(asset: VirtualAsset, first: int, columns: Mapping[str, Floats]) -> AssetScheduleView:
-    return AssetScheduleView(**_view_fields(asset, first, columns))
+    return AssetScheduleView(**_view_fields(asset, asset.version, first, columns))
 
 
 def scheduled_asset_view(
     asset: VirtualAsset,
+    version: int,
     first: int,
     columns: Mapping[str, Floats],
     imbalance: Imbalance,
     cuts: Sequence[Adjustment],
 ) -> ScheduledAssetView:
     return ScheduledAssetView(
-        **_view_fields(asset, first, columns),
+        **_view_fields(asset, version, first, columns),
         imbalance=imbalance_view(imbalance),
         expected_cuts=expected_cuts(cuts),
     )
 
 
-def _view_fields(asset: VirtualAsset, first: int, columns: Mapping[str, Floats]) -> dict[str, Any]:
+def _view_fields(asset: VirtualAsset, version: int, first: int, columns: Mapping[str, Floats]) -> dict[str, Any]:
     capacities_kw = [columns[name] for name in CAPACITY_COLUMNS]
-    return structs.asdict(schedule_head(asset)) | series_fields(first, columns["power"], capacities_kw)
+    return structs.asdict(schedule_head(asset, version)) | series_fields(first, columns["power"], capacities_kw)

@@ -20,6 +20,7 @@ class AssetScheduleHead(View, kw_only=True):
     rated_charge_power: float
     rated_discharge_power: float
     units_power: str = "kW"
+    version: int
 
 
 class AssetScheduleView(AssetScheduleHead, kw_only=True):
