@@ -172,3 +172,8 @@ async def test_every_party_is_paid_what_it_is_due_to_the_cent(fresh_app: Any) ->
             )
         )
         assert (await statement(trader.trader, f"portfolios/{portfolio['id']}", start, end))["total"] == held["total"]
+
+        # An organisation is all that it holds and owns, in a portfolio or not; what it pays to itself is left out.
+        for party, alone in ((trader, held), (market.owner, together)):
+            whole = await statement(party.trader, f"organisations/{party.id}", start, end)
+            assert (whole["lines"], whole["total"]) == (alone["lines"], alone["total"])

@@ -44,6 +44,7 @@ class Scene:
             f"/revenue-reporting/portfolios/{self.portfolio}/data-points",
             f"/revenue-reporting/fleets/{self.fleet}/data-points",
             f"/revenue-reporting/physical-assets/{self.physical}/data-points",
+            f"/revenue-reporting/organisations/{self.owner.id}/data-points",
         ]
 
     @property
@@ -76,7 +77,7 @@ async def scene(world: World, new_organisation: Any) -> Scene:
 
 class TestDataPoints:
     async def test_hold_all_categories_with_their_meta_data(self, scene: Scene) -> None:
-        for path, share in zip(scene.paths, (1.0, 1.0, 0.5, 0.5), strict=True):
+        for path, share in zip(scene.paths, (1.0, 1.0, 0.5, 0.5, 1.0), strict=True):
             answer = await scene.owner.viewer.get(path, params={**WINDOW, "resolution": "daily"})
             assert answer.status_code == 200, answer.text
             body = answer.json()
@@ -192,6 +193,45 @@ class TestDataPoints:
         assert (await scene.owner.admin.get(scene.paths[0])).status_code == 400
 
 
+class TestOrganisation:
+    async def test_counts_each_fact_once_and_the_power_of_batteries_only_where_they_back_none_of_its_own(
+        self, scene: Scene, new_organisation: Any
+    ) -> None:
+        holder = await new_organisation()
+        theirs = World(scene.world.pool, holder.id)
+        own, other = await theirs.virtual_asset(4), await scene.world.virtual_asset(6)
+        spare, behind = await theirs.physical_asset(20), await theirs.physical_asset(30)
+        await theirs.back(own, behind, 1.0)
+        await theirs.back(other, spare, 0.25)
+        for asset, price in ((own, 40), (other, 80), (spare, 20)):
+            await theirs.record_facts([Trade(0, "t", utc(DAY, 0), "SELL", Fraction(1), Fraction(price))], [asset])
+        answer = await holder.viewer.get(
+            f"/revenue-reporting/organisations/{holder.id}/data-points",
+            params={**WINDOW, "resolution": "daily", "datapoints": "revenue_wholesale,revenue_normalised_wholesale"},
+        )
+        data = answer.json()["data"]
+        assert data["revenue_wholesale"][0]["value"] == pytest.approx(40 + 80 * 0.25 + 20)
+        assert data["revenue_normalised_wholesale"][0]["value"] == pytest.approx(80 / (4 + 20))
+
+    async def test_of_nothing_is_zero(self, new_organisation: Any) -> None:
+        nobody = await new_organisation()
+        path = f"/revenue-reporting/organisations/{nobody.id}"
+        for resolution in ("daily", "hourly", "raw"):
+            answer = await nobody.viewer.get(f"{path}/data-points", params={**WINDOW, "resolution": resolution})
+            assert answer.status_code == 200, answer.text
+        statement = await nobody.viewer.get(f"{path}/statement", params=WINDOW)
+        assert (statement.json()["lines"], statement.json()["total"]) == ([], 0)
+
+    async def test_is_read_by_itself_and_the_operator(self, scene: Scene, people: Any, new_organisation: Any) -> None:
+        stranger = await new_organisation()
+        for path in ("data-points", "statement"):
+            address = f"/revenue-reporting/organisations/{scene.owner.id}/{path}"
+            assert (await scene.owner.viewer.get(address, params=WINDOW)).status_code == 200
+            assert (await stranger.admin.get(address, params=WINDOW)).status_code == 403
+            missing = f"/revenue-reporting/organisations/{scene.virtual}/{path}"
+            assert (await stranger.admin.get(missing, params=WINDOW)).status_code in (403, 404)
+
+
 class TestReach:
     async def test_ends_at_the_organisation(self, scene: Scene, new_organisation: Any) -> None:
         stranger = await new_organisation()
@@ -199,9 +239,11 @@ class TestReach:
             assert (await stranger.admin.get(path, params=WINDOW)).status_code == 403, path
             assert (await scene.owner.engineer.get(path, params=WINDOW)).status_code == 403, path
 
-    async def test_of_the_operator_holds_for_virtual_assets(self, scene: Scene, operator: httpx2.AsyncClient) -> None:
+    async def test_of_the_operator_holds_for_virtual_assets_and_organisations(
+        self, scene: Scene, operator: httpx2.AsyncClient
+    ) -> None:
         statuses = [(await operator.get(path, params=WINDOW)).status_code for path in scene.paths]
-        assert statuses == [200, 200, 403, 403]
+        assert statuses == [200, 200, 403, 403, 200]
 
     async def test_can_be_granted(self, scene: Scene, new_organisation: Any) -> None:
         friend = await new_organisation()
@@ -213,7 +255,7 @@ class TestReach:
             scene.world.by,
         )
         statuses = [(await friend.admin.get(path, params=WINDOW)).status_code for path in scene.paths]
-        assert statuses == [403, 403, 200, 200]
+        assert statuses == [403, 403, 200, 200, 403]
 
     async def test_finds_nothing_that_does_not_exist(self, scene: Scene) -> None:
         unknown = "0198f0a4-5b6c-7d8e-9f00-112233445566"

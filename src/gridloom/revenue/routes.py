@@ -1,4 +1,4 @@
-"""Revenue reporting over HTTP: data points of four kinds of subjects, and revenue by bucket of a virtual asset."""
+"""Revenue reporting over HTTP: data points of five kinds of subjects, and revenue by bucket of a virtual asset."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from gridloom.kernel.window import Window
 from gridloom.market_calendar import calendar_edges_s, instant_of
 from gridloom.revenue import store
 from gridloom.revenue.categories import CATEGORIES
+from gridloom.revenue.holding_store import read_holdings, read_subject
 from gridloom.revenue.model import LONGEST_REPORT_DAYS, Contribution, Subject
 from gridloom.revenue.rendering import DataPointMetaData, json_chunks, record_batches, schema_of
 from gridloom.revenue.reporting import Part, Report, all_categories, begun, report_parts
@@ -136,6 +137,27 @@ async def read_physical_asset_data_points(call: Call, physical_asset_id: UUID, q
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
     parts = await store.read_backed(call.db, [reach.key])
     return await _answer_report(call, Subject(f"physical-asset-{physical_asset_id}", parts, (reach.key,)), query)
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/organisations/{organisationID}/data-points",
+    summary="Data points of an organisation",
+    tag=TAG,
+    access=READ,
+    produces=FORMATS,
+    answers=RevenuePoints,
+    from_replica=True,
+)
+async def read_organisation_data_points(call: Call, organisation_id: UUID, query: DataPointQuery) -> Stream:
+    """All that it holds and owns, each fact once: what it won counts whether or not it is in a portfolio.
+
+    Others' virtual assets count by the shares of its batteries behind them. The rated power is that of its virtual
+    assets and of its batteries that back none of them.
+    """
+    await organisation_reach(call.db, call.caller, organisation_id)
+    holdings = await read_holdings(call.db, organisation_id, _read_window(query.start, query.end))
+    return await _answer_report(call, await read_subject(call.db, holdings), query)
 
 
 async def _virtual_asset(call: Call, virtual_asset_id: UUID) -> Subject:

@@ -63,7 +63,7 @@ def revenue(
     resolution
         raw, 15-minute, hourly, daily or monthly.
     kind
-        Only look among virtual assets, portfolios, batteries or fleets.
+        Only look among virtual assets, portfolios, batteries, fleets or organisations.
     plot
         Draw the totals as well.
     """
@@ -117,7 +117,7 @@ def statement(
     resolution
         15-minute, hourly, daily or monthly.
     kind
-        Only look among virtual assets, portfolios, batteries or fleets.
+        Only look among virtual assets, portfolios, batteries, fleets or organisations.
     """
     with connect(options) as client, waiting("adding up"):
         found = find_reported(client, asset, kind)
@@ -148,6 +148,7 @@ def _choose_report(client: Client, found: Reported) -> Callable[..., DataPoints]
         "portfolio": client.revenue.of_portfolio,
         "battery": client.revenue.of_physical_asset,
         "fleet": client.revenue.of_fleet,
+        "organisation": client.revenue.of_organisation,
     }
     return reports[found.kind]
 
@@ -158,6 +159,7 @@ def _choose_statement(client: Client, found: Reported) -> Callable[..., Statemen
         "portfolio": client.revenue.statement_of_portfolio,
         "battery": client.revenue.statement_of_physical_asset,
         "fleet": client.revenue.statement_of_fleet,
+        "organisation": client.revenue.statement_of_organisation,
     }
     return statements[found.kind]
 

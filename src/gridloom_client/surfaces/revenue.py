@@ -1,4 +1,4 @@
-"""Revenue and data points of virtual assets, portfolios, fleets and physical assets."""
+"""Revenue and data points of virtual assets, portfolios, fleets, physical assets and organisations."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
@@ -67,6 +67,19 @@ class Revenue(Surface[M]):
         as_of: datetime | None = None,
     ) -> RevenueDataPoints: ...
 
+    @operation("GET", "/revenue-reporting/organisations/{organisationID}/data-points")
+    def of_organisation(
+        self,
+        organisation_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: ReportResolution | None = None,
+        datapoints: Sequence[RevenueCategory] | None = None,
+        as_of: datetime | None = None,
+    ) -> RevenueDataPoints:
+        """All that it holds and owns, each fact once."""
+
     @operation("GET", "/revenue-reporting/{virtualAssetID}/wholesale")
     def wholesale(
         self,
@@ -134,3 +147,9 @@ class Revenue(Surface[M]):
         self, fleet_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
     ) -> Statement:
         """Who pays and who earns, from its owner's side."""
+
+    @operation("GET", "/revenue-reporting/organisations/{organisationID}/statement")
+    def statement_of_organisation(
+        self, organisation_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
+    ) -> Statement:
+        """Who pays and who earns, over all that it holds and owns."""

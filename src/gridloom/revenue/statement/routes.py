@@ -1,4 +1,4 @@
-"""Who pays and who earns, over HTTP: statements of virtual assets, portfolios, physical assets and fleets."""
+"""Who pays and who earns, over HTTP: statements of virtual assets, portfolios, batteries, fleets and organisations."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from decimal import Decimal
 from typing import Annotated, Literal
 from uuid import UUID
 
-import numpy as np
 from msgspec import Meta
 
-from gridloom.database.pool import Database, snapshot
+from gridloom.database.pool import snapshot
 from gridloom.edge import Call, Instant, QueryParameters, View, operation
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach, organisation_reach
@@ -22,12 +21,11 @@ from gridloom.kernel.window import Window
 from gridloom.market_calendar import calendar_edges_s, instant_of
 from gridloom.revenue import store
 from gridloom.revenue.grid import Grid, days_of, grid_of
+from gridloom.revenue.holding_store import read_holdings
 from gridloom.revenue.model import LONGEST_REPORT_DAYS, Span
 from gridloom.revenue.routes import MOST_BUCKETS, READ, TAG
-from gridloom.revenue.statement import backing_store
-from gridloom.revenue.statement.loading import load_scope, physical_entries, virtual_entries
+from gridloom.revenue.statement.listing import list_organisation, list_physical, list_virtual, sum_entries
 from gridloom.revenue.statement.model import Entry, Line
-from gridloom.virtual_assets.store import read_asset_by_key
 
 _CENT = Decimal("0.01")
 
@@ -75,7 +73,7 @@ async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query
     window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
         reach = await asset_reach(db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
-        entries = await _list_virtual(db, [reach.key], window, grid)
+        entries = await list_virtual(db, [reach.key], window, grid)
     return _make_statement(window, grid, entries)
 
 
@@ -95,7 +93,7 @@ async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: Statem
         if group is None:
             raise NotFound(f"There is no portfolio {portfolio_id}.")
         await organisation_reach(db, call.caller, group.organisation_id)
-        entries = await _list_virtual(db, group.asset_keys, window, grid)
+        entries = await list_virtual(db, group.asset_keys, window, grid)
     return _make_statement(window, grid, entries)
 
 
@@ -112,7 +110,7 @@ async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, que
     window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
         reach = await asset_reach(db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
-        entries = await _list_physical(db, [reach.key], window, grid)
+        entries = await list_physical(db, [reach.key], window, grid)
     return _make_statement(window, grid, entries)
 
 
@@ -135,7 +133,24 @@ async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery
             db, group.asset_keys, call.caller.organisation_id, READ
         ):
             raise Forbidden(f"Your organisation has no grant of {READ} on every asset of the fleet {fleet_id}.")
-        entries = await _list_physical(db, group.asset_keys, window, grid)
+        entries = await list_physical(db, group.asset_keys, window, grid)
+    return _make_statement(window, grid, entries)
+
+
+@operation(
+    "GET",
+    "/revenue-reporting/organisations/{organisationID}/statement",
+    summary="Statement of an organisation",
+    tag=TAG,
+    access=READ,
+    from_replica=True,
+)
+async def read_organisation_statement(call: Call, organisation_id: UUID, query: StatementQuery) -> Statement:
+    """All that it holds and owns together, in a portfolio or not; what it would pay to itself is left out."""
+    window, grid = _read_asked(query)
+    async with snapshot(call.pool) as db:
+        await organisation_reach(db, call.caller, organisation_id)
+        entries = await list_organisation(db, await read_holdings(db, organisation_id, window), window, grid)
     return _make_statement(window, grid, entries)
 
 
@@ -159,36 +174,9 @@ def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
     return Window(query.start, query.end), grid
 
 
-async def _list_virtual(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
-    scope = await load_scope(db, keys, window, grid)
-    entries = []
-    for key in keys:
-        asset = await read_asset_by_key(db, key)
-        if asset is not None:
-            entries += await virtual_entries(db, scope, asset)
-    return entries
-
-
-async def _list_physical(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
-    backed = {key: await backing_store.read_backed_keys(db, key, window.start, window.end) for key in keys}
-    everyone = sorted({*keys, *(virtual for own in backed.values() for virtual in own)})
-    scope = await load_scope(db, everyone, window, grid)
-    assets = {key: await read_asset_by_key(db, key) for own in backed.values() for key in own}
-    entries = []
-    for key in keys:
-        own = [asset for virtual in backed[key] if (asset := assets[virtual]) is not None]
-        entries += await physical_entries(db, scope, key, own)
-    return entries
-
-
 def _make_statement(window: Window, grid: Grid, entries: Sequence[Entry]) -> Statement:
     """Entries of the same line and counterparty are one."""
-    sums: dict[tuple[Line, str], np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
-    for entry in entries:
-        known = sums.get((entry.line, entry.counterparty))
-        sums[entry.line, entry.counterparty] = entry.by_bucket if known is None else known + entry.by_bucket
-    order = {line: place for place, line in enumerate(Line)}
-    names = sorted(sums, key=lambda name: (order[name[0]], name[1]))
+    sums = sum_entries(entries)
     lines = [
         StatementLine(
             time=instant_of(grid.buckets.labels_s[place]),
@@ -197,7 +185,7 @@ def _make_statement(window: Window, grid: Grid, entries: Sequence[Entry]) -> Sta
             counterparty=name[1],
         )
         for place in range(len(grid.buckets))
-        for name in names
+        for name in sums
         if sums[name][place]
     ]
     total = sum(int(cents.sum()) for cents in sums.values())

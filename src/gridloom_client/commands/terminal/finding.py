@@ -11,7 +11,7 @@ from gridloom_client.client import Client
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.rendering import short_id
 
-Kind: TypeAlias = Literal["virtual", "portfolio", "battery", "fleet"]
+Kind: TypeAlias = Literal["virtual", "portfolio", "battery", "fleet", "organisation"]
 
 
 def find_id(text: str, things: Iterable[Any], kind: str) -> UUID:
@@ -72,13 +72,14 @@ class Reported:
 
 
 def find_reported(client: Client, text: str, kind: Kind | None = None) -> Reported:
-    """A virtual asset, portfolio, battery or fleet by its id, the end of it, or its name."""
+    """A virtual asset, portfolio, battery, fleet or organisation by its id, the end of it, or its name."""
     owner = client.auth.me().organisation_id
     lists: dict[Kind, Any] = {
         "virtual": lambda: client.virtual_assets.list(owner),
         "battery": client.physical_assets.list,
         "portfolio": lambda: client.virtual_assets.portfolios(owner),
         "fleet": client.fleets.list,
+        "organisation": client.organisations.list,
     }
     for each, items in lists.items():
         if kind not in (None, each):
@@ -89,5 +90,5 @@ def find_reported(client: Client, text: str, kind: Kind | None = None) -> Report
             thing = find_thing(text, things, each)
             return Reported(each, thing.id, thing.name)
     raise Misunderstood(
-        f"There is no virtual asset, battery, portfolio or fleet {text}; the lists show which there are."
+        f"There is no virtual asset, battery, portfolio, fleet or organisation {text}; the lists show which there are."
     )

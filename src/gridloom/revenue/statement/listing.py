@@ -1,0 +1,58 @@
+"""The entries of several assets together: of those that an organisation holds, and of batteries that it owns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gridloom.database.pool import Database
+from gridloom.kernel.window import Window
+from gridloom.revenue.grid import Grid
+from gridloom.revenue.holding_store import Holdings
+from gridloom.revenue.statement import backing_store
+from gridloom.revenue.statement.loading import load_scope, physical_entries, virtual_entries
+from gridloom.revenue.statement.model import Cents, Entry, Line
+from gridloom.virtual_assets.store import read_asset_by_key
+
+
+async def list_virtual(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
+    """From the holders' side."""
+    if not keys:
+        return []
+    scope = await load_scope(db, keys, window, grid)
+    entries = []
+    for key in keys:
+        asset = await read_asset_by_key(db, key)
+        if asset is not None:
+            entries += await virtual_entries(db, scope, asset)
+    return entries
+
+
+async def list_physical(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
+    """From the owners' side."""
+    if not keys:
+        return []
+    backed = {key: await backing_store.read_backed_keys(db, key, window.start, window.end) for key in keys}
+    everyone = sorted({*keys, *(virtual for own in backed.values() for virtual in own)})
+    scope = await load_scope(db, everyone, window, grid)
+    assets = {key: await read_asset_by_key(db, key) for own in backed.values() for key in own}
+    entries = []
+    for key in keys:
+        own = [asset for virtual in backed[key] if (asset := assets[virtual]) is not None]
+        entries += await physical_entries(db, scope, key, own)
+    return entries
+
+
+async def list_organisation(db: Database, holdings: Holdings, window: Window, grid: Grid) -> list[Entry]:
+    """Both sides; where the organisation is holder and owner, the two entries cancel out."""
+    held = await list_virtual(db, holdings.virtual_keys, window, grid)
+    return held + await list_physical(db, holdings.physical_keys, window, grid)
+
+
+def sum_entries(entries: Sequence[Entry]) -> dict[tuple[Line, str], Cents]:
+    """Cents by bucket of each line and counterparty, in the order in which a statement shows them."""
+    sums: dict[tuple[Line, str], Cents] = {}
+    for entry in entries:
+        name = entry.line, entry.counterparty
+        sums[name] = sums[name] + entry.by_bucket if name in sums else entry.by_bucket
+    order = {line: place for place, line in enumerate(Line)}
+    return {name: sums[name] for name in sorted(sums, key=lambda name: (order[name[0]], name[1]))}
