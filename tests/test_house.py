@@ -28,7 +28,7 @@ def speaks_to_postgresql(path: Path) -> bool:
 
 
 SPEAK_SQL_TOO = {
-    "continuous_backup.py",  # waits for a server that is being restored, and resets its settings
+    "backups/continuous.py",  # waits for a server that is being restored, and resets its settings
     "edge/idempotency.py",  # the edge has no room of its own for tables
     "edge/guarding/rate_limit.py",
     "worker/health.py",  # asks whether the database answers at all

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import sys
@@ -38,6 +37,28 @@ def serve() -> None:
         GRIDLOOM_PORT=9000 GRIDLOOM_SIMULATOR=off gridloom serve
     """
     run_service()
+
+
+@app.command(group="Running the platform")
+def check() -> None:
+    """Validate the settings of this environment before a start: database, rights, clock, disk, secrets, proxy, mail.
+
+    Changes nothing. Ends with 1 if a check fails.
+
+    For example:
+
+        GRIDLOOM_ENVIRONMENT=production GRIDLOOM_DATABASE_URL=postgresql://… gridloom check
+    """
+    from gridloom.serving.preflight import Verdict, run_checks
+
+    colours = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.FAILED: "red"}
+    results = run_checks()
+    table = Table("check", "result", "detail")
+    for one in results:
+        table.add_row(one.name, Text(one.verdict.value, style=colours[one.verdict]), Text(one.detail))
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    if any(one.verdict is Verdict.FAILED for one in results):
+        raise SystemExit(1)
 
 
 @app.command(group="Running the platform")
@@ -215,12 +236,18 @@ def _print_differences(outcome: Outcome) -> None:
 
 
 @app.command(group="Running the platform")
-def backup(file: Path, *, continuous: Annotated[bool, Parameter(negative="")] = False) -> None:
+def backup(
+    file: Path,
+    *,
+    continuous: Annotated[bool, Parameter(negative="")] = False,
+    verify: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
     """Write the whole database to FILE while the service runs on.
 
     For example:
 
         gridloom backup tonight.backup
+        gridloom backup tonight.backup --verify
         gridloom backup /backups/gridloom --continuous
 
     Parameters
@@ -229,22 +256,33 @@ def backup(file: Path, *, continuous: Annotated[bool, Parameter(negative="")] = 
         Written whole or not at all, readable only by you.
     continuous
         FILE is a directory: copy the embedded server's files there, then every change for as long as this runs, so that
-        any moment from now on can be restored.
+        any instant from now on can be restored.
+    verify
+        Restore the copy into a scratch server and compare rows and checksums of every table with the database.
     """
+    settings = _read_settings()
     if continuous:
-        from gridloom.continuous_backup import back_up_continuously
+        _back_up_continuously(settings, file)
+        return
+    from gridloom.backups.dump import back_up
 
-        began = datetime.now(UTC)  # noqa: TID251  # the real time names a copy
-        receiving = back_up_continuously(_read_settings().home, file, began=began)
-        print(f"{file}: copied. Every change is written down as long as this runs; Ctrl-C ends it.", flush=True)
-        with contextlib.suppress(KeyboardInterrupt):
-            receiving.wait()
-        receiving.terminate()
-        sys.exit(receiving.wait())
-    from gridloom.operate import back_up
+    size = back_up(settings, file, verify=verify)
+    print(f"{file}: {size / 1e6:.1f} MB{', restored and compared' if verify else ''}")
 
-    size = back_up(_read_settings(), file)
-    print(f"{file}: {size / 1e6:.1f} MB")
+
+def _back_up_continuously(settings: Settings, directory: Path) -> None:
+    from gridloom.backups.continuous import back_up_continuously, receive_until_signalled
+
+    if settings.database_url is not None:
+        fail_with(
+            "--continuous copies the embedded server. For the PostgreSQL at GRIDLOOM_DATABASE_URL use its own: "
+            "pg_basebackup with WAL archiving, pgBackRest, or your provider's point-in-time recovery "
+            "(docs/operations.md#point-in-time-recovery-of-an-external-postgresql)."
+        )
+    began = datetime.now(UTC)  # noqa: TID251  # the real time names a copy
+    receiving = back_up_continuously(settings.home, directory, began=began)
+    print(f"{directory}: copied. Every change is written down as long as this runs; Ctrl-C ends it.", flush=True)
+    sys.exit(receive_until_signalled(receiving))
 
 
 @app.command(group="Running the platform")
@@ -264,13 +302,13 @@ def restore(file: Path, *, at: datetime | None = None) -> None:
         The moment to restore from a continuous backup (UTC where no offset is given), into a new home.
     """
     if at is not None:
-        from gridloom.continuous_backup import restore_to
+        from gridloom.backups.continuous import restore_to
 
         moment = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
         restore_to(_read_settings().home, file, moment)
         print(f"The database is as it was at {moment.isoformat()}.")
         return
-    from gridloom.operate import restore as run
+    from gridloom.backups.dump import restore as run
 
     run(_read_settings(), file)
     print("The database is restored.")

@@ -6,12 +6,13 @@ import html
 from base64 import b64encode
 from functools import cache, cached_property
 from hashlib import sha256
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
 from gridloom.edge import HTML, PUBLIC, Call, Content, View, operation
 from gridloom.edge.dispatch import Edge
-from gridloom.edge.openapi import INTERFACE_VERSION, describe, drop_unused, put_into_words, share_parameters
+from gridloom.edge.openapi import describe, drop_unused, put_into_words, share_parameters
 from gridloom.events.interface import add_events
 from gridloom.kernel.problem import NotFound, known_problems
 from gridloom.settings import Settings
@@ -122,7 +123,7 @@ async def show_front_page(call: Call) -> Front:
     """A browser that asks for a page is led to the console instead."""
     return Front(
         name="Gridloom",
-        version=INTERFACE_VERSION,
+        version=version("gridloom"),
         environment=call.resources[Settings].environment,
         documentation="/docs",
         interface="/openapi.json",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +17,6 @@ from gridloom.database.distribution import DistributionRefused, distribute
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate, pending
 from gridloom.database.pool import Connection, create_pool
-from gridloom.database.server.binaries import find_binaries
 from gridloom.database.server.embedded import EmbeddedPostgres, HomeInUse, dsn_of_running
 from gridloom.settings import Settings
 
@@ -66,7 +63,7 @@ def filled_database_of(settings: Settings, *, of_any_release: bool = False) -> I
         yield dsn
 
 
-async def _connect_database(dsn: str) -> asyncpg.Connection[asyncpg.Record]:
+async def connect_database(dsn: str) -> asyncpg.Connection[asyncpg.Record]:
     try:
         return await asyncpg.connect(dsn, timeout=10)
     except (OSError, asyncpg.PostgresError, TimeoutError) as error:
@@ -76,7 +73,7 @@ async def _connect_database(dsn: str) -> asyncpg.Connection[asyncpg.Record]:
 
 async def _missing_migrations(dsn: str) -> list[str] | None:
     """What this release would add to the schema; None where there is no schema yet."""
-    connection = await _connect_database(dsn)
+    connection = await connect_database(dsn)
     try:
         if await connection.fetchval("select to_regclass('schema_migration')") is None:
             return None
@@ -89,7 +86,7 @@ def distribute_database(settings: Settings) -> list[str]:
     """Spread a migrated database over the machines of its cluster; the tables that were moved."""
 
     async def spread(dsn: str) -> list[str]:
-        connection = await _connect_database(dsn)
+        connection = await connect_database(dsn)
         try:
             return await distribute(connection)
         except DistributionRefused as refusal:
@@ -103,7 +100,7 @@ def distribute_database(settings: Settings) -> list[str]:
 
 def migrate_database(settings: Settings) -> list[str]:
     async def run(dsn: str) -> list[str]:
-        connection = await _connect_database(dsn)
+        connection = await connect_database(dsn)
         try:
             applied = await migrate(connection)
             await establish_environment(connection, settings.environment)
@@ -120,7 +117,7 @@ def troubled_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[M
     from gridloom.jobs import store as job_store
 
     async def run(dsn: str) -> list[Mapping[str, Any]]:
-        connection = await _connect_database(dsn)
+        connection = await connect_database(dsn)
         try:
             if revived is not None and not await job_store.revive(connection, *revived):
                 raise OperationRefused(f"No job {revived[0]} {revived[1]} has failed.")
@@ -261,54 +258,7 @@ def rotate_key(settings: Settings, *, distrust: bool) -> str:
         return asyncio.run(run(dsn))
 
 
-def back_up(settings: Settings, file: Path) -> int:
-    """Write a consistent copy of the database; give its size in bytes."""
-    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
-    try:
-        # Ours alone from its first byte: it holds password hashes and signing keys.
-        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except OSError as error:
-        raise OperationRefused(f"{file} cannot be written ({error.strerror}).") from None
-    try:
-        with filled_database_of(settings, of_any_release=True) as dsn:
-            _run_tool("pg_dump", dsn, "--format=custom", "--no-owner", "--no-privileges", "--file", str(partial))
-        partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)
-    return file.stat().st_size
-
-
-def restore(settings: Settings, file: Path) -> None:
-    """Fill an empty database, whole or not at all."""
-    if not file.is_file():
-        raise OperationRefused(f"There is no file {file}.")
-    with database_of(settings) as dsn:
-        if asyncio.run(_count_tables(dsn)):
-            raise OperationRefused(
-                "The database is not empty. Restore into a new one: set GRIDLOOM_HOME to a new directory, "
-                "or GRIDLOOM_DATABASE_URL to a new database."
-            )
-        _run_tool("pg_restore", dsn, "--single-transaction", "--no-owner", "--no-privileges", str(file))
-
-
-async def _count_tables(dsn: str) -> int:
-    connection = await _connect_database(dsn)
-    try:
-        return int(
-            await connection.fetchval(
-                "select count(*) from pg_class where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace"
-            )
-        )
-    finally:
-        await connection.close()
-
-
-def _run_tool(program: str, dsn: str, *arguments: str) -> None:
-    command = [find_binaries() / program, "--dbname", _database_name(dsn), *arguments]
-    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **libpq_environment(dsn)})  # noqa: S603
-
-
-def _database_name(dsn: str) -> str:
+def database_name(dsn: str) -> str:
     return urlsplit(dsn).path.lstrip("/") or "gridloom"
 
 

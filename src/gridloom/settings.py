@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import time
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -207,6 +208,42 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_SHUTDOWN_GRACE": ("shutdown_grace_s", _whole_between(1, 600)),
 }
 """Each variable, the setting that it fills and how it is read."""
+
+
+_OTHER_VARIABLES = frozenset(
+    {
+        *("GRIDLOOM_URL", "GRIDLOOM_PROFILE", "GRIDLOOM_USERNAME", "GRIDLOOM_PASSWORD", "GRIDLOOM_API_KEY"),
+        *("GRIDLOOM_KEYRING", "GRIDLOOM_ADDRESS", "GRIDLOOM_PRICES", "GRIDLOOM_CHROMIUM", "GRIDLOOM_NEVER_SKIP"),
+    }
+)
+"""Variables of the client, its tutorials and the tests."""
+
+_FROM_KUBERNETES = re.compile(r"GRIDLOOM(_[A-Z0-9]+)*_(SERVICE_(HOST|PORT).*|PORT(_[0-9]+_(TCP|UDP).*)?)")
+"""Service links, which Kubernetes adds for a service whose name begins with `gridloom`."""
+
+
+def find_unknown_variables(environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> dict[str, str]:
+    """Variables that begin with GRIDLOOM_ and that nothing reads, each with the nearest name that is read."""
+    values = {**_read_env_file(env_file or Path(".env")), **(os.environ if environ is None else environ)}
+    known = VARIABLES.keys() | _OTHER_VARIABLES
+    unknown = {}
+    for name in sorted(values):
+        if not name.startswith("GRIDLOOM_") or name in known or name.startswith("GRIDLOOM_TEST_"):
+            continue
+        if not _FROM_KUBERNETES.fullmatch(name):
+            unknown[name] = _find_nearest_variable(name)
+    return unknown
+
+
+def _find_nearest_variable(name: str) -> str:
+    """By the words after the prefix, which all of them share."""
+    by_words = {known.removeprefix("GRIDLOOM_"): known for known in VARIABLES}
+    nearest = get_close_matches(name.removeprefix("GRIDLOOM_"), by_words, n=1)
+    return by_words[nearest[0]] if nearest else ""
+
+
+def describe_unknown_variable(name: str, nearest: str) -> str:
+    return f"{name} is not a setting of Gridloom{f'; did you mean {nearest}?' if nearest else '.'}"
 
 
 def _read_env_file(path: Path) -> dict[str, str]:

@@ -15,9 +15,9 @@ from tests.capacity.test_migration import SCENE
 from tests.conftest import SERVER, _execute, _url_of, running
 from tests.people import PASSWORD, PASSWORD_HASH, client_of
 
+from gridloom.backups.dump import back_up, restore
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import MIGRATIONS, migrate, pending
-from gridloom.operate import back_up, restore
 
 OWNER = "00000000-0000-0000-0000-0000000000aa"
 PHYSICAL, VIRTUAL = (f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2))

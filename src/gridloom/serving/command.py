@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 
 def run_service() -> None:
     """Serve the platform as the environment and .env say."""
-    from gridloom.settings import read_settings
+    from gridloom.settings import describe_unknown_variable, find_unknown_variables, read_settings
     from gridloom.worker.shared_metrics import share_figures
 
     settings = read_settings()
+    for name, nearest in find_unknown_variables().items():
+        sys.stderr.write(f"Warning: {describe_unknown_variable(name, nearest)}\n")
     share_figures(settings)
     from gridloom.serving.serve import serve
 

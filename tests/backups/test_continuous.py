@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import stat
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 
 import asyncpg
 import pytest
 
-from gridloom.continuous_backup import back_up_continuously, restore_to
+from gridloom.backups.continuous import back_up_continuously, restore_to
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.operate import OperationRefused
 
@@ -62,3 +65,31 @@ class TestAMomentBetweenTwoWrites:
             restore_to(tmp_path / "new", tmp_path / "backup", between)
         with pytest.raises(OperationRefused, match="no copy that was begun before"):
             restore_to(tmp_path / "other", tmp_path / "backup", between - timedelta(days=1))
+
+
+class TestReceiving:
+    def test_is_refused_a_second_time_and_ends_with_its_command(self, tmp_path):
+        server = EmbeddedPostgres(tmp_path / "home")
+        server.start()
+        environment = {**os.environ, "GRIDLOOM_HOME": str(tmp_path / "home")}
+        environment.pop("GRIDLOOM_DATABASE_URL", None)
+        command = [sys.executable, "-m", "gridloom.cli", "backup", str(tmp_path / "backup"), "--continuous"]
+        try:
+            with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as first:
+                assert first.stdout is not None
+                assert "copied" in first.stdout.readline()
+                second = subprocess.run([*command], env=environment, capture_output=True, text=True, check=False)
+                assert second.returncode != 0
+                assert "Another continuous backup" in second.stderr
+                first.send_signal(signal.SIGTERM)
+                assert first.wait(30) == 0
+            assert not ask(server.dsn, "select from pg_stat_replication")
+        finally:
+            server.stop()
+
+    def test_of_an_external_server_names_what_to_use_instead(self, tmp_path):
+        environment = {**os.environ, "GRIDLOOM_DATABASE_URL": "postgresql://127.0.0.1:1/none"}
+        command = [sys.executable, "-m", "gridloom.cli", "backup", str(tmp_path / "backup"), "--continuous"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        assert "pg_basebackup" in done.stderr

@@ -11,8 +11,9 @@ from dataclasses import replace
 import pytest
 from tests.conftest import migrated_database
 
-from gridloom import operate
-from gridloom.operate import OperationRefused, back_up
+from gridloom.backups import dump
+from gridloom.backups.dump import back_up
+from gridloom.operate import OperationRefused
 
 
 @pytest.fixture(autouse=True)
@@ -30,13 +31,13 @@ def mode_of(path):
 class TestABackup:
     async def test_is_readable_by_its_owner_alone_from_the_first_byte(self, settings, tmp_path, monkeypatch):
         seen: list[int] = []
-        run_tool = operate._run_tool
+        run_tool = dump._run_tool
 
         def look_first(*arguments):
             seen.extend(mode_of(path) for path in tmp_path.iterdir())
             run_tool(*arguments)
 
-        monkeypatch.setattr(operate, "_run_tool", look_first)
+        monkeypatch.setattr(dump, "_run_tool", look_first)
         async with migrated_database() as url:
             size = await asyncio.to_thread(back_up, replace(settings, database_url=url), tmp_path / "backup")
         assert seen == [0o600]
@@ -46,12 +47,12 @@ class TestABackup:
 
     @pytest.mark.parametrize("end", [subprocess.CalledProcessError(1, "pg_dump"), KeyboardInterrupt()])
     async def test_that_fails_leaves_nothing_but_what_was_there(self, settings, tmp_path, monkeypatch, end):
-        def fail(program, dsn, *arguments):
+        def fail(dsn, program, *arguments):
             (partial,) = (path for path in tmp_path.iterdir() if path.name.endswith("partial"))
             partial.write_bytes(b"half")
             raise end
 
-        monkeypatch.setattr(operate, "_run_tool", fail)
+        monkeypatch.setattr(dump, "_run_tool", fail)
         (tmp_path / "backup").write_bytes(b"yesterday's")
         async with migrated_database() as url:
             settings = replace(settings, database_url=url)

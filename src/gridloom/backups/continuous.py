@@ -14,15 +14,18 @@ import subprocess
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial as partial_call
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import asyncpg
 
+from gridloom.backups.contents_store import is_slot_active
 from gridloom.database.server.binaries import find_binaries
 from gridloom.database.server.embedded import EmbeddedPostgres, dsn_of_running
-from gridloom.database.server.processes import EmbeddedPostgresError, server_account
-from gridloom.operate import OperationRefused, libpq_environment
+from gridloom.database.server.processes import EmbeddedPostgresError, end_with_parent, server_account
+from gridloom.operate import OperationRefused, connect_database, libpq_environment
 
 SLOT: Final = "gridloom_backup"
 _STAMP: Final = "base-%Y%m%dT%H%M%SZ"
@@ -32,6 +35,10 @@ _RECOVERY_SETTINGS: Final = ("restore_command", "recovery_target_time", "recover
 def back_up_continuously(home: Path, directory: Path, *, began: datetime) -> subprocess.Popen[bytes]:
     """Copy the files of the server that runs on this home; the process that writes its log down from here on."""
     dsn = dsn_of_running(home)
+    if asyncio.run(_is_receiving(dsn)):
+        raise OperationRefused(
+            "Another continuous backup receives from this server. Stop it first, or let it go on: one is enough."
+        )
     environment = {**os.environ, **libpq_environment(dsn)}
     previous = os.umask(0o077)
     try:
@@ -39,7 +46,9 @@ def back_up_continuously(home: Path, directory: Path, *, began: datetime) -> sub
         binaries = find_binaries()
         receive = [binaries / "pg_receivewal", "-D", str(directory / "wal"), "--slot", SLOT, "--no-password"]
         _run_command([*receive, "--create-slot", "--if-not-exists"], environment)
-        receiving = subprocess.Popen([*receive, "--synchronous"], env=environment)  # noqa: S603
+        # Ends with this process, however that ends: a slot that is still read from keeps the next backup out.
+        end = partial_call(end_with_parent, os.getpid(), signal.SIGINT)
+        receiving = subprocess.Popen([*receive, "--synchronous"], env=environment, preexec_fn=end)  # noqa: S603
         try:
             base = directory / began.strftime(_STAMP)
             partial = base.with_name(f".{base.name}.partial")
@@ -54,6 +63,32 @@ def back_up_continuously(home: Path, directory: Path, *, began: datetime) -> sub
         return receiving
     finally:
         os.umask(previous)
+
+
+async def _is_receiving(dsn: str) -> bool:
+    connection = await connect_database(dsn)
+    try:
+        return await is_slot_active(connection, SLOT)
+    finally:
+        await connection.close()
+
+
+def receive_until_signalled(receiving: subprocess.Popen[bytes]) -> int:
+    """Wait for `pg_receivewal`; SIGINT and SIGTERM end it, and it has flushed what it received when this returns."""
+    asked_to_end = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal asked_to_end
+        asked_to_end = True
+        receiving.send_signal(signal.SIGINT)
+
+    previous = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        status = receiving.wait()
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    return 0 if asked_to_end else status
 
 
 def restore_to(home: Path, directory: Path, moment: datetime) -> None:

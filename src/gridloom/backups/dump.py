@@ -1,0 +1,200 @@
+"""Dumps: the whole database in one file, taken while the service runs, restored whole or not at all.
+
+`pg_dump` writes PostgreSQL's custom format. A restore turns it into SQL first and leaves out settings that the server
+does not know: the newest client sets parameters (`transaction_timeout`) that older servers refuse.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final, TypeVar
+
+from gridloom.backups.contents_store import (
+    Connection,
+    Contents,
+    difference,
+    exported_snapshot,
+    has_schema,
+    read_contents,
+    read_parameter_names,
+    read_server_major,
+)
+from gridloom.database.server.binaries import Binaries, find_binaries, find_binaries_of
+from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.operate import (
+    OperationRefused,
+    connect_database,
+    database_name,
+    database_of,
+    filled_database_of,
+    libpq_environment,
+)
+from gridloom.settings import Settings
+
+Answer = TypeVar("Answer")
+
+_OWNED: Final = ("--no-owner", "--no-privileges")
+# What precedes the first statement of a dump that makes something.
+_PREAMBLE: Final = (b"SET ", b"SELECT pg_catalog.set_config(", b"--", b"\\restrict", b"\n")
+
+
+def back_up(settings: Settings, file: Path, *, verify: bool = False) -> int:
+    """Write a consistent copy of the database and return its size in bytes.
+
+    With `verify` the copy is restored into a scratch server and compared with the database as it was when the copy was
+    taken; a copy that differs is deleted.
+    """
+    partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    try:
+        # Ours alone from its first byte: it holds password hashes and signing keys.
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise OperationRefused(f"{file} cannot be written ({error.strerror}).") from None
+    try:
+        with filled_database_of(settings, of_any_release=True) as dsn:
+            contents = asyncio.run(_dump_with_contents(dsn, partial)) if verify else None
+            if contents is None:
+                _run_dump(dsn, partial)
+        if contents is not None:
+            _compare_with_copy(contents, partial)
+        partial.replace(file)
+    finally:
+        partial.unlink(missing_ok=True)
+    return file.stat().st_size
+
+
+def restore(settings: Settings, file: Path) -> None:
+    """Fill an empty database, whole or not at all."""
+    if not file.is_file():
+        raise OperationRefused(f"There is no file {file}.")
+    with database_of(settings) as dsn:
+        if _ask(dsn, has_schema):
+            raise OperationRefused(
+                "The database is not empty. Restore into a new one: set GRIDLOOM_HOME to a new directory, "
+                "or GRIDLOOM_DATABASE_URL to a new database."
+            )
+        run_restore(dsn, file)
+
+
+def run_restore(dsn: str, file: Path) -> None:
+    """Run the dump's SQL in one transaction."""
+    newest = find_binaries()
+    read = [newest / "pg_restore", *_OWNED, "--file=-", str(file)]
+    write = [newest / "psql", "--dbname", database_name(dsn), "--no-psqlrc", "--quiet", "--single-transaction"]
+    known = _ask(dsn, read_parameter_names)
+    with (
+        tempfile.TemporaryFile() as problems,
+        subprocess.Popen(read, stdout=subprocess.PIPE, stderr=problems) as source,  # noqa: S603
+        subprocess.Popen(  # noqa: S603
+            [*write, "--set=ON_ERROR_STOP=1", "--output", os.devnull, "--file=-"],
+            stdin=subprocess.PIPE,
+            stderr=problems,
+            env={**os.environ, **libpq_environment(dsn)},
+        ) as target,
+    ):
+        assert source.stdout is not None
+        assert target.stdin is not None
+        try:
+            _copy_statements(source.stdout, target.stdin, known)
+            # Nothing is committed before psql has read to the end: a dump that breaks off must not end the input.
+            if source.wait() != 0:
+                target.kill()
+        except BrokenPipeError:
+            source.kill()
+        finally:
+            with_error = _close_input(target.stdin)
+        if source.wait() != 0 or target.wait() != 0 or with_error:
+            problems.seek(0)
+            detail = problems.read().decode(errors="replace").strip().splitlines()
+            raise OperationRefused(f"{file} was not restored, and nothing was changed. {' '.join(detail[:3])}")
+
+
+def _copy_statements(source: IO[bytes], target: IO[bytes], known_parameters: frozenset[str]) -> None:
+    """Copy SQL; in its preamble leave out parameters that the server does not have."""
+    for line in source:
+        if line.startswith(b"SET ") and line[4:].split()[0].decode() not in known_parameters:
+            continue
+        target.write(line)
+        if not line.startswith(_PREAMBLE):
+            break
+    shutil.copyfileobj(source, target, 1 << 20)
+
+
+def _close_input(stream: IO[bytes]) -> bool:
+    try:
+        stream.close()
+    except BrokenPipeError:
+        return True
+    return False
+
+
+def _ask(dsn: str, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
+    """Run one query on a connection of its own."""
+
+    async def ask() -> Answer:
+        connection = await connect_database(dsn)
+        try:
+            return await question(connection)
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
+
+
+async def _dump_with_contents(dsn: str, file: Path) -> Contents:
+    """Dump and count in one snapshot, so that a service that goes on writing changes neither."""
+    connection = await connect_database(dsn)
+    try:
+        async with exported_snapshot(connection) as snapshot:
+            await asyncio.to_thread(_run_dump, dsn, file, snapshot)
+            return await read_contents(connection)
+    finally:
+        await connection.close()
+
+
+def _run_dump(dsn: str, file: Path, snapshot: str | None = None) -> None:
+    extra = [] if snapshot is None else [f"--snapshot={snapshot}"]
+    _run_tool(dsn, "pg_dump", "--format=custom", *_OWNED, *extra, "--file", str(file))
+
+
+def _run_tool(dsn: str, program: str, *arguments: str) -> None:
+    command = [_programs_for(dsn) / program, "--dbname", database_name(dsn), *arguments]
+    done = subprocess.run(  # noqa: S603
+        command, check=False, capture_output=True, text=True, env={**os.environ, **libpq_environment(dsn)}
+    )
+    if done.returncode != 0:
+        raise OperationRefused(f"{program} failed: {done.stderr.strip()}")
+
+
+def _programs_for(dsn: str) -> Binaries:
+    """The programs of the server's own major version where this machine has them: its `pg_restore` reads their dumps.
+
+    A newer client can dump an older server, but the older server's own tools cannot read that file.
+    """
+    return find_binaries_of(_ask(dsn, read_server_major)) or find_binaries()
+
+
+def _compare_with_copy(expected: Contents, file: Path) -> None:
+    with _scratch_server() as dsn:
+        run_restore(dsn, file)
+        found = difference(expected, _ask(dsn, read_contents))
+    if found:
+        raise OperationRefused(f"The backup does not restore to what was backed up: {'; '.join(found[:5])}.")
+
+
+@contextmanager
+def _scratch_server() -> Iterator[str]:
+    """A server of its own for the comparison: the service's role may not have the right to create a database."""
+    with tempfile.TemporaryDirectory(prefix="gridloom-verify-") as home:
+        server = EmbeddedPostgres(Path(home), settings={"fsync": "off", "full_page_writes": "off"})
+        try:
+            yield server.start()
+        finally:
+            server.stop()
