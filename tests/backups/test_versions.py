@@ -93,7 +93,9 @@ class TestADump:
         old, other = start_server("old", OLDEST), start_server("other", OLDEST)
         expected = fill(old)
         back_up(replace(settings, database_url=old), tmp_path / "dump")
-        tool = find_binaries_of(OLDEST) / "pg_restore"
+        binaries = find_binaries_of(OLDEST)
+        assert binaries is not None
+        tool = binaries / "pg_restore"
         command = [tool, "--dbname", "gridloom", "--no-owner", "--single-transaction", str(tmp_path / "dump")]
         done = subprocess.run(command, env={**os.environ, **libpq_environment(other)}, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

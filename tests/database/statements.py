@@ -22,7 +22,13 @@ PIECES = {
     "virtual_assets/store.py:_ASSET",
 }
 """Texts from which a module makes its statements, and which are none themselves."""
-ELSEWHERE = {"database/migrate.py", "database/environment.py", "backups/continuous.py", "backups/contents_store.py", "database/server/embedded.py"}
+ELSEWHERE = {
+    "database/migrate.py",
+    "database/environment.py",
+    "backups/continuous.py",
+    "backups/contents_store.py",
+    "database/server/embedded.py",
+}
 """What makes a database, not what works with one."""
 
 
