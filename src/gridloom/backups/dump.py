@@ -75,7 +75,7 @@ def restore(settings: Settings, file: Path) -> None:
     if not file.is_file():
         raise OperationRefused(f"There is no file {file}.")
     with database_of(settings) as dsn:
-        if _ask(dsn, has_schema):
+        if _run_query(dsn, has_schema):
             raise OperationRefused(
                 "The database is not empty. Restore into a new one: set GRIDLOOM_HOME to a new directory, "
                 "or GRIDLOOM_DATABASE_URL to a new database."
@@ -88,7 +88,7 @@ def run_restore(dsn: str, file: Path) -> None:
     newest = find_binaries()
     read = [newest / "pg_restore", *_OWNED, "--file=-", str(file)]
     write = [newest / "psql", "--dbname", database_name(dsn), "--no-psqlrc", "--quiet", "--single-transaction"]
-    known = _ask(dsn, read_parameter_names)
+    known = _run_query(dsn, read_parameter_names)
     with (
         tempfile.TemporaryFile() as problems,
         subprocess.Popen(read, stdout=subprocess.PIPE, stderr=problems) as source,  # noqa: S603
@@ -135,7 +135,7 @@ def _close_input(stream: IO[bytes]) -> bool:
     return False
 
 
-def _ask(dsn: str, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
+def _run_query(dsn: str, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
     """Run one query on a connection of its own."""
 
     async def ask() -> Answer:
@@ -178,13 +178,13 @@ def _programs_for(dsn: str) -> Binaries:
 
     A newer client can dump an older server, but the older server's own tools cannot read that file.
     """
-    return find_binaries_of(_ask(dsn, read_server_major)) or find_binaries()
+    return find_binaries_of(_run_query(dsn, read_server_major)) or find_binaries()
 
 
 def _compare_with_copy(expected: Contents, file: Path) -> None:
     with _scratch_server() as dsn:
         run_restore(dsn, file)
-        found = difference(expected, _ask(dsn, read_contents))
+        found = difference(expected, _run_query(dsn, read_contents))
     if found:
         raise OperationRefused(f"The backup does not restore to what was backed up: {'; '.join(found[:5])}.")
 
