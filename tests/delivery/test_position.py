@@ -123,6 +123,44 @@ class TestPerformance:
         assert (summary["askedEnergy"], summary["deliveredEnergy"]) == (150, 137.5)
         assert summary["availabilityDelivered"] == pytest.approx(137.5 / 150, abs=1e-6)
 
+    async def read(self, yard: Yard, battery: dict[str, Any], count: int) -> Any:
+        answer = await yard.owner.engineer.get(
+            f"/physical-assets/{battery['id']}/performance",
+            params={"start": wire(yard.start), "end": wire(yard.start + count * QUARTER)},
+        )
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def test_takes_silence_for_what_was_dispatched(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        await yard.schedule(await yard.virtual(battery), [400.0, 200.0, 100.0])
+        await yard.advance(yard.start + 2 * QUARTER)
+        await self.measure(yard, battery, [100.0])  # one sample holds for five minutes
+        first, second, third = (seen := await self.read(yard, battery, 3))["performance"]
+        assert (first["measuredShare"], first["measuredPower"]) == (pytest.approx(1 / 3, abs=1e-6), 100)
+        assert (first["powerDeviation"], first["energyDeviation"]) == (-100, -25)
+        assert (second["measuredShare"], second["powerDeviation"], second["availabilityDelivered"]) == (0, 0, 1)
+        assert "measuredPower" not in second
+        assert third["measuredShare"] == 0
+        assert "powerDeviation" not in third, "it is yet to come"
+        summary = seen["summary"]
+        assert (summary["measuredPeriods"], summary["measuredShare"]) == (1, pytest.approx(1 / 6, abs=1e-6))
+        assert (summary["askedEnergy"], summary["deliveredEnergy"]) == (150, 125)
+        assert summary["assumedEnergy"] == pytest.approx(100 * 2 / 3 + 50, abs=1e-5)
+
+    async def test_tells_the_response_to_balancing_apart_from_deviation(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        await yard.schedule(await yard.virtual(battery), [400.0])
+        await yard.advance(yard.start + 2 * QUARTER)
+        times = [wire(yard.start + timedelta(minutes=minute)) for minute in range(15)]
+        body = {
+            "active_power": {"time": times, "value": [450.0] * 15},
+            "reserve_power": {"time": times, "value": [60.0] * 15},
+        }
+        assert (await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)).status_code == 200
+        [first] = (await self.read(yard, battery, 1))["performance"]
+        assert (first["measuredPower"], first["reserveResponse"], first["powerDeviation"]) == (450, 60, -10)
+
     async def test_tells_once_when_a_battery_does_not_do_what_it_must_for_two_quarter_hours(self, yard: Yard) -> None:
         battery = await yard.battery()
         virtual = await yard.virtual(battery)
@@ -172,6 +210,37 @@ class TestABatteryThatBacksNobody:
         )
         assert answer.status_code == 200, answer.text
         return [line["amount"] for line in answer.json()["lines"] if line["line"] == "IMBALANCE"]
+
+
+class TestASilentMeter:
+    async def statement(self, yard: Yard, battery: dict[str, Any]) -> Any:
+        window = {"start": wire(yard.start), "end": wire(yard.start + 4 * QUARTER)}
+        answer = await yard.owner.trader.get(
+            f"/revenue-reporting/physical-assets/{battery['id']}/statement", params=window
+        )
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def test_costs_the_owner_nothing_and_what_is_assumed_is_named(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        await yard.schedule(await yard.virtual(battery), [-400.0, -400.0])
+        for place in range(2):
+            await publish(yard, place, 100.0)
+        await yard.advance(yard.start + 3 * QUARTER)
+        before = [wire(yard.start - timedelta(minutes=minute)) for minute in (3, 2, 1)]
+        body = {"active_power": {"time": before, "value": [0.0, 0.0, 0.0]}}
+        assert (await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)).status_code == 200
+        silent = await self.statement(yard, battery)
+        assert (silent["lines"], silent["assumedEnergy"]) == ([], 0.2)
+        # The first quarter-hour arrives late, as it was dispatched, and of the second a third, at half power.
+        late = [wire(yard.start + timedelta(minutes=minute)) for minute in range(16)]
+        body = {"active_power": {"time": late, "value": [-400.0] * 15 + [-200.0]}}
+        assert (await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)).status_code == 200
+        known = await self.statement(yard, battery)
+        assert known["assumedEnergy"] == pytest.approx(0.1 * 2 / 3, abs=1e-6)
+        [line] = known["lines"]
+        assert (line["line"], line["amount"]) == ("IMBALANCE", 1.67), "a sixth of 100 kWh was not drawn: long"
+        assert line["assumedEnergy"] == known["assumedEnergy"]
 
 
 class TestATripWithinAQuarterHour:

@@ -56,6 +56,7 @@ class SignalType:
 STANDARD_SIGNALS: Final[dict[str, SignalType]] = {
     "state_of_charge": SignalType("%", SignalKind.GAUGE, "Energy stored as a share of the usable capacity"),
     "active_power": SignalType("kW", SignalKind.GAUGE, "Power at the connection point, positive when discharging"),
+    "reserve_power": SignalType("kW", SignalKind.GAUGE, "Power given for FCR and aFRR, a part of active_power"),
     "available_charge_power": SignalType("kW", SignalKind.GAUGE, "Power the asset could charge with now"),
     "available_discharge_power": SignalType("kW", SignalKind.GAUGE, "Power the asset could discharge with now"),
     "available_energy": SignalType("kWh", SignalKind.GAUGE, "Energy the asset could discharge now"),

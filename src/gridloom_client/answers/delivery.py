@@ -85,12 +85,14 @@ class PositionPoint(Answered):
 
 
 class PerformancePoint(Answered):
-    """kW, kWh and per cent; what was not measured is None."""
+    """kW, kWh and per cent; what was not measured is None, and counts as dispatched in the deviations."""
 
     time: datetime
     dispatched_power: float
     planned_state_of_charge_percentage: float
+    measured_share: float = 0.0
     measured_power: float | None = None
+    reserve_response: float | None = None
     power_deviation: float | None = None
     energy_deviation: float | None = None
     measured_state_of_charge_percentage: float | None = None
@@ -103,6 +105,8 @@ class PerformanceSummary(Answered):
     asked_energy: float
     delivered_energy: float
     energy_deviation: float
+    assumed_energy: float = 0.0
+    measured_share: float | None = None
     availability_delivered: float | None = None
     state_of_charge_drift: float | None = None
 

@@ -81,6 +81,7 @@ class StatementLine(Answered):
     line: str
     amount: Decimal
     counterparty: str
+    assumed_energy: float | None = None
 
 
 class Statement(Answered, Listed):
@@ -90,6 +91,8 @@ class Statement(Answered, Listed):
     end: datetime
     lines: tuple[StatementLine, ...]
     total: Decimal
+    assumed_energy: float = 0.0
+    """MWh that count as dispatched, since nothing was measured of them."""
 
 
 class BulkOutcome(Answered):

@@ -72,7 +72,7 @@ async def check_zone(run: JobRun) -> None:
                 "start": period_start(end - 2),
                 "end": period_start(end),
                 "asked": round(QUARTER_HOUR_H * float(performance.dispatch.power_kw[1:].sum()), 6),
-                "delivered": round(QUARTER_HOUR_H * float(performance.measured_kw[1:].sum()), 6),
+                "delivered": round(QUARTER_HOUR_H * float(performance.counted_kw[1:].sum()), 6),
             },
         )
     if is_anchored:

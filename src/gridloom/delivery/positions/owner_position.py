@@ -23,6 +23,8 @@ class OwnerPosition:
     first: int
     open_mwh: Floats
     price_eur_mwh: Floats
+    assumed_mwh: Floats
+    """What counts as delivered, either way, though nothing was measured of it."""
 
     @property
     def cost_eur(self) -> Floats:
@@ -32,9 +34,9 @@ class OwnerPosition:
 async def load_owner_position(db: Database, asset_key: int, first: int, end: int) -> OwnerPosition:
     """`sold − bought + activated − (measured − dispatched for virtual assets − their activations by share)`.
 
-    A battery that trips within a quarter-hour has measured less than it owes, and the rest is its owner's. Where
-    nothing was measured, it counts as having done what it was dispatched for or, while it backs nobody, what its owner
-    has scheduled; what it does then without a trade is not the platform's affair.
+    A battery that trips within a quarter-hour has measured less than it owes, and the rest is its owner's. For the part
+    of a quarter-hour in which nothing was measured, it counts as having done what it was dispatched for or, while it
+    backs nobody, what its owner has scheduled; what it does then without a trade is not the platform's affair.
     """
     performance = await load_performance(db, asset_key, first, end)
     own = await read_period_volumes(db, asset_key, first, end)
@@ -48,8 +50,12 @@ async def load_owner_position(db: Database, asset_key: int, first: int, end: int
     is_traded = own.sold_mwh + own.bought_mwh > 0
     own_kw = np.where(dispatch.is_planned, dispatch.sum_kw(PartKind.OWN), scheduled_kw * is_traded)
     as_dispatched_mwh = owed_mwh + own_kw * to_mwh + own.activated_mwh
-    measured = (dispatch.is_planned | is_traded) & ~np.isnan(performance.measured_kw)
-    delivered_mwh = np.where(measured, performance.measured_kw * to_mwh, as_dispatched_mwh)
+    measured = performance.measured.active_kw
+    counted_mwh = to_mwh * measured.over(as_dispatched_mwh / to_mwh)
+    counts = dispatch.is_planned | is_traded
+    delivered_mwh = np.where(counts, counted_mwh, as_dispatched_mwh)
+    assumed_mwh = np.where(counts, (1.0 - measured.share) * np.abs(as_dispatched_mwh), 0.0)
     open_mwh = own.sold_mwh - own.bought_mwh + own.activated_mwh - (delivered_mwh - owed_mwh)
     open_mwh = np.where(np.abs(open_mwh) < 5e-9, 0.0, open_mwh)
-    return OwnerPosition(first, open_mwh, await read_period_prices(db, IMBALANCE_SERIES, first, end))
+    price_eur_mwh = await read_period_prices(db, IMBALANCE_SERIES, first, end)
+    return OwnerPosition(first, open_mwh, price_eur_mwh, assumed_mwh)

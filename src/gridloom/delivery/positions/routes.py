@@ -9,6 +9,7 @@ from typing import Annotated
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from msgspec import UNSET, Meta, UnsetType
 
@@ -33,6 +34,8 @@ from gridloom.virtual_assets.windows import asked_periods
 TABLES = (JSON, CSV, ARROW, PARQUET)
 MEASURE = Permission.READ_MONITORING
 TAG = "Delivery"
+
+Flags = npt.NDArray[np.bool_]
 
 Energy = Annotated[float, Meta(description="MWh")]
 
@@ -113,14 +116,25 @@ def _position_columns(position: Position) -> dict[str, Floats]:
 
 
 class PerformancePoint(View):
-    """One quarter-hour; what was not measured is left out."""
+    """One quarter-hour. What was not measured of it counts as dispatched; what is to come has no deviation."""
 
     time: datetime
     dispatched_power: Annotated[float, Meta(description="kW that the battery was to do; positive is export")]
     planned_state_of_charge_percentage: Annotated[float, Meta(description="At the start of the quarter-hour, planned")]
-    measured_power: Annotated[float, Meta(description="kW, the mean of `active_power`")] | UnsetType = UNSET
-    power_deviation: Annotated[float, Meta(description="kW measured less dispatched")] | UnsetType = UNSET
-    energy_deviation: Annotated[float, Meta(description="kWh measured less dispatched")] | UnsetType = UNSET
+    measured_share: Annotated[
+        float, Meta(description="The part of the quarter-hour in which `active_power` was measured, 0 to 1")
+    ]
+    measured_power: (
+        Annotated[float, Meta(description="kW, the mean of `active_power` over what was measured")] | UnsetType
+    ) = UNSET
+    reserve_response: (
+        Annotated[float, Meta(description="kW within it that answered FCR and aFRR (`reserve_power`), no deviation")]
+        | UnsetType
+    ) = UNSET
+    power_deviation: (
+        Annotated[float, Meta(description="kW measured, without the reserve response, less dispatched")] | UnsetType
+    ) = UNSET
+    energy_deviation: Annotated[float, Meta(description="kWh, likewise")] | UnsetType = UNSET
     measured_state_of_charge_percentage: (
         Annotated[float, Meta(description="At the start of the quarter-hour, measured")] | UnsetType
     ) = UNSET
@@ -133,12 +147,16 @@ class PerformancePoint(View):
 
 
 class PerformanceSummary(View):
-    """Over all quarter-hours that were planned and measured."""
+    """Over all quarter-hours that were planned and have passed; what was not measured counts as dispatched."""
 
-    measured_periods: Annotated[int, Meta(description="How many quarter-hours were planned and measured")]
+    measured_periods: Annotated[int, Meta(description="Quarter-hours of which anything was measured")]
+    assumed_energy: Annotated[float, Meta(description="kWh, both ways added up, that count as dispatched unmeasured")]
     asked_energy: Annotated[float, Meta(description="kWh that were asked for, both ways added up")]
     delivered_energy: Annotated[float, Meta(description="kWh of them that were delivered")]
     energy_deviation: Annotated[float, Meta(description="kWh measured less dispatched")]
+    measured_share: Annotated[float, Meta(description="The part of the time that was measured, 0 to 1")] | UnsetType = (
+        UNSET
+    )
     availability_delivered: (
         Annotated[float, Meta(description="Delivered ÷ asked, 0 to 1; left out where nothing was asked")] | UnsetType
     ) = UNSET
@@ -166,13 +184,19 @@ class DeliveryPerformance(View):
     from_replica=True,
 )
 async def read_performance(call: Call, physical_asset_id: UUID, query: WindowQuery) -> Content | Stream:
-    """Telemetry (`active_power`, `state_of_charge`) against the dispatch, for each quarter-hour that was planned."""
+    """Telemetry (`active_power`, `reserve_power`, `state_of_charge`) against the dispatch, for each quarter-hour that
+    was planned.
+
+    A sample holds until the next, at most five minutes or three times the day's median step, whichever is longer, and
+    never past its quarter-hour. The rest of a quarter-hour counts as dispatched.
+    """
     async with snapshot(call.pool) as db:
         reach = await asset_reach(db, call.caller, physical_asset_id, MEASURE)
         window = await asked_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
         performance = await load_performance(db, reach.key, first, end)
-    columns = _performance_columns(performance)
+        counts = _find_counted(performance, period_number(await platform_now(db)))
+    columns = _performance_columns(performance, counts)
     if call.accepts != JSON:
         planned = performance.dispatch.is_planned
         kept = {name: column[planned] for name, column in columns.items()}
@@ -183,7 +207,7 @@ async def read_performance(call: Call, physical_asset_id: UUID, query: WindowQue
         physical_asset_id=physical_asset_id,
         start=window.start,
         end=window.end,
-        summary=_sum_up(performance),
+        summary=_sum_up(performance, counts),
         performance=[
             _performance_point(first + place, {name: float(column[place]) + 0.0 for name, column in columns.items()})
             for place in np.flatnonzero(performance.dispatch.is_planned).tolist()
@@ -192,16 +216,25 @@ async def read_performance(call: Call, physical_asset_id: UUID, query: WindowQue
     return Content(to_json(answer), JSON)
 
 
-def _performance_columns(performance: Performance) -> dict[str, Floats]:
+def _find_counted(performance: Performance, current: int) -> Flags:
+    """Where the battery was to do something and that has passed, or some of it was measured already."""
+    dispatch = performance.dispatch
+    has_passed = np.arange(dispatch.first, dispatch.first + len(dispatch.is_planned)) < current
+    return np.asarray(dispatch.is_planned & (has_passed | (performance.measured_share > 0)))
+
+
+def _performance_columns(performance: Performance, counts: Flags) -> dict[str, Floats]:
     columns = {
         "dispatchedPower": performance.dispatch.power_kw,
         "plannedStateOfChargePercentage": performance.dispatch.state_of_charge_percentage,
+        "measuredShare": performance.measured_share,
         "measuredPower": performance.measured_kw,
-        "powerDeviation": performance.deviation_kw,
-        "energyDeviation": performance.deviation_kwh,
+        "reserveResponse": performance.reserve_response_kw,
+        "powerDeviation": np.where(counts, performance.deviation_kw, np.nan),
+        "energyDeviation": np.where(counts, performance.deviation_kwh, np.nan),
         "measuredStateOfChargePercentage": performance.measured_soc,
         "stateOfChargeDrift": performance.soc_drift,
-        "availabilityDelivered": performance.delivered_part,
+        "availabilityDelivered": np.where(counts, performance.delivered_part, np.nan),
     }
     return {name: np.round(column, 6) for name, column in columns.items()}
 
@@ -214,7 +247,9 @@ def _performance_point(period: int, values: Mapping[str, float]) -> PerformanceP
         time=period_start(period),
         dispatched_power=values["dispatchedPower"],
         planned_state_of_charge_percentage=values["plannedStateOfChargePercentage"],
+        measured_share=values["measuredShare"],
         measured_power=known("measuredPower"),
+        reserve_response=known("reserveResponse"),
         power_deviation=known("powerDeviation"),
         energy_deviation=known("energyDeviation"),
         measured_state_of_charge_percentage=known("measuredStateOfChargePercentage"),
@@ -223,18 +258,19 @@ def _performance_point(period: int, values: Mapping[str, float]) -> PerformanceP
     )
 
 
-def _sum_up(performance: Performance) -> PerformanceSummary:
-    measured = performance.dispatch.is_planned & ~np.isnan(performance.measured_kw)
-    asked_kw = performance.dispatch.power_kw[measured]
-    delivered_kw = np.clip(performance.measured_kw[measured] * np.sign(asked_kw), 0.0, np.abs(asked_kw))
+def _sum_up(performance: Performance, counts: Flags) -> PerformanceSummary:
+    asked_kw = performance.dispatch.power_kw[counts]
+    delivered_kw = np.clip(performance.counted_kw[counts] * np.sign(asked_kw), 0.0, np.abs(asked_kw))
     asked_kwh = QUARTER_HOUR_H * float(np.abs(asked_kw).sum())
     delivered_kwh = QUARTER_HOUR_H * float(delivered_kw.sum())
     drift = performance.soc_drift[performance.dispatch.is_planned & ~np.isnan(performance.soc_drift)]
     return PerformanceSummary(
-        measured_periods=int(measured.sum()),
+        measured_periods=int((performance.measured_share[counts] > 0).sum()),
+        measured_share=round(float(performance.measured_share[counts].mean()), 6) if counts.any() else UNSET,
+        assumed_energy=round(float(performance.assumed_kwh[counts].sum()), 6),
         asked_energy=round(asked_kwh, 6),
         delivered_energy=round(delivered_kwh, 6),
-        energy_deviation=round(float(performance.deviation_kwh[measured].sum()), 6) + 0.0,
+        energy_deviation=round(float(performance.deviation_kwh[counts].sum()), 6) + 0.0,
         availability_delivered=round(delivered_kwh / asked_kwh, 6) if asked_kwh > 0 else UNSET,
         state_of_charge_drift=round(float(drift[-1]), 6) if len(drift) else UNSET,
     )

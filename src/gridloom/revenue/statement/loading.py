@@ -79,6 +79,11 @@ class Scope:
         running = np.concatenate(([0], np.cumsum(cents_by_period(amount_eur, self.offsets))))
         return np.asarray(running[self.edges - self.first])
 
+    def by_bucket(self, amounts: FloatArray) -> FloatArray:
+        """The sum of the periods' amounts in each bucket."""
+        running = np.concatenate(([0.0], np.cumsum(amounts)))
+        return np.asarray(np.diff(running[self.edges - self.first]))
+
 
 async def load_scope(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> Scope:
     """keys: of all assets whose facts, contracts or auctions count."""
@@ -196,15 +201,18 @@ async def _between_parties(db: Database, scope: Scope, asset: VirtualAsset) -> l
     return found
 
 
-async def _load_owner_cost_eur(db: Database, scope: Scope, key: int) -> FloatArray:
+async def _load_owner_imbalance(db: Database, scope: Scope, key: int) -> Entry:
     """Over all periods of the market days, a month of telemetry at a time, and only where prices are published."""
-    cost_eur = np.zeros(scope.end - scope.first)
+    cost_eur, assumed_mwh = np.zeros(scope.end - scope.first), np.zeros(scope.end - scope.first)
     for low in range(scope.first, scope.end, PERIODS_AT_ONCE):
         high = min(low + PERIODS_AT_ONCE, scope.end)
-        if not np.isnan(scope.imbalance_price_eur_mwh[low - scope.first : high - scope.first]).all():
+        here = slice(low - scope.first, high - scope.first)
+        is_priced = ~np.isnan(scope.imbalance_price_eur_mwh[here])
+        if is_priced.any():
             position = await load_owner_position(db, key, low, high)
-            cost_eur[low - scope.first : high - scope.first] = np.nan_to_num(position.cost_eur)
-    return cost_eur
+            cost_eur[here] = np.nan_to_num(position.cost_eur)
+            assumed_mwh[here] = position.assumed_mwh * is_priced
+    return Entry(Line.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur), scope.by_bucket(assumed_mwh))
 
 
 async def physical_entries(db: Database, scope: Scope, key: int, backed: Sequence[VirtualAsset]) -> list[Entry]:
@@ -213,7 +221,7 @@ async def physical_entries(db: Database, scope: Scope, key: int, backed: Sequenc
     tolls = toll_cents(scope, key)
     if tolls is not None:
         entries.append(Entry(Line.TOLLING, Party.OUTSIDE, tolls))
-    entries.append(Entry(Line.IMBALANCE, Party.GRID_OPERATOR, scope.until(-await _load_owner_cost_eur(db, scope, key))))
+    entries.append(await _load_owner_imbalance(db, scope, key))
     owners = await backing_store.read_owners(db, [asset.key for asset in backed])
     for asset in backed:
         behind = owners[asset.key]

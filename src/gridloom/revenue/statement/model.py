@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Cents = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 class Line(StrEnum):
@@ -40,6 +41,8 @@ class Entry:
     line: Line
     counterparty: str
     until: Cents
+    assumed_mwh: Floats | None = None
+    """By bucket: energy behind the line that counts as dispatched, since nothing was measured of it."""
 
     @property
     def by_bucket(self) -> Cents:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Annotated, Literal
 from uuid import UUID
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.database.pool import snapshot
 from gridloom.edge import Call, Instant, QueryParameters, View, operation
@@ -25,7 +25,7 @@ from gridloom.revenue.holding_store import read_holdings
 from gridloom.revenue.model import LONGEST_REPORT_DAYS, Span
 from gridloom.revenue.routes import MOST_BUCKETS, READ, TAG
 from gridloom.revenue.statement.listing import list_organisation, list_physical, list_virtual, sum_entries
-from gridloom.revenue.statement.model import Entry, Line
+from gridloom.revenue.statement.model import Entry, Floats, Line
 
 _CENT = Decimal("0.01")
 
@@ -45,6 +45,10 @@ class StatementLine(View):
     counterparty: Annotated[
         str, Meta(description="The other side: an organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE")
     ]
+    assumed_energy: (
+        Annotated[float, Meta(description="MWh behind the line that count as dispatched, where telemetry was silent")]
+        | UnsetType
+    ) = UNSET
 
 
 class Statement(View):
@@ -54,6 +58,9 @@ class Statement(View):
     end: datetime
     lines: Annotated[list[StatementLine], Meta(description="By time, line and counterparty; no zeros")]
     total: Annotated[Decimal, Meta(description="EUR, the sum of all lines")]
+    assumed_energy: Annotated[
+        float, Meta(description="MWh, both ways added up, that count as dispatched, since nothing was measured of them")
+    ]
 
 
 @operation(
@@ -177,19 +184,40 @@ def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
 def _make_statement(window: Window, grid: Grid, entries: Sequence[Entry]) -> Statement:
     """Entries of the same line and counterparty are one."""
     sums = sum_entries(entries)
+    assumed = _sum_assumed(entries)
     lines = [
         StatementLine(
             time=instant_of(grid.buckets.labels_s[place]),
             line=name[0],
             amount=_show_euros(int(sums[name][place])),
             counterparty=name[1],
+            assumed_energy=_show_energy(assumed[name][place]) or UNSET if name in assumed else UNSET,
         )
         for place in range(len(grid.buckets))
         for name in sums
         if sums[name][place]
     ]
     total = sum(int(cents.sum()) for cents in sums.values())
-    return Statement(start=window.start, end=window.end, lines=lines, total=_show_euros(total))
+    return Statement(
+        start=window.start,
+        end=window.end,
+        lines=lines,
+        total=_show_euros(total),
+        assumed_energy=_show_energy(sum(float(energy.sum()) for energy in assumed.values())),
+    )
+
+
+def _sum_assumed(entries: Sequence[Entry]) -> dict[tuple[Line, str], Floats]:
+    sums: dict[tuple[Line, str], Floats] = {}
+    for entry in entries:
+        if entry.assumed_mwh is not None:
+            known = sums.get((entry.line, entry.counterparty))
+            sums[entry.line, entry.counterparty] = entry.assumed_mwh if known is None else known + entry.assumed_mwh
+    return sums
+
+
+def _show_energy(energy_mwh: float) -> float:
+    return round(float(energy_mwh), 6)
 
 
 def _show_euros(cents: int) -> Decimal:
