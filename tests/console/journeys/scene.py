@@ -40,6 +40,8 @@ class Scene:
     owner: Somebody
     trader: Somebody
     rival: Somebody
+    colleague: Somebody
+    """Of the trader's organisation."""
     assets: dict[str, str] = field(default_factory=dict)
     auctions: dict[str, str] = field(default_factory=dict)
     virtual_asset_id: str = ""
@@ -55,12 +57,14 @@ class Scene:
 def make_scene(base_url: str, operator_username: str = "operator", password: str = PASSWORD) -> Scene:
     operator = _sign_in(base_url, operator_username, password)
     _go_to_morning(operator)
+    trader = _new_member(base_url, operator, "Nordlicht Trading", "trader")
     scene = Scene(
         base_url,
         operator,
         owner=_new_member(base_url, operator, "Hanse Storage", "owner"),
-        trader=_new_member(base_url, operator, "Nordlicht Trading", "trader", "ADMIN"),
+        trader=trader,
         rival=_new_member(base_url, operator, "Südwind Energie", "rival"),
+        colleague=_join(base_url, trader, trader.organisation_id, "jonas", "TRADER", "Jonas Petersen"),
     )
     _publish_prices(scene)
     _make_batteries(scene)
@@ -91,17 +95,18 @@ def _sign_in(base_url: str, username: str, password: str) -> Somebody:
     return Somebody(username, _answered(client.get("/auth/me"))["organisationID"], client)
 
 
-def _new_member(base_url: str, operator: Somebody, name: str, username: str, role: str = "ADMIN") -> Somebody:
+def _new_member(base_url: str, operator: Somebody, name: str, username: str) -> Somebody:
     organisation = operator.post("/organisations", {"name": name, "kind": "PARTICIPANT"})["id"]
-    invitation = operator.post(
+    return _join(base_url, operator, organisation, username, "ADMIN", username.capitalize())
+
+
+def _join(base_url: str, host: Somebody, organisation: str, username: str, role: str, display_name: str) -> Somebody:
+    invitation = host.post(
         f"/organisations/{organisation}/invitations", {"email": f"{username}@example.org", "role": role}
     )
-    acceptance = {"token": invitation["token"], "username": username, "password": PASSWORD}
+    acceptance = {"token": invitation["token"], "username": username, "password": PASSWORD, "displayName": display_name}
     with httpx2.Client(base_url=base_url, timeout=60) as anyone:
-        accepted = anyone.post(
-            "/auth/public/invitations/accept", json={**acceptance, "displayName": username.capitalize()}
-        )
-        _answered(accepted)
+        _answered(anyone.post("/auth/public/invitations/accept", json=acceptance))
     return _sign_in(base_url, username, PASSWORD)
 
 

@@ -82,26 +82,6 @@ class TestATrader:
             await page.get_by_role("button", name="Discard").click()
             await expect(page.get_by_text("No changes")).to_be_visible()
 
-    async def test_keeps_the_edits_when_somebody_was_quicker(self, open_tab: OpenTab, scene: Scene):
-        async with open_tab("trader") as tab:
-            page = tab.page
-            tab.expect_refusal(412)
-            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{first_day(scene)}")
-            await page.get_by_role("gridcell", name=re.compile("^05:00 ")).click()
-            await page.keyboard.type("1")
-            await page.keyboard.press("Enter")
-            organisation, asset = scene.trader.organisation_id, scene.virtual_asset_id
-            path = f"/organisations/{organisation}/virtual-assets/{asset}/schedule"
-            other = {"schedule": [{"time": f"{first_day(scene)}T05:30:00+01:00", "power": -1000}]}
-            async with page.expect_response(re.compile("/schedule\\?")):
-                await asyncio.to_thread(scene.trader.put, path, other)
-            await expect(page.get_by_role("gridcell", name=re.compile("^05:30 −1.0 MW"))).to_be_visible()
-            await expect(page.get_by_text("1 changed")).to_be_visible()
-            await page.get_by_role("button", name="Save").click()
-            await expect(page.get_by_text("No changes")).to_be_visible()
-            powers = await asyncio.to_thread(schedule_of, scene)
-            assert (powers[20], powers[22]) == (1000, -1000)
-
 
 class TestWhatTheServiceProposes:
     async def test_is_shown_dismissed_shown_again_applied_and_saved(self, open_tab: OpenTab, scene: Scene):

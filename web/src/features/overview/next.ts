@@ -39,9 +39,9 @@ export function comingOf(sources: Sources, now: number, most = 11): Coming[] {
   return all.sort((a, b) => a.time - b.time).slice(0, most)
 }
 
-/** The next quarter-hour whose plan can still be changed, and until when. */
-export function nextGate(now: number, gateSeconds: number): { gate: number; start: number } {
-  let start = quarterAt(now) + QUARTER_MS
+/** The next quarter-hour whose plan can still be changed, and until when. firstStart: where delivery begins. */
+export function nextGate(now: number, gateSeconds: number, firstStart = 0): { gate: number; start: number } {
+  let start = Math.max(quarterAt(now) + QUARTER_MS, quarterAt(firstStart))
   while (start - gateSeconds * 1000 <= now) start += QUARTER_MS
   return { gate: start - gateSeconds * 1000, start }
 }

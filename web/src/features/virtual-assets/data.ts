@@ -33,6 +33,7 @@ export interface DayPlan {
   powersKw: number[]
   limits: Limits[]
   etag: string
+  version: number
   /** At the start of the first quarter-hour, kWh. */
   startKwh: number
   /** At each start and at the last end, as the service projects it. */
@@ -41,6 +42,7 @@ export interface DayPlan {
 }
 
 interface Scheduled {
+  version: number
   schedule: { time: string; power: number }[]
   powerCapacity: { time: string; chargePowerCapacity: number; dischargePowerCapacity: number }[]
 }
@@ -65,7 +67,17 @@ async function readPlan(asset: VirtualAsset, day: Day): Promise<DayPlan> {
   const [lifeStart, lifeEnd] = [Date.parse(asset.start), Date.parse(asset.end)]
   const quarters = quartersOf(day).filter((at) => at >= lifeStart && at < lifeEnd)
   const [first, last] = [quarters[0], quarters.at(-1)]
-  const none = { day, quarters, powersKw: [], limits: [], etag: '', startKwh: 0, energiesKwh: [], cuts: new Map() }
+  const none = {
+    day,
+    quarters,
+    powersKw: [],
+    limits: [],
+    etag: '',
+    version: 0,
+    startKwh: 0,
+    energiesKwh: [],
+    cuts: new Map(),
+  }
   if (first === undefined || last === undefined) return none
   const end = last + QUARTER_MS
   const span = new URLSearchParams({ start: instant(first), end: instant(end) })
@@ -97,6 +109,7 @@ async function readPlan(asset: VirtualAsset, day: Day): Promise<DayPlan> {
       (at) => limits.get(at) ?? { charge: asset.ratedChargePower, discharge: asset.ratedDischargePower },
     ),
     etag: response.headers.get('ETag') ?? '',
+    version: body.version,
     startKwh,
     energiesKwh: [...quarters.map((at) => energy.get(at) ?? startKwh), endKwh ?? startKwh],
     cuts: new Map(
@@ -121,10 +134,14 @@ async function readPlan(asset: VirtualAsset, day: Day): Promise<DayPlan> {
 export interface Prices {
   /** EUR/MWh of each quarter-hour of the day; null where none is known. */
   values: (number | null)[]
-  isForecast: boolean
+  /** How many of them, from the day's start on, are published; the rest is the median of the forecast. */
+  published: number
+  source: PriceSource
 }
 
-/** Published day-ahead prices; where none are out yet, the median of the forecast. */
+export type PriceSource = 'published' | 'forecast' | 'both'
+
+/** Published day-ahead prices as far as they are out; for the rest the median of the forecast. */
 export function usePrices(day: Day) {
   const may = useMay('Read:revenue')
   return useQuery({
@@ -140,16 +157,17 @@ export function usePrices(day: Day) {
             if (at >= Date.parse(one.start) && at < Date.parse(one.end)) found[index] = Number(one.price)
           })
       }
-      if (found.some((price) => price !== null) || !offers('GET /forecasts/day-ahead'))
-        return { values: found, isForecast: false }
+      const missing = found.indexOf(null)
+      const published = missing < 0 ? found.length : missing
+      if (missing < 0 || !offers('GET /forecasts/day-ahead')) return { values: found, published, source: 'published' }
       const forecast = await askJson<{ forecast: { time: string; p50: number }[] }>(
         `/forecasts/day-ahead?delivery-day=${day}`,
       ).catch(() => ({ forecast: [] }))
       for (const point of forecast.forecast) {
         const index = Math.round((Date.parse(point.time) - start) / QUARTER_MS)
-        if (index >= 0 && index < found.length) found[index] = point.p50
+        if (index >= published && index < found.length) found[index] ??= point.p50
       }
-      return { values: found, isForecast: true }
+      return { values: found, published, source: published > 0 ? 'both' : 'forecast' }
     },
     staleTime: 5 * 60_000,
     retry: false,

@@ -8,6 +8,24 @@ export interface Battery {
   availableEnergyKwh: number
 }
 
+/** As the service describes a virtual battery. */
+interface Rated {
+  chargeEfficiency: number
+  dischargeEfficiency: number
+  energyCapacity: number
+  availableEnergyCapacity: number
+  endStateOfChargePercentage: number
+}
+
+export function batteryOf(asset: Rated): Battery {
+  return {
+    chargeEfficiency: asset.chargeEfficiency,
+    dischargeEfficiency: asset.dischargeEfficiency,
+    energyCapacityKwh: asset.energyCapacity,
+    availableEnergyKwh: asset.availableEnergyCapacity,
+  }
+}
+
 export interface Breach {
   /** The quarter-hour at whose end the store is out of bounds. */
   index: number
@@ -66,4 +84,32 @@ export function sold(powersKw: readonly number[]): number {
 
 export function bought(powersKw: readonly number[]): number {
   return (powersKw.reduce((sum, power) => sum + Math.max(0, -power), 0) * HOURS) / 1000
+}
+
+export interface Projection {
+  energiesKwh: number[]
+  /** At the end of the battery's life, everything after this day as it is stored. */
+  endKwh: number
+  breach: Breach | null
+}
+
+interface Stored {
+  powersKw: number[]
+  energiesKwh: number[]
+  startKwh: number
+}
+
+/** What powers make of the store: as the service projects it, from the first change on by the same formulas. */
+export function projectionOf(asset: Rated, plan: Stored, powersKw: number[]): Projection {
+  const battery = batteryOf(asset)
+  const found = powersKw.findIndex((power, index) => power !== plan.powersKw[index])
+  const from = found < 0 ? powersKw.length : found
+  const tail = energies(plan.energiesKwh[from] ?? plan.startKwh, powersKw.slice(from), battery)
+  const energiesKwh = found < 0 ? plan.energiesKwh : [...plan.energiesKwh.slice(0, from), ...tail]
+  const stored = (asset.endStateOfChargePercentage / 100) * asset.energyCapacity
+  return {
+    energiesKwh,
+    endKwh: stored + (energiesKwh.at(-1) ?? 0) - (plan.energiesKwh.at(-1) ?? 0),
+    breach: found < 0 ? null : firstBreach(energiesKwh, battery, from),
+  }
 }

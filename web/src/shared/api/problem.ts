@@ -1,3 +1,6 @@
+import { readable } from '../time/words'
+import { currentZone } from '../zone'
+
 /** Why a request was refused, as the service says it (RFC 9457). */
 export interface FieldFault {
   pointer: string
@@ -59,10 +62,15 @@ export async function refusalOf(response: Response): Promise<Refused> {
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refused) {
     const faults = error.problem.errors ?? []
-    const said = error.problem.detail ?? error.problem.title
+    const said = readable(error.problem.detail ?? error.problem.title, currentZone())
     return faults.length > 1 ? `${said} (${faults.length} fields)` : said
   }
   return error instanceof Error ? error.message : 'Something went wrong.'
+}
+
+/** Somebody saved another version since the one that was read. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof Refused && error.status === 412
 }
 
 /** What the service says of one field of a form, by its JSON pointer. */

@@ -94,3 +94,10 @@ export function localInput(ms: number, zone: Zone): string {
 export function dayInWords(day: Day): string {
   return longDay(Date.parse(`${day}T12:00:00Z`), 'UTC')
 }
+
+const MOMENT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)/g
+
+/** A sentence of the service with its moments as the reader's clock shows them. */
+export function readable(sentence: string, zone: Zone): string {
+  return sentence.replace(MOMENT, (moment) => weekdayTime(Date.parse(moment), zone))
+}

@@ -6,8 +6,10 @@ import { type Day, QUARTER_MS, spanOf } from '../../../shared/time/marketDay'
 import { Card, Legend, type LegendItem } from '../../../shared/ui/Card'
 import { isTyping } from '../../../shell/keyboard'
 import { blockLeaving } from '../../../shell/router'
+import { ChangedNotice } from '../conflict/ChangedNotice'
+import { Conflict } from '../conflict/Conflict'
 import { type DayPlan, type Held, useHeld, usePrices } from '../data'
-import { energies, firstBreach, value } from '../projection'
+import { projectionOf, value } from '../projection'
 import { applied, clamped, EMPTY, reduce } from '../schedule/draft'
 import { type Proposal, useProposal } from '../schedule/proposal'
 import { ScheduleSheet } from '../schedule/ScheduleSheet'
@@ -31,7 +33,7 @@ interface Props {
 }
 
 /** One day of a battery: what is stored, what the reader has changed, and what the service proposes. */
-export function DayEditor({ asset, plan, day }: Props) {
+export function DayEditor({ asset, plan: latest, day }: Props) {
   const now = useMinute()
   const mayEdit = useMay('Update:schedules')
   const prices = usePrices(day)
@@ -39,6 +41,9 @@ export function DayEditor({ asset, plan, day }: Props) {
   const span = useMemo(() => spanOf(day), [day])
   const [draft, dispatch] = useReducer(reduce, EMPTY)
   const [selection, setSelection] = useState<[number, number] | null>(null)
+  const [isComparing, setIsComparing] = useState(false)
+  const [doesBalance, setDoesBalance] = useState(false)
+  const { plan, rebase } = useBasis(latest, draft.edits.size > 0)
   const gateMs = asset.dispatchGateClosureSeconds * 1000
   const isClosed = useCallback(
     (index: number) => (plan.quarters[index] ?? 0) - gateMs <= now,
@@ -46,14 +51,19 @@ export function DayEditor({ asset, plan, day }: Props) {
   )
   const isEditable = mayEdit && plan.quarters.some((_, index) => !isClosed(index))
   const drafted = useMemo(() => applied(plan.powersKw, draft.edits), [plan.powersKw, draft.edits])
-  const proposal = useProposal(asset, plan, drafted, isClosed)
+  const priceOf = useMemo(() => pricesOf(plan, day, prices.data?.values ?? []), [plan, day, prices.data])
+  const proposal = useProposal(asset, plan, drafted, priceOf, isClosed)
   const shown = proposal.current
   const powersKw = useMemo(() => (shown ? applied(drafted, shown.changes) : drafted), [drafted, shown])
-  const projected = useProjection(asset, plan, powersKw)
-  const priceOf = useMemo(() => pricesOf(plan, day, prices.data?.values ?? []), [plan, day, prices.data])
+  const projected = useMemo(() => projectionOf(asset, plan, powersKw), [asset, plan, powersKw])
   const isEdited = draft.edits.size > 0 || shown !== null
 
-  const { dismiss } = proposal
+  const { dismiss, ask } = proposal
+  useEffect(() => {
+    if (!doesBalance) return
+    setDoesBalance(false)
+    ask('balance')
+  }, [doesBalance, ask])
   const set = useCallback(
     (changes: Map<number, number>, isSameStroke = false) => {
       dismiss()
@@ -67,8 +77,35 @@ export function DayEditor({ asset, plan, day }: Props) {
   useWarning(draft.edits.size > 0)
   useUndoKeys(dispatch)
 
+  if (isComparing)
+    return (
+      <Conflict
+        asset={asset}
+        base={plan}
+        theirs={latest}
+        mineKw={drafted}
+        prices={priceOf}
+        source={prices.data?.source ?? 'published'}
+        isClosed={isClosed}
+        onBack={() => setIsComparing(false)}
+        onSaved={() => {
+          dispatch({ type: 'saved' })
+          setIsComparing(false)
+        }}
+        onTake={(edits) => {
+          // The choice becomes the draft, on top of what is stored now.
+          rebase(latest)
+          setDoesBalance(true)
+          dispatch({ type: 'take', edits })
+          setIsComparing(false)
+        }}
+      />
+    )
   return (
     <>
+      {draft.edits.size > 0 && plan.version !== latest.version && (
+        <ChangedNotice asset={asset} base={plan} theirs={latest} onCompare={() => setIsComparing(true)} />
+      )}
       <DayFigures
         asset={asset}
         plan={plan}
@@ -78,7 +115,7 @@ export function DayEditor({ asset, plan, day }: Props) {
         breachIndex={projected.breach?.index ?? null}
         prices={priceOf}
         isEdited={isEdited}
-        isForecast={prices.data?.isForecast ?? false}
+        source={prices.data?.source ?? 'published'}
       />
       <div className="day">
         <Card className="day-chart" label="The day">
@@ -111,10 +148,13 @@ export function DayEditor({ asset, plan, day }: Props) {
           dispatch={dispatch}
           proposal={proposal}
           onApply={apply}
-          gain={gainOf(powersKw, drafted, priceOf)}
+          gain={
+            projected.breach || projectionOf(asset, plan, drafted).breach ? null : gainOf(powersKw, drafted, priceOf)
+          }
           selection={selection}
           onSelect={setSelection}
           onChange={set}
+          onConflict={() => setIsComparing(true)}
           breach={projected.breach}
           endKwh={projected.endKwh}
           isClosed={isClosed}
@@ -126,31 +166,23 @@ export function DayEditor({ asset, plan, day }: Props) {
   )
 }
 
+/**
+ * The version that editing began with: it stays while there are edits, so that saving names it and no change of a
+ * colleague is overwritten. One that touches nothing of this day is taken over.
+ */
+function useBasis(latest: DayPlan, isEdited: boolean) {
+  const [basis, setBasis] = useState(latest)
+  const isElsewhere = latest.powersKw.every((power, index) => power === basis.powersKw[index])
+  const plan = isEdited && !isElsewhere ? basis : latest
+  useEffect(() => {
+    if (plan !== basis) setBasis(plan)
+  }, [plan, basis])
+  return { plan, rebase: setBasis }
+}
+
 function gainOf(powersKw: number[], before: number[], prices: (number | null)[]): number | null {
   const [now, then] = [value(powersKw, prices), value(before, prices)]
   return now === null || then === null ? null : now - then
-}
-
-/** What the shown powers make of the store: as the service projects it, from the first change on by the same formulas. */
-function useProjection(asset: VirtualAsset, plan: DayPlan, powersKw: number[]) {
-  return useMemo(() => {
-    const battery = {
-      chargeEfficiency: asset.chargeEfficiency,
-      dischargeEfficiency: asset.dischargeEfficiency,
-      energyCapacityKwh: asset.energyCapacity,
-      availableEnergyKwh: asset.availableEnergyCapacity,
-    }
-    const found = powersKw.findIndex((power, index) => power !== plan.powersKw[index])
-    const from = found < 0 ? powersKw.length : found
-    const tail = energies(plan.energiesKwh[from] ?? plan.startKwh, powersKw.slice(from), battery)
-    const energiesKwh = found < 0 ? plan.energiesKwh : [...plan.energiesKwh.slice(0, from), ...tail]
-    const stored = (asset.endStateOfChargePercentage / 100) * asset.energyCapacity
-    return {
-      energiesKwh,
-      endKwh: stored + (energiesKwh.at(-1) ?? 0) - (plan.energiesKwh.at(-1) ?? 0),
-      breach: found < 0 ? null : firstBreach(energiesKwh, battery, from),
-    }
-  }, [asset, plan, powersKw])
 }
 
 /** The prices of the plan's own quarter-hours: on the first day of a life those may be fewer than the day's. */

@@ -1,12 +1,12 @@
 import type { VirtualAsset } from '../../../shared/api/resources'
 import { useNow } from '../../../shared/clock'
-import { decimal, euro, signedEuro } from '../../../shared/format'
-import { QUARTER_MS } from '../../../shared/time/marketDay'
-import { countdown, time } from '../../../shared/time/words'
+import { decimal, euro, megawatts, signedEuro } from '../../../shared/format'
+import { dayOf, QUARTER_MS, type Zone } from '../../../shared/time/marketDay'
+import { countdown, time, weekday } from '../../../shared/time/words'
 import { type Figure, Figures } from '../../../shared/ui/Card'
 import { useZone } from '../../../shared/zone'
 import { nextGate } from '../../overview/next'
-import type { DayPlan } from '../data'
+import type { DayPlan, PriceSource } from '../data'
 import { cycles, value } from '../projection'
 
 interface FiguresProps {
@@ -18,7 +18,7 @@ interface FiguresProps {
   breachIndex: number | null
   prices: (number | null)[]
   isEdited: boolean
-  isForecast: boolean
+  source: PriceSource
 }
 
 /** Where the plan stands, what it is worth, and how long it can still be changed. */
@@ -31,12 +31,11 @@ export function DayFigures({
   breachIndex,
   prices,
   isEdited,
-  isForecast,
+  source,
 }: FiguresProps) {
   const zone = useZone()
   const now = useNow()
-  const index = Math.max(0, plan.quarters.filter((at) => at <= now).length - 1)
-  const storedKwh = energiesKwh[index] ?? 0
+  const stored = storedAt(plan, energiesKwh, now)
   const offKwh = endKwh - 0.5 * asset.energyCapacity
   const isBalanced = Math.abs(offKwh) <= asset.finalSoCTolerance * asset.energyCapacity + 1e-6
   const worth = value(powersKw, prices)
@@ -46,7 +45,7 @@ export function DayFigures({
     energyCapacityKwh: asset.energyCapacity,
     availableEnergyKwh: asset.availableEnergyCapacity,
   })
-  const gate = nextGate(now, asset.dispatchGateClosureSeconds)
+  const gate = nextGate(now, asset.dispatchGateClosureSeconds, Date.parse(asset.start))
   const end: Figure = {
     label: 'End of delivery',
     value: decimal((endKwh / asset.energyCapacity) * 100, 1),
@@ -62,14 +61,18 @@ export function DayFigures({
   const gain = worth !== null && before !== null ? worth - before : null
   const figures: Figure[] = [
     {
-      label: 'State of charge',
-      value: decimal((storedKwh / asset.energyCapacity) * 100, 1),
+      label: `State of charge, ${stored.when}`,
+      value: decimal((stored.kwh / asset.energyCapacity) * 100, 1),
       unit: '%',
-      below: `${decimal(storedKwh / 1000, 1)} of ${decimal(asset.energyCapacity / 1000)} MWh stored`,
+      below: `${decimal(stored.kwh / 1000, 1)} of ${megawatts(asset.energyCapacity)} MWh stored`,
     },
     end,
     {
-      label: isForecast ? 'Plan value, expected' : 'Plan value, day-ahead',
+      label: {
+        published: 'Plan value, day-ahead',
+        forecast: 'Plan value, expected',
+        both: 'Plan value, partly expected',
+      }[source],
       value: worth === null ? '–' : euro(worth, 0),
       below:
         worth === null
@@ -86,10 +89,28 @@ export function DayFigures({
     },
     {
       label: 'Next gate',
-      value: countdown(gate.gate - now),
-      below: `for ${time(gate.start, zone)}–${time(gate.start + QUARTER_MS, zone)}`,
+      value: gate.start < Date.parse(asset.end) ? countdown(gate.gate - now) : 'over',
+      below:
+        gate.start >= Date.parse(asset.end)
+          ? 'its delivery is over'
+          : `for ${gateDay(gate.start, now, zone)}${time(gate.start, zone)}–${time(gate.start + QUARTER_MS, zone)}`,
     },
   ]
   if (asset.dailyCycleLimit && spent > asset.dailyCycleLimit && figures[3]) figures[3].tone = 'warning'
   return <Figures figures={figures} />
+}
+
+/** Of the day that is shown: now, or where the day begins or ends. Within a quarter-hour power is constant. */
+function storedAt(plan: DayPlan, energiesKwh: number[], now: number): { kwh: number; when: string } {
+  const first = plan.quarters[0] ?? 0
+  if (now < first) return { kwh: energiesKwh[0] ?? 0, when: 'start of the day' }
+  const place = (now - first) / QUARTER_MS
+  if (place >= plan.quarters.length) return { kwh: energiesKwh.at(-1) ?? 0, when: 'end of the day' }
+  const index = Math.floor(place)
+  const [from, to] = [energiesKwh[index] ?? 0, energiesKwh[index + 1] ?? 0]
+  return { kwh: from + (to - from) * (place - index), when: 'now' }
+}
+
+function gateDay(start: number, now: number, zone: Zone): string {
+  return dayOf(start, zone) === dayOf(now, zone) ? '' : `${weekday(start, zone)} `
 }

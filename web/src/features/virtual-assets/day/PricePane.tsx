@@ -20,7 +20,7 @@ export function PricePane({
   const { top } = panes.price
   const values = prices?.values ?? []
   const known = values.filter((price): price is number => price !== null)
-  const title = prices?.isForecast ? 'Expected price' : 'Day-ahead price'
+  const title = prices?.source === 'forecast' ? 'Expected price' : 'Day-ahead price'
   if (!prices || known.length === 0)
     return <PaneTitle edges={EDGES} width={width} top={top} title={title} note="not known yet" />
   const at = read === null ? null : Math.round(((plan.quarters[read] ?? 0) - span.start) / QUARTER_MS)
@@ -32,7 +32,13 @@ export function PricePane({
         width={width}
         top={top}
         title={title}
-        note="EUR/MWh · DE-LU"
+        note={
+          prices.source === 'both'
+            ? 'EUR/MWh · DE-LU · dashed: expected, not published yet'
+            : prices.source === 'forecast'
+              ? 'EUR/MWh · DE-LU · median of the forecast'
+              : 'EUR/MWh · DE-LU'
+        }
         aside={pointed === null ? `low ${decimal(Math.min(...known))} €, high` : ''}
         value={pointed === null ? `${decimal(Math.max(...known))} €` : `${decimal(pointed, 2)} €`}
         tone="var(--price)"
@@ -56,18 +62,15 @@ const PriceLine = memo(function PriceLine({ pane, prices, span, x, width }: Line
   const known = prices.values.filter((price): price is number => price !== null)
   const [low, high] = [Math.min(0, ...known), Math.max(...known, 10)]
   const y = linear(low, high, top + height, top)
+  const points = prices.values.map(
+    (price, index) => [x(span.start + index * QUARTER_MS), price === null ? null : y(price)] as const,
+  )
+  const edge = span.start + prices.published * QUARTER_MS
   return (
     <>
       <ValueAxis edges={EDGES} width={width} values={ticks(low, high, 3)} scale={y} tell={decimal} />
-      <path
-        d={stepPath(
-          prices.values.map(
-            (price, index) => [x(span.start + index * QUARTER_MS), price === null ? null : y(price)] as const,
-          ),
-          x(span.end),
-        )}
-        className={prices.isForecast ? 'price-line is-plan' : 'price-line'}
-      />
+      <path d={stepPath(points.slice(0, prices.published), x(edge))} className="price-line" />
+      <path d={stepPath(points.slice(prices.published), x(span.end))} className="price-line is-plan" />
     </>
   )
 })

@@ -2,7 +2,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type Dispatch, useEffect, useState } from 'react'
 import { ask } from '../../../shared/api/client'
-import { Refused, sentenceOf } from '../../../shared/api/problem'
+import { isConflict, sentenceOf } from '../../../shared/api/problem'
 import type { VirtualAsset } from '../../../shared/api/resources'
 import { decimal, plural, signedEuro } from '../../../shared/format'
 import { type Day, instant, QUARTER_MS } from '../../../shared/time/marketDay'
@@ -26,6 +26,8 @@ interface Props {
   selection: [number, number] | null
   onSelect: (selection: [number, number]) => void
   onChange: (changes: Map<number, number>) => void
+  /** Another version was saved meanwhile. */
+  onConflict: () => void
   breach: Breach | null
   endKwh: number
   isClosed: (index: number) => boolean
@@ -48,6 +50,7 @@ export function ScheduleSheet(props: Props) {
     selection,
     onSelect,
     onChange,
+    onConflict,
     breach,
     isClosed,
     isEditable,
@@ -64,8 +67,14 @@ export function ScheduleSheet(props: Props) {
         .map(([index, power]) => ({ time: instant(plan.quarters[index] ?? 0), power }))
       return ask(`${pathOf(asset)}/schedule`, { method: 'PUT', body: { schedule }, ifMatch: plan.etag })
     },
-    onSuccess: () => dispatch({ type: 'clear' }),
+    onSuccess: () => dispatch({ type: 'saved' }),
     onSettled: () => queries.invalidateQueries({ queryKey: ['virtual-assets'] }),
+    // What was saved meanwhile is read before it is compared.
+    onError: async (error) => {
+      if (!isConflict(error)) return
+      await queries.refetchQueries({ queryKey: ['virtual-assets', asset.id] })
+      onConflict()
+    },
   })
   const mayKeep = isEditable && changed > 0 && breach === null && proposal.current === null && !save.isPending
   const { mutate } = save
@@ -144,7 +153,11 @@ export function ScheduleSheet(props: Props) {
           </p>
         )}
         {proposal.current ? <Preview {...props} shown={proposal.current} /> : <Verdict {...props} />}
-        {save.isError && <Conflict error={save.error} />}
+        {save.isError && !isConflict(save.error) && (
+          <div className="form-problem" role="alert">
+            {sentenceOf(save.error)}
+          </div>
+        )}
       </div>
       <footer className="schedule-save">
         <span className="note">
@@ -278,18 +291,6 @@ function Verdict({ asset, plan, breach, endKwh, isEditable, proposal }: Props) {
         <strong>{decimal(Math.abs(off) / 1000, 2)} MWh</strong> more.
       </p>
       {helper('balance', 'Balance the rest')}
-    </div>
-  )
-}
-
-/** Somebody else was quicker: the edits stay, and what is stored now is drawn beside them. */
-function Conflict({ error }: { error: unknown }) {
-  const isConflict = error instanceof Refused && error.status === 412
-  return (
-    <div className="form-problem" role="alert">
-      {isConflict
-        ? 'Somebody changed this schedule meanwhile. Your changes are kept; what is stored now is drawn beside them. Save again to put yours over it.'
-        : sentenceOf(error)}
     </div>
   )
 }

@@ -17,6 +17,10 @@ export type Action =
   | { type: 'undo' }
   | { type: 'redo' }
   | { type: 'clear' }
+  /** What was edited is stored. */
+  | { type: 'saved' }
+  /** Other edits, made elsewhere, in place of these. */
+  | { type: 'take'; edits: ReadonlyMap<number, number> }
 
 export function reduce(draft: Draft, action: Action): Draft {
   switch (action.type) {
@@ -46,6 +50,10 @@ export function reduce(draft: Draft, action: Action): Draft {
       return draft.edits.size === 0
         ? EMPTY
         : { edits: new Map(), undo: [...draft.undo, draft.edits], redo: [], before: null }
+    case 'saved':
+      return EMPTY
+    case 'take':
+      return { ...EMPTY, edits: action.edits }
   }
 }
 

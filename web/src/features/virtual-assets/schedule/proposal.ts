@@ -2,11 +2,13 @@
 import { useMutation } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
 import { askJson, offers } from '../../../shared/api/client'
-import { sentenceOf } from '../../../shared/api/problem'
+import { Refused, sentenceOf } from '../../../shared/api/problem'
 import type { VirtualAsset } from '../../../shared/api/resources'
 import { useMay } from '../../../shared/api/session'
 import { instant, QUARTER_MS } from '../../../shared/time/marketDay'
-import { type DayPlan, PRICES, pathOf } from '../data'
+import { weekdayTime } from '../../../shared/time/words'
+import { currentZone } from '../../../shared/zone'
+import { type DayPlan, pathOf } from '../data'
 
 export type ProposalKind = 'optimise' | 'balance' | 'repair'
 
@@ -37,6 +39,8 @@ export function useProposal(
   asset: VirtualAsset,
   plan: DayPlan,
   powersKw: number[],
+  /** EUR/MWh of the plan's quarter-hours, published or expected. */
+  prices: readonly (number | null)[],
   isClosed: (index: number) => boolean,
 ): Proposals {
   const mayDecide = useMay('Create:optimisations')
@@ -44,7 +48,7 @@ export function useProposal(
   const decide = useMutation({
     mutationFn: async (kind: ProposalKind) => {
       const path = `${pathOf(asset)}/${kind === 'optimise' ? 'optimisations' : 'repairs'}`
-      const body = kind === 'optimise' ? optimiseBody(plan) : repairBody(plan, powersKw, isClosed)
+      const body = kind === 'optimise' ? optimiseBody(plan, prices) : repairBody(plan, powersKw, isClosed)
       const answer = await askJson<Decided>(path, { method: 'POST', body })
       return { kind, changes: differences(plan.quarters, powersKw, answer) }
     },
@@ -63,15 +67,38 @@ export function useProposal(
     current,
     may: { optimise: mayDecide && offers(`POST ${BASE}/optimisations`), balance: repairs, repair: repairs },
     isAsking: decide.isPending,
-    fault: decide.isError ? sentenceOf(decide.error) : null,
+    fault: decide.isError ? faultInWords(decide.error) : null,
     ask: decide.mutate,
     dismiss,
   }
 }
 
-function optimiseBody(plan: DayPlan) {
+export class NoPrices extends Error {}
+
+/** At the prices that the chart shows: published as far as they are out, expected for the rest. */
+export function optimiseBody(plan: DayPlan, prices: readonly (number | null)[]) {
+  const values = plan.quarters.map((at, index) => {
+    const price = prices[index]
+    if (price === null || price === undefined)
+      throw new NoPrices(
+        `No price is published or expected yet from ${weekdayTime(at, currentZone())} on, so there is nothing to optimise for.`,
+      )
+    return { time: instant(at), price }
+  })
   const [first, last] = [plan.quarters[0] ?? 0, (plan.quarters.at(-1) ?? 0) + QUARTER_MS]
-  return { start: instant(first), end: instant(last), prices: { series: PRICES } }
+  return { start: instant(first), end: instant(last), prices: { values } }
+}
+
+/** What stood in the way, for people: no names of series, no moments in UTC. */
+export function faultInWords(error: unknown): string {
+  if (error instanceof Refused) {
+    const kind = error.kind
+    if (kind === 'no-feasible-schedule')
+      return 'No plan for this day keeps the store within its bounds and meets what is planned after it.'
+    if (kind === 'prices-missing') return 'A price of this day is neither published nor expected yet.'
+    if (error.status === 429) return 'The solver is busy for your organisation. Try again in a moment.'
+  }
+  return sentenceOf(error)
 }
 
 function repairBody(plan: DayPlan, powersKw: number[], isClosed: (index: number) => boolean) {

@@ -1,0 +1,82 @@
+"""Two people change one thing, each in a browser of their own: nothing is lost and nothing overwritten unasked."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import date, datetime, time
+
+from playwright.async_api import Page, expect
+from tests.console.journeys.conftest import OpenTab
+from tests.console.journeys.scene import BERLIN, Scene
+from tests.console.journeys.test_virtual_battery import first_day, schedule_of
+
+
+async def type_power(page: Page, at: str, power: str) -> None:
+    await page.get_by_role("gridcell", name=re.compile(f"^{at} ")).click()
+    await page.keyboard.type(power)
+    await page.keyboard.press("Enter")
+
+
+class TestTwoPeopleWhoPlanOneDay:
+    async def test_choose_range_by_range_what_is_saved(self, open_tab: OpenTab, scene: Scene):
+        path = f"/virtual-batteries/{scene.virtual_asset_id}/{first_day(scene)}"
+        async with open_tab("trader") as mara, open_tab("jonas") as jonas:
+            mara.expect_refusal(412)
+            await mara.open(path)
+            await jonas.open(path)
+            await type_power(mara.page, "20:00", "1")
+            await type_power(mara.page, "21:00", "2")
+            await type_power(jonas.page, "21:00", "-1.5")
+            await type_power(jonas.page, "22:00", "-2")
+            await jonas.page.keyboard.press("Control+s")
+            await expect(jonas.page.get_by_text("No changes")).to_be_visible()
+
+            notice = mara.page.get_by_text("Jonas Petersen changed 2 quarter-hours just now.")
+            await expect(notice).to_be_visible()
+            await expect(mara.page.get_by_text("2 changed", exact=True)).to_be_visible()
+            await mara.page.keyboard.press("Control+s")
+            page = mara.page
+            await expect(page.get_by_text("Jonas Petersen saved this day while you were editing.")).to_be_visible()
+            await expect(page.get_by_text("3 ranges differ")).to_be_visible()
+            save = page.get_by_role("button", name=re.compile("^Save version"))
+            await expect(save).to_be_disabled()
+            await mara.check_in_both_themes()
+            assert await asyncio.to_thread(schedule_at, scene, 20, 21, 22) == [0, -1500, -2000]
+
+            both = page.get_by_role("group", name="21:00–21:15")
+            await both.get_by_text("Keep mine").click()
+            await save.click()
+            await expect(page.get_by_text("No changes")).to_be_visible()
+        assert await asyncio.to_thread(schedule_at, scene, 20, 21, 22) == [1000, 2000, -2000]
+
+    async def test_take_what_the_other_saved_and_balance_the_rest(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{first_day(scene)}")
+            await type_power(page, "18:00", "1")
+            await asyncio.to_thread(put_power, scene, "18:00", 3000)
+            await page.get_by_role("button", name="Compare").click()
+            await expect(page.get_by_text("1 range differs")).to_be_visible()
+            await page.get_by_role("button", name="All theirs").click()
+            await page.get_by_role("button", name="Back to editing").click()
+            await expect(page.get_by_text("1 changed")).to_be_visible()
+            await page.get_by_role("button", name="Compare").click()
+            await page.get_by_role("button", name="All mine").click()
+            await page.get_by_role("button", name="Balance the rest").click()
+            await expect(page.get_by_role("region", name="Proposal")).to_contain_text("Balanced")
+            await page.get_by_role("region", name="Proposal").get_by_role("button", name="Dismiss").click()
+            await page.get_by_role("button", name="Discard").click()
+        assert await asyncio.to_thread(schedule_at, scene, 18) == [3000]
+
+
+def schedule_at(scene: Scene, *hours: int) -> list[float]:
+    powers = schedule_of(scene, hours=24)
+    return [powers[4 * hour] for hour in hours]
+
+
+def put_power(scene: Scene, at: str, power: float) -> None:
+    organisation, asset = scene.trader.organisation_id, scene.virtual_asset_id
+    moment = datetime.combine(date.fromisoformat(first_day(scene)), time.fromisoformat(at), BERLIN)
+    point = {"time": moment.isoformat(), "power": power}
+    scene.colleague.put(f"/organisations/{organisation}/virtual-assets/{asset}/schedule", {"schedule": [point]})
