@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gridloom.kernel.shares import ShareLimits
 from gridloom.settings import VARIABLES, Settings, SettingsRefused, read_settings
 
 NOWHERE = Path("/nonexistent/.env")
@@ -95,4 +96,10 @@ class TestSettings:
 
     def test_can_all_be_set(self) -> None:
         found_out = {"is_embedded"}  # by the service itself, when it starts a server of its own
-        assert {name for name, _ in VARIABLES.values()} == {field.name for field in fields(Settings)} - found_out
+        shares = {f"shares.{field.name}" for field in fields(ShareLimits)}
+        others = {field.name for field in fields(Settings)} - found_out - {"shares"}
+        assert {name for name, _ in VARIABLES.values()} == others | shares
+
+    def test_give_the_shares_of_organisations(self) -> None:
+        settings = read_settings({"GRIDLOOM_SHARE_EVENT_STREAMS": "7", "GRIDLOOM_RATE_LIMIT": "600"}, NOWHERE)
+        assert settings.shares == ShareLimits(event_streams=7, requests_per_minute=600)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
@@ -30,6 +31,7 @@ from gridloom.edge import operations_of
 from gridloom.edge.dispatch import POSITION, Edge
 from gridloom.edge.guarding.connections import MOST_PER_ADDRESS, Connections, most_waiting
 from gridloom.edge.guarding.rate_limit import RateLimiter
+from gridloom.edge.shares import Shares
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
@@ -60,6 +62,8 @@ from gridloom.sandbox import simulator_routes as sandbox_simulator
 from gridloom.sandbox import walking as sandbox_walking
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
+from gridloom.simulator.cast import ORGANISATIONS
+from gridloom.simulator.credentials import member_name, read_kept
 from gridloom.unavailability import routes as unavailability
 from gridloom.virtual_assets import routes as virtual_assets
 from gridloom.virtual_assets.blocks import routes as virtual_asset_blocks
@@ -193,6 +197,17 @@ def _make_connections(settings: Settings) -> Connections:
     )
 
 
+def _make_shares(settings: Settings) -> Shares:
+    """The sandbox's own simulator is exempt; its members are known by the secret in the sandbox's home."""
+    kept = read_kept(settings.home) if settings.environment == "sandbox" and settings.simulator else None
+    slugs = ("operator", *(organisation.slug for organisation in ORGANISATIONS))
+    return Shares(
+        settings.shares,
+        replica=f"{socket.gethostname()}:{settings.port}",
+        exempt_usernames=frozenset() if kept is None else frozenset(member_name(kept, slug) for slug in slugs),
+    )
+
+
 def create_edge(settings: Settings) -> Edge:
     """The service without anything around it."""
     wire()
@@ -207,6 +222,7 @@ def create_edge(settings: Settings) -> Edge:
         edge.resources.add(_reserve_minutes(settings))
         for resource in (
             settings,
+            edge.shares,
             Interface(edge, settings),
             _health_checks(settings, edge.replicas),
             listener,
@@ -230,11 +246,10 @@ def create_edge(settings: Settings) -> Edge:
     return Edge(
         operations_of(*rooms),
         lifespan=lifespan,
-        limiter=RateLimiter(
-            {"standard": settings.rate_limit_per_minute, "public": settings.public_rate_limit_per_minute}
-        ),
+        limiter=RateLimiter({"public": settings.public_rate_limit_per_minute}),
         trusts_proxy=settings.trusts_proxy,
         connections=_make_connections(settings),
+        shares=_make_shares(settings),
     )
 
 

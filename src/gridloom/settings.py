@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from gridloom.database.environment import Environment
 from gridloom.kernel.codes import EicKind, check_eic
+from gridloom.kernel.shares import ShareLimits
 
 
 class SettingsRefused(Exception):
@@ -48,7 +49,7 @@ class Settings:
     reserve_minutes_afrr_energy: int = 15
     document_receiver_eic: str = "10X1001A1001A450"
     pool_size: int = 10
-    rate_limit_per_minute: int = 600_000
+    shares: ShareLimits = field(default_factory=ShareLimits)
     public_rate_limit_per_minute: int = 60_000
     monitoring_retention_days: int | None = None
     metrics_token: str | None = field(default=None, repr=False)
@@ -80,7 +81,8 @@ def read_settings(environ: Mapping[str, str] | None = None, env_file: Path | Non
             faults.append(f"{variable} {error}.")
     if faults:
         raise SettingsRefused("\n".join(faults))
-    settings = Settings(**known)
+    limits = {name.removeprefix(_SHARE): known.pop(name) for name in list(known) if name.startswith(_SHARE)}
+    settings = Settings(**known, shares=ShareLimits(**limits))
     address = address_of(settings)
     return replace(
         settings,
@@ -166,6 +168,8 @@ def _read_origins(text: str) -> tuple[str, ...]:
     return origins
 
 
+_SHARE = "shares."
+
 VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_ENVIRONMENT": ("environment", _one_of("sandbox", "production")),
     "GRIDLOOM_DATABASE_URL": ("database_url", _read_address("postgresql", "postgres")),
@@ -193,7 +197,17 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_RESERVE_MINUTES_AFRR_ENERGY": ("reserve_minutes_afrr_energy", _whole_between(0, 1440)),
     "GRIDLOOM_DOCUMENT_RECEIVER_EIC": ("document_receiver_eic", _party_eic),
     "GRIDLOOM_POOL_SIZE": ("pool_size", _whole_between(4, 1000)),
-    "GRIDLOOM_RATE_LIMIT": ("rate_limit_per_minute", _whole_between(1, 1_000_000_000)),
+    "GRIDLOOM_RATE_LIMIT": ("shares.requests_per_minute", _whole_between(1, 1_000_000_000)),
+    "GRIDLOOM_RATE_BURST": ("shares.request_burst", _whole_between(1, 1_000_000_000)),
+    "GRIDLOOM_SHARE_BODY_BYTES": ("shares.body_bytes", _whole_between(1024, 2**40)),
+    "GRIDLOOM_SHARE_MIN_BODY_RATE": ("shares.min_body_bytes_per_s", _whole_between(0, 2**30)),
+    "GRIDLOOM_SHARE_COMPUTATIONS": ("shares.computations_running", _whole_between(1, 1000)),
+    "GRIDLOOM_SHARE_COMPUTATIONS_WAITING": ("shares.computations_waiting", _whole_between(0, 10_000)),
+    "GRIDLOOM_SHARE_JOBS": ("shares.jobs_running", _whole_between(1, 1000)),
+    "GRIDLOOM_SHARE_JOBS_QUEUED": ("shares.jobs_queued", _whole_between(1, 100_000)),
+    "GRIDLOOM_SHARE_EVENT_STREAMS": ("shares.event_streams", _whole_between(1, 1_000_000)),
+    "GRIDLOOM_SHARE_API_KEYS": ("shares.api_keys", _whole_between(1, 1_000_000)),
+    "GRIDLOOM_SHARE_USER_API_KEYS": ("shares.api_keys_per_user", _whole_between(1, 1_000_000)),
     "GRIDLOOM_PUBLIC_RATE_LIMIT": ("public_rate_limit_per_minute", _whole_between(1, 1_000_000_000)),
     "GRIDLOOM_MONITORING_RETENTION_DAYS": ("monitoring_retention_days", _whole_between(1, 36_500)),
     "GRIDLOOM_METRICS_TOKEN": ("metrics_token", _read_text),
@@ -207,7 +221,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_LOG_LEVEL": ("log_level", _one_of("debug", "info", "warning", "error")),
     "GRIDLOOM_SHUTDOWN_GRACE": ("shutdown_grace_s", _whole_between(1, 600)),
 }
-"""Each variable, the setting that it fills and how it is read."""
+"""Each variable, the setting that it fills (after `shares.` one of the limits) and how it is read."""
 
 
 _OTHER_VARIABLES = frozenset(

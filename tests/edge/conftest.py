@@ -43,9 +43,11 @@ from gridloom.edge import (
 )
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.guarding.rate_limit import RateLimiter
+from gridloom.edge.shares import Shares
 from gridloom.kernel.money import Euro
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Unauthenticated
+from gridloom.kernel.shares import ShareLimits
 
 
 class NewToy(RequestBody, kw_only=True):
@@ -140,7 +142,7 @@ async def fail_twice(call: Call) -> dict[str, int]:
     return {"attempts": attempts.made}
 
 
-@operation("GET", "/faults/{kind}", summary="Go wrong", tag="Toys", access=PUBLIC)
+@operation("GET", "/faults/{kind}", summary="Go wrong", tag="Toys", access=PUBLIC, rate_limit="public")
 async def go_wrong(call: Call, kind: str) -> Content:
     if kind == "timeout":
         async with call.pool.acquire() as connection, connection.transaction():
@@ -151,7 +153,7 @@ async def go_wrong(call: Call, kind: str) -> Content:
     raise RuntimeError("secret words of the database")
 
 
-@operation("GET", "/ticks", summary="Three events", tag="Toys", access=PUBLIC)
+@operation("GET", "/ticks", summary="Three events", tag="Toys", access=PUBLIC, rate_limit="public")
 async def tick(call: Call) -> EventStream:
     async def frames() -> AsyncIterator[bytes]:
         for number in range(3):
@@ -160,7 +162,15 @@ async def tick(call: Call) -> EventStream:
     return EventStream(frames())
 
 
-@operation("GET", "/broken-streams/{pieces}", summary="Break off", tag="Toys", access=PUBLIC, produces=(CSV,))
+@operation(
+    "GET",
+    "/broken-streams/{pieces}",
+    summary="Break off",
+    tag="Toys",
+    access=PUBLIC,
+    rate_limit="public",
+    produces=(CSV,),
+)
 async def break_off(call: Call, pieces: int) -> Stream:
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(pieces):
@@ -198,7 +208,7 @@ class Names:
         return Caller(
             id=uuid.uuid5(uuid.NAMESPACE_DNS, name),
             kind="USER",
-            organisation_id=uuid.uuid5(uuid.NAMESPACE_DNS, "organisation"),
+            organisation_id=uuid.uuid5(uuid.NAMESPACE_DNS, f"organisation of {name}"),
             organisation_kind="PARTICIPANT",
             role="VIEWER",
             permissions=frozenset(permissions),
@@ -208,7 +218,9 @@ class Names:
         )
 
 
-def toy_service(database_url: str, *, limit: int = 1000, connections: int = 8) -> Edge:
+def toy_service(
+    database_url: str, *, limit: int = 1000, burst: int = 1000, replica: str = "", connections: int = 8
+) -> Edge:
     @asynccontextmanager
     async def lifespan(edge: Edge) -> AsyncIterator[None]:
         edge.pool = await create_pool(database_url, size=connections)
@@ -219,8 +231,12 @@ def toy_service(database_url: str, *, limit: int = 1000, connections: int = 8) -
         yield
         await edge.pool.close()
 
-    limits = {"standard": limit, "public": 1000}
-    return Edge(operations_of(sys.modules[__name__]), lifespan=lifespan, limiter=RateLimiter(limits))
+    return Edge(
+        operations_of(sys.modules[__name__]),
+        lifespan=lifespan,
+        limiter=RateLimiter({"public": 1000}),
+        shares=Shares(ShareLimits(requests_per_minute=limit, request_burst=burst), replica=replica),
+    )
 
 
 @pytest.fixture(scope="session")

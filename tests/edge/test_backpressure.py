@@ -9,11 +9,12 @@ import pytest
 
 from gridloom.edge import slow_ones
 from gridloom.edge.dispatch import Edge
-from gridloom.edge.receiving import bodies
-from gridloom.edge.receiving.backpressure import MEBIBYTE, SMALL_BYTES, BodyBudget
+from gridloom.edge.receiving import backpressure, bodies
+from gridloom.edge.receiving.backpressure import SMALL_BYTES, BodyBudget
 from gridloom.edge.receiving.waiting import Wait
 from gridloom.edge.slow_ones import SlowOnes
 from gridloom.kernel.problem import TooManyRequests
+from gridloom.kernel.shares import KIBIBYTE, MEBIBYTE, ShareExceeded
 
 
 class TestABodyBudget:
@@ -53,6 +54,75 @@ class TestABodyBudget:
             large.reach(5 * MEBIBYTE)
             small.foresee(SMALL_BYTES)
             small.reach(SMALL_BYTES)
+
+
+class TestAnOrganisationsShareOfBodies:
+    def test_is_refused_beyond_and_leaves_the_rest_to_others(self) -> None:
+        budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE)
+        with budget.hold("a") as first, budget.hold("a") as second, budget.hold("b") as other:
+            first.reach(40 * MEBIBYTE)
+            with pytest.raises(ShareExceeded) as refusal:
+                second.reach(20 * MEBIBYTE)
+            assert refusal.value.members == {"share": "body-bytes", "limit": 50 * MEBIBYTE}
+            second.reach(10 * MEBIBYTE)
+            other.reach(50 * MEBIBYTE)
+            assert budget.bytes_of("a") == 50 * MEBIBYTE
+        assert budget.bytes_of("a") == budget.held_bytes == 0
+
+    def test_does_not_hold_for_whoever_is_exempt(self) -> None:
+        budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE)
+        with budget.hold(None) as first, budget.hold(None) as second:
+            first.reach(40 * MEBIBYTE)
+            second.reach(40 * MEBIBYTE)
+
+
+class TestASlowBody:
+    def test_gives_way_to_another_of_its_organisation(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = [100.0]
+        monkeypatch.setattr("gridloom.edge.receiving.backpressure.time.monotonic", lambda: now[0])
+        budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
+        stopped: list[str] = []
+        with budget.hold("a") as slow, budget.hold("a") as quick, budget.hold("a") as new:
+            slow.begin_receiving(lambda: stopped.append("slow"))
+            quick.begin_receiving(lambda: stopped.append("quick"))
+            slow.reach(20 * MEBIBYTE)
+            quick.reach(19 * MEBIBYTE)
+            now[0] += 3
+            slow.reach(20 * MEBIBYTE + 1)
+            quick.reach(20 * MEBIBYTE)
+            now[0] += 0.1
+            new.reach(20 * MEBIBYTE)
+            assert stopped == ["slow"]
+            assert budget.bytes_of("a") == 40 * MEBIBYTE
+            with pytest.raises(ShareExceeded):
+                slow.refuse_if_evicted()
+            quick.refuse_if_evicted()
+
+    def test_gives_way_to_another_organisation_where_the_process_is_full(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = [100.0]
+        monkeypatch.setattr("gridloom.edge.receiving.backpressure.time.monotonic", lambda: now[0])
+        budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
+        stopped: list[str] = []
+        with budget.hold("a") as first, budget.hold("b") as second, budget.hold("c") as third:
+            first.begin_receiving(lambda: stopped.append("first"))
+            second.begin_receiving(lambda: stopped.append("second"))
+            first.reach(50 * MEBIBYTE)
+            second.reach(45 * MEBIBYTE)
+            with pytest.raises(TooManyRequests):
+                third.reach(20 * MEBIBYTE)
+            now[0] += 3
+            third.reach(20 * MEBIBYTE)
+            assert stopped == ["first"]
+
+    def test_stays_where_there_is_room(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = [100.0]
+        monkeypatch.setattr("gridloom.edge.receiving.backpressure.time.monotonic", lambda: now[0])
+        budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
+        with budget.hold("a") as slow, budget.hold("a") as new:
+            slow.begin_receiving(lambda: pytest.fail("there is room"))
+            slow.reach(20 * MEBIBYTE)
+            now[0] += 30
+            new.reach(30 * MEBIBYTE)
 
 
 HEADERS = [
@@ -133,6 +203,31 @@ class TestABody:
         with pytest.raises(asyncio.CancelledError):
             await asking
         assert asking.cancelled()
+
+
+class TestABodyThatIsSlow:
+    async def test_is_answered_429_when_it_gives_way(self, toys: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(backpressure, "PACE_WINDOW_S", 0.05)
+        budget = BodyBudget(MEBIBYTE, share_bytes=MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
+        monkeypatch.setattr(toys, "bodies", budget)
+        parts = [PIECE, PIECE]
+
+        async def receive() -> dict[str, Any]:
+            if not parts:
+                await asyncio.Event().wait()
+            return parts.pop()
+
+        slow = asyncio.create_task(send_body(toys, receive))
+        while parts:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        [holder] = budget._bytes_of
+        with budget.hold(holder) as other:
+            other.reach(MEBIBYTE)
+            sent = await slow
+        assert sent[0]["status"] == 429
+        assert b'"share":"body-bytes"' in sent[1]["body"]
+        assert budget.held_bytes == 0
 
 
 class TestWaiting:

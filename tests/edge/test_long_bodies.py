@@ -89,13 +89,13 @@ def run_out_of_memory(body: bytes) -> None:
 
 class TestALongBody:
     async def test_is_read_in_another_process_that_yields_to_the_workers(self, forker: int) -> None:
-        pid, parent, niceness = await read_apart(tell_process, b"")
+        pid, parent, niceness = await read_apart(None, tell_process, b"")
         assert (parent, niceness) == (forker, min(19, os.nice(0) + 5))
         assert pid not in (forker, os.getpid())
-        assert (await read_apart(tell_process, b""))[0] != pid, "each has a process to itself"
+        assert (await read_apart(None, tell_process, b""))[0] != pid, "each has a process to itself"
 
     async def test_gives_back_arrays_that_can_be_written(self, forker: int) -> None:
-        found = await read_apart(count_bytes, bytes(range(256)) * 40_000, times=3)
+        found = await read_apart(None, count_bytes, bytes(range(256)) * 40_000, times=3)
         found[0] = 5
         assert found[0] == 5
         assert found[1:4].tolist() == [3, 6, 9]
@@ -103,37 +103,39 @@ class TestALongBody:
 
     async def test_is_refused_in_the_words_of_its_reader(self, forker: int) -> None:
         with pytest.raises(BadRequest, match=r"^No") as refused:
-            await read_apart(refuse, b"")
+            await read_apart(None, refuse, b"")
         assert refused.value.errors == (FieldError("/0", "is wrong"),)
 
     async def test_tells_where_its_reader_failed(self, forker: int) -> None:
         with pytest.raises(ZeroDivisionError) as failed:
-            await read_apart(fail, b"")
+            await read_apart(None, fail, b"")
         assert any("in fail" in note for note in failed.value.__notes__)
 
     @pytest.mark.parametrize("end", [crash, run_out_of_memory])
     async def test_that_brings_its_reader_down_is_refused_and_the_next_is_read(self, forker: int, end: Any) -> None:
         with pytest.raises(PayloadTooLarge):
-            await read_apart(end, b"x" * 1_000_000)
-        assert len(await read_apart(count_bytes, b"abc", times=1)) == 3
+            await read_apart(None, end, b"x" * 1_000_000)
+        assert len(await read_apart(None, count_bytes, b"abc", times=1)) == 3
 
     async def test_is_read_here_once_nobody_forks_any_more(self) -> None:
         with forking() as pid:
             os.kill(pid, signal.SIGKILL)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-            assert (await read_apart(tell_process, b""))[0] == os.getpid()
+            assert (await read_apart(None, tell_process, b""))[0] == os.getpid()
 
     async def test_does_not_wait_for_what_no_body_needs(self, forker: int) -> None:
         """Beside pandas, pyarrow loads it with the first array."""
-        assert not await read_apart(make_array, b"")
+        assert not await read_apart(None, make_array, b"")
 
     async def test_of_points_and_settlements_says_the_same_as_here(self, forker: int) -> None:
         points = json.dumps([{"signal": "p", "time": "2026-01-05T10:00:00Z", "value": n} for n in range(9)]).encode()
         here = parse(points, JSON, many=False, latest_us=2**60)
-        there = await read_apart(parse, points, JSON, many=False, latest_us=2**60)
+        there = await read_apart(None, parse, points, JSON, many=False, latest_us=2**60)
         assert there.points[None].values.tolist() == here.points[None].values.tolist()
         rows = json.dumps([{"assetID": ASSET, "time": "2026-01-05T10:00:00Z", "volume": 1.5}]).encode()
-        assert repr(await read_apart(read_columns, rows, NET_OFFS, JSON)) == repr(read_columns(rows, NET_OFFS, JSON))
+        assert repr(await read_apart(None, read_columns, rows, NET_OFFS, JSON)) == repr(
+            read_columns(rows, NET_OFFS, JSON)
+        )
 
 
 class Row(msgspec.Struct, forbid_unknown_fields=True):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+from uuid import UUID, uuid4
 
 import httpx2
 import pytest
@@ -14,8 +16,7 @@ from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, wi
 from gridloom.edge import Call
 from gridloom.edge.dispatch import Edge
 from gridloom.kernel.problem import BadRequest
-from gridloom.optimiser import solver_queue
-from gridloom.optimiser.solver_queue import SolverQueue
+from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
 from gridloom.optimiser.solving.linear import Deadline
 
 __all__ = ["make_battery"]
@@ -200,26 +201,31 @@ class TestAPortfolio:
 
 
 class TestTheSolver:
-    async def test_refuses_when_too_many_wait_and_recovers(self, app: Edge, make_battery: MakeBattery) -> None:
-        queue, battery = app.resources[SolverQueue], await make_battery()
-        blocked = asyncio.Event()
-        loop = asyncio.get_running_loop()
+    async def test_rejects_an_organisation_with_too_many_waiting_and_serves_another(
+        self, app: Edge, make_battery: MakeBattery
+    ) -> None:
+        queue, battery, other = app.resources[SolverQueue], await make_battery(), await make_battery()
+        limits, over = app.shares.limits, asyncio.Event()
 
-        def wait(deadline: Deadline) -> None:
-            asyncio.run_coroutine_threadsafe(blocked.wait(), loop).result(timeout=30)
+        async def wait(turn: SolverTurn) -> None:
+            await over.wait()
 
-        held = [asyncio.create_task(queue.run(wait, None)) for _ in range(solver_queue.MOST_WAITING)]
+        call = call_of(app, UUID(str(battery.organisation.id)))
+        count = limits.computations_running + limits.computations_waiting
+        held = [asyncio.create_task(queue.run(call, wait)) for _ in range(count)]
         await asyncio.sleep(0)
         busy = await optimise(battery)
-        assert busy.status_code == 503
-        assert busy.json()["type"].endswith("/solver-busy")
+        assert busy.status_code == 429
+        assert busy.json()["type"].endswith("/share-exceeded")
+        assert busy.json()["share"] == "computations"
         assert int(busy.headers["retry-after"]) >= 1
-        blocked.set()
+        assert (await optimise(other)).status_code == 200
+        over.set()
         await asyncio.gather(*held)
         assert (await optimise(battery)).status_code == 200
 
-    async def test_stops_work_that_nobody_waits_for(self, app: Edge) -> None:
-        queue, seen = app.resources[SolverQueue], asyncio.Event()
+    async def test_stops_work_that_is_cancelled(self, app: Edge) -> None:
+        queue, seen, call = app.resources[SolverQueue], asyncio.Event(), call_of(app, uuid4())
         loop = asyncio.get_running_loop()
 
         def spin(deadline: Deadline) -> None:
@@ -227,12 +233,12 @@ class TestTheSolver:
             while not deadline.stopped:
                 pass
 
-        task = asyncio.create_task(queue.run(spin, None))
+        task = asyncio.create_task(queue.run(call, lambda turn: turn.solve(spin)))
         await seen.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await queue.run(lambda deadline: 7, None) == 7
+        assert await queue.run(call, lambda turn: turn.solve(lambda deadline: 7)) == 7
 
     async def test_stops_when_the_caller_closes_the_connection(self, app: Edge) -> None:
         queue, seen, stopped = app.resources[SolverQueue], asyncio.Event(), asyncio.Event()
@@ -248,8 +254,17 @@ class TestTheSolver:
             await seen.wait()
             return {"type": "http.disconnect"}
 
-        call: Any = Call.__new__(Call)
+        call = call_of(app, uuid4())
         call.receive = leave
         with pytest.raises(BadRequest):
-            await queue.run(spin, call)
+            await queue.run(call, lambda turn: turn.solve(spin))
         await asyncio.wait_for(stopped.wait(), 10)
+        assert queue.queue.count_running(call.holder) == 0
+
+
+def call_of(app: Edge, organisation_id: UUID) -> Call:
+    """A request of an organisation, as far as the solver's queue looks at it."""
+    call: Any = Call.__new__(Call)
+    call.receive, call.shares = None, app.shares
+    call.signed_in_as(SimpleNamespace(organisation_id=organisation_id, username="trader"))
+    return cast(Call, call)

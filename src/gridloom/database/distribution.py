@@ -82,6 +82,7 @@ PLACEMENTS: Final = (
             *("schema_migration", "environment", "sandbox_clock", "sandbox_simulator", "write_probe", "idempotency"),
             *(
                 "rate_limit",
+                "request_bucket",
                 "job",
                 "event_outbox",
                 "event_head",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -19,6 +19,7 @@ from gridloom.database.pool import Database, give_back, take
 from gridloom.edge.caller import Caller
 from gridloom.edge.idempotency import Retry
 from gridloom.edge.operation import Operation
+from gridloom.edge.shares import Shares
 from gridloom.kernel.problem import PreconditionFailed, PreconditionRequired
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Call:
         "request_id",
         "resources",
         "retry",
+        "shares",
         "stopping",
         "target",
     )
@@ -95,6 +97,7 @@ class Call:
         resources: Resources,
         stopping: asyncio.Event,
         audit: AuditHook,
+        shares: Shares,
     ) -> None:
         self.operation = operation
         self.headers = headers
@@ -105,6 +108,7 @@ class Call:
         self.request_id = request_id
         self.pool = pool
         self.resources = resources
+        self.shares = shares
         self.stopping = stopping
         """Set when the service is about to leave: long streams end then."""
         self.accepts = operation.produces[0]
@@ -136,6 +140,11 @@ class Call:
     @property
     def known_caller(self) -> Caller | None:
         return self._caller
+
+    @property
+    def holder(self) -> Hashable | None:
+        """What the caller's use of scarce things counts for: its organisation, None where it is exempt."""
+        return self.shares.holder_of(self.caller)
 
     def signed_in_as(self, caller: Caller, verify: Callable[[], Awaitable[Caller]] | None = None) -> None:
         self._caller = caller

@@ -25,7 +25,7 @@ from gridloom.edge.changes import ReplayGuard, carry_out_change
 from gridloom.edge.guarding.admission import Authenticator, NobodyKnown, admit
 from gridloom.edge.guarding.connections import Connections
 from gridloom.edge.guarding.departure import Departure, Departures
-from gridloom.edge.guarding.rate_limit import RateLimiter
+from gridloom.edge.guarding.rate_limit import RateLimiter, RequestBuckets, network_of
 from gridloom.edge.metrics import observe_request
 from gridloom.edge.operation import Operation
 from gridloom.edge.query import refuse_query, split_query
@@ -33,6 +33,7 @@ from gridloom.edge.receiving.backpressure import BodyBudget
 from gridloom.edge.receiving.bodies import decode_body, read_content_type, receive_body
 from gridloom.edge.receiving.waiting import Wait
 from gridloom.edge.router import Router
+from gridloom.edge.shares import Shares
 from gridloom.edge.slow_ones import SlowOnes
 from gridloom.edge.wire import parse_parameter
 from gridloom.kernel.problem import MethodNotAllowed, NotFound
@@ -73,6 +74,7 @@ class Edge:
         limiter: RateLimiter,
         trusts_proxy: bool = False,
         connections: Connections | None = None,
+        shares: Shares | None = None,
     ) -> None:
         self.operations = tuple(operations)
         self.resources = Resources()
@@ -86,7 +88,9 @@ class Edge:
         self.audit: AuditHook = _skip_audit
         self.check_replay: ReplayGuard = _skip_guard
         self._trusts_proxy = trusts_proxy
-        self.bodies = BodyBudget()
+        self.shares = shares or Shares()
+        self._buckets = RequestBuckets(self.shares)
+        self.bodies = BodyBudget.of(self.shares.limits)
         self.connections = connections or Connections(port=0)
         self._departures = Departures()
         self._slow_bodies: SlowOnes[Wait] = SlowOnes()
@@ -158,6 +162,7 @@ class Edge:
                     resources=self.resources,
                     stopping=self.stopping,
                     audit=self.audit,
+                    shares=self.shares,
                 )
                 if not operation.changes_state:
                     departure = self._departures.expect(receive)
@@ -215,7 +220,7 @@ class Edge:
         self, call: Call, values: list[str], scope: Scope, receive: Receive, answer_headers: dict[str, str]
     ) -> reply.Reply:
         operation = call.operation
-        await admit(call, scope, self.authenticator, self._limiter, answer_headers)
+        await admit(call, scope, self.authenticator, self._limiter, self._buckets, answer_headers)
         call.accepts = negotiate(call.header("accept"), operation.produces)
         arguments: dict[str, Any] = {}
         for parameter, text in zip(operation.path_parameters, values, strict=True):
@@ -230,9 +235,10 @@ class Edge:
         if operation.body is None:
             return await self._run(call, arguments, b"")
         call.content_type = read_content_type(call)
-        with self.bodies.hold() as held:
+        holder = network_of(call.address) if call.known_caller is None else call.holder
+        with self.bodies.hold(holder) as held:
             body = await receive_body(call, receive, held, self._slow_bodies)
-            arguments["body"] = await decode_body(operation, body)
+            arguments["body"] = await decode_body(operation, body, holder)
             return await self._run(call, arguments, body)
 
     async def _run(self, call: Call, arguments: dict[str, Any], body: bytes) -> reply.Reply:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from gridloom.edge.dispatch import Edge
+from gridloom.kernel.shares import Share
 from gridloom.optimiser.solver_queue import SolverQueue
 from gridloom.optimiser.valuations.kept_values import KeptValues
 from gridloom.settings import Settings
@@ -13,7 +14,8 @@ from gridloom.settings import Settings
 
 @asynccontextmanager
 async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
-    queue = SolverQueue()
+    queue = SolverQueue(settings.shares)
+    edge.shares.add_meter(Share.COMPUTATIONS, queue.read_use)
     edge.resources.add(queue)
     edge.resources.add(KeptValues())
     try:

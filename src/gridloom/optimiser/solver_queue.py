@@ -1,70 +1,102 @@
-"""One solver in each worker: a thread of its own, a short queue before it, and work dropped when nobody waits."""
+"""Solver places in each worker: threads of their own, turns by organisation, and work dropped with its connection."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, TypeVar
+from uuid import UUID
 
+from gridloom.database.pool import Database
 from gridloom.edge import Call
-from gridloom.kernel.problem import BadRequest, Problem
+from gridloom.edge.fair_queue import FairQueue
+from gridloom.edge.shares import ShareUse
+from gridloom.kernel.problem import BadRequest
+from gridloom.kernel.shares import Share, ShareLimits
 from gridloom.optimiser.solving.linear import Deadline
 
 T = TypeVar("T")
 
-MOST_WAITING: Final = 8
-"""With five seconds each, the last of them waits less than a minute; what they hold in memory is bounded too."""
 SOLVING_S: Final = 5.0
+MAX_SHORT_PERIODS: Final = 200
+"""Two market days of one asset: what is longer waits behind what is not."""
 
 
-class SolverBusy(Problem):
-    """The solver of this worker has as much waiting as it takes. `Retry-After` says when to ask again."""
+class SolverTurn:
+    """One place, for as long as its work lasts."""
 
-    status = 503
-    title = "The solver is busy"
+    def __init__(self, threads: ThreadPoolExecutor) -> None:
+        self._threads = threads
 
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Retry-After": "2"}
-
-
-class SolverQueue:
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="solver")
-        self._held = 0
-
-    async def run(self, work: Callable[[Deadline], T], call: Call | None, seconds: float = SOLVING_S) -> T:
-        """The work's result, made in the solver's thread when its turn comes; its time counts from then on.
-
-        The work is stopped, or never begun, when the caller closes the connection or the request is given up.
-        """
-        if self._held >= MOST_WAITING:
-            raise SolverBusy(f"{self._held} requests are waiting for it.")
+    async def solve(self, work: Callable[[Deadline], T], seconds: float = SOLVING_S) -> T:
+        """The work's result, made in a solver's thread; when this is cancelled, the work is stopped."""
         deadline = Deadline(seconds)
 
         def begin() -> T:
             deadline.begin()
             return work(deadline)
 
-        self._held += 1
-        solving = asyncio.get_running_loop().run_in_executor(self._thread, begin)
-        watched: list[asyncio.Future[Any]] = [solving]
-        if call is not None and call.receive is not None:
-            watched.append(asyncio.ensure_future(call.left()))
+        solving = asyncio.get_running_loop().run_in_executor(self._threads, begin)
         try:
-            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-            if not solving.done():
-                raise BadRequest("The connection closed before the answer was made.")
-            return solving.result()
+            return await asyncio.shield(solving)
         finally:
             deadline.stop()
-            for task in watched:
-                task.cancel()
-            with suppress(BaseException):  # the thread may take a moment to notice; nobody needs what it says
-                await asyncio.wait(watched)
-            self._held -= 1
+            with suppress(BaseException):  # the thread may take a moment to notice, and holds its place until then
+                await asyncio.wait([solving])
+
+
+class SolverQueue:
+    """Optimisations, valuations and forecasts of one worker, each at a place that its organisation has its turn at."""
+
+    def __init__(self, limits: ShareLimits) -> None:
+        self._limits = limits
+        places = limits.computations_running + 1
+        self._threads = ThreadPoolExecutor(places, thread_name_prefix="solver")
+        self.queue = FairQueue(
+            Share.COMPUTATIONS,
+            places=places,
+            max_running=limits.computations_running,
+            max_waiting=limits.computations_waiting,
+        )
+
+    async def run(self, call: Call, work: Callable[[SolverTurn], Awaitable[T]], *, is_long: bool = False) -> T:
+        """What the work comes to once its organisation has its turn; reading what it needs is part of it.
+
+        The work is cancelled, or never begun, when the caller closes the connection or the request is given up.
+        """
+        return await _unless_disconnected(call, self._run_in_turn(call, work, is_long))
+
+    async def _run_in_turn(self, call: Call, work: Callable[[SolverTurn], Awaitable[T]], is_long: bool) -> T:
+        async with self.queue.place(call.holder, is_long=is_long):
+            return await work(SolverTurn(self._threads))
+
+    async def read_use(self, db: Database, organisation_id: UUID) -> ShareUse:
+        return ShareUse(
+            used=self.queue.count_running(organisation_id),
+            limit=self._limits.computations_running,
+            waiting=self.queue.count_waiting(organisation_id),
+            max_waiting=self._limits.computations_waiting,
+        )
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+async def _unless_disconnected(call: Call, work: Coroutine[Any, Any, T]) -> T:
+    """The result of the work, which is cancelled when the caller closes the connection."""
+    working = asyncio.ensure_future(work)
+    watched: list[asyncio.Future[Any]] = [working]
+    if call.receive is not None:
+        watched.append(asyncio.ensure_future(call.left()))
+    try:
+        await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise BadRequest("The connection closed before the answer was made.")
+        return working.result()
+    finally:
+        for task in watched:
+            task.cancel()
+        with suppress(BaseException):
+            await asyncio.wait(watched)

@@ -84,7 +84,7 @@ async def _record_facts(call: Call, kind: FactKind, body: bytes) -> Counts:
     # A few bytes of Parquet may stand for as many rows as a request may have.
     is_long = len(body) > LONG_BYTES or call.content_type == PARQUET
     if is_long:
-        columns = await read_apart(read_columns, body, kind, call.content_type)
+        columns = await read_apart(call.holder, read_columns, body, kind, call.content_type)
     else:
         columns = await asyncio.to_thread(read_columns, body, kind, call.content_type)
     db = await call.begin()

@@ -9,7 +9,7 @@ from typing import Protocol
 from gridloom.edge.asgi import Scope
 from gridloom.edge.call import Call
 from gridloom.edge.caller import Caller
-from gridloom.edge.guarding.rate_limit import RateLimiter, network_of
+from gridloom.edge.guarding.rate_limit import RateLimiter, RequestBuckets, network_of
 from gridloom.edge.operation import PUBLIC, SIGNED_IN
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 
@@ -40,7 +40,12 @@ class NobodyKnown:
 
 
 async def admit(
-    call: Call, scope: Scope, authenticator: Authenticator, limiter: RateLimiter, answer_headers: dict[str, str]
+    call: Call,
+    scope: Scope,
+    authenticator: Authenticator,
+    limiter: RateLimiter,
+    buckets: RequestBuckets,
+    answer_headers: dict[str, str],
 ) -> None:
     """Let a call in, as whoever sent it, or refuse it."""
     access, limit = call.operation.access, call.operation.rate_limit
@@ -57,7 +62,9 @@ async def admit(
     else:
         caller = await _verify_lent_token(authenticator, source)
         call.signed_in_as(caller, partial(_verify_lent_token, authenticator, source))
-    await limiter.take(call.pool, limit, caller.key, answer_headers)
+    holder = call.shares.holder_of(caller)
+    if holder is not None:
+        await buckets.take(call.pool, holder, answer_headers)
     if access != SIGNED_IN and access not in caller.permissions:
         raise Forbidden(f"This needs the permission {access}, which {caller.role} does not hold.")
 

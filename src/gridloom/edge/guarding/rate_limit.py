@@ -1,15 +1,22 @@
-"""Rate limits shared by all replicas: PostgreSQL counts, each worker spends small leases without asking."""
+"""Rate limits: PostgreSQL counts, and each worker spends small leases without asking.
+
+Calls without a token are counted by network in fixed windows, over all replicas. Calls with one are counted by
+organisation in a token bucket, replica by replica.
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import time
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from gridloom.database.pool import Database
+from gridloom.edge.shares import Shares
 from gridloom.kernel.problem import TooManyRequests
+from gridloom.kernel.shares import Share, ShareExceeded
 
 WINDOW_S = 60
 LEASES_PER_WINDOW = 50
@@ -72,8 +79,77 @@ class RateLimiter:
         return lease
 
 
+LEASES_PER_BURST = 20
+LEASE_DURATION_S = 60.0
+
+
+@dataclass(slots=True)
+class _Tokens:
+    """Requests this worker may still admit; `in_bucket` is what the replica had besides when they were leased."""
+
+    left: int
+    in_bucket: float
+    ends: float
+    ask_again_at: float
+
+
+class RequestBuckets:
+    """A token bucket per organisation: `request_burst` at once, refilled by `requests_per_minute`.
+
+    The workers of one replica lease from the same bucket, so that it holds whichever of them a connection reaches.
+    """
+
+    def __init__(self, shares: Shares) -> None:
+        self._replica = shares.replica
+        self._per_minute = shares.limits.requests_per_minute
+        self._burst = shares.limits.request_burst
+        self._lease = max(1, self._burst // LEASES_PER_BURST)
+        self._policy = f'"{Share.REQUESTS}";q={self._per_minute};w={WINDOW_S}'
+        self._tokens: OrderedDict[Hashable, _Tokens] = OrderedDict()
+
+    async def take(self, db: Database, holder: Hashable, headers: dict[str, str]) -> None:
+        """Count one request and add the headers that say what is left; raise when nothing is."""
+        now = time.monotonic()
+        tokens = self._tokens.get(holder)
+        if tokens is None or tokens.ends <= now or (tokens.left == 0 and tokens.ask_again_at <= now):
+            tokens = await self._lease_tokens(db, holder, now)
+        left = max(0, tokens.left - 1) + int(tokens.in_bucket)
+        headers["RateLimit-Policy"] = self._policy
+        headers["RateLimit"] = f'"{Share.REQUESTS}";r={left};t={self._seconds_until(self._burst - left)}'
+        if tokens.left == 0:
+            raise ShareExceeded(
+                Share.REQUESTS,
+                self._per_minute,
+                f"Your organisation has sent {self._burst} requests at once, or more than {self._per_minute} a minute.",
+                self._seconds_until(self._lease),
+            )
+        tokens.left -= 1
+
+    def _seconds_until(self, tokens: int) -> int:
+        """How long the bucket takes for so many, rounded up."""
+        return max(1, -(-tokens * WINDOW_S // self._per_minute))
+
+    async def _lease_tokens(self, db: Database, holder: Hashable, now: float) -> _Tokens:
+        row = await db.fetchrow(
+            "select granted, tokens_left from lease_requests($1, $2, $3, $4)",
+            f"{self._replica}|{holder}", self._lease, self._per_minute / WINDOW_S, self._burst,
+        )  # fmt: skip
+        assert row is not None
+        ask_again_at = now + (1 - row["tokens_left"]) * WINDOW_S / self._per_minute
+        tokens = _Tokens(row["granted"], row["tokens_left"], now + LEASE_DURATION_S, ask_again_at)
+        current = self._tokens.get(holder)
+        if current is not None and current.ends > now:  # requests that came together asked together: keep them all
+            tokens.left += current.left
+        self._tokens[holder] = tokens
+        self._tokens.move_to_end(holder)
+        if len(self._tokens) > MOST_LEASES:
+            self._tokens.popitem(last=False)
+        return tokens
+
+
 async def forget_past_windows(db: Database) -> None:
     await db.execute("delete from rate_limit where window_start < clock_timestamp() - interval '5 minutes'")
+    await db.execute("delete from request_bucket where refilled_at < clock_timestamp() - interval '1 hour'")
 
 
 @lru_cache(maxsize=4096)

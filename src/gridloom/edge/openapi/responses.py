@@ -12,6 +12,7 @@ from gridloom.edge.openapi.schemas import Schemas, answered
 from gridloom.edge.operation import PUBLIC, Operation
 from gridloom.kernel import problem as problems
 from gridloom.kernel.problem import Problem
+from gridloom.kernel.shares import ShareExceeded
 
 HEADERS: dict[str, Any] = {
     "X-Request-Id": {"description": "Names this request in the logs", "schema": {"type": "string"}},
@@ -79,7 +80,7 @@ def possible_problems(operation: Operation) -> list[type[Problem]]:
     implied: list[type[Problem]] = [problems.BadRequest, problems.NotAcceptable, problems.TooManyRequests]
     implied += [problems.InternalError, problems.Unavailable]
     if operation.access != PUBLIC:
-        implied += [problems.Unauthenticated, problems.Forbidden]
+        implied += [ShareExceeded, problems.Unauthenticated, problems.Forbidden]
     if operation.path_parameters or operation.query is not None:
         implied.append(problems.NotFound)
     if operation.body is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Hashable
 from typing import Any
 
 from gridloom.edge.asgi import Receive
@@ -47,6 +48,7 @@ async def receive_body(call: Call, receive: Receive, held: HeldBody, slow: SlowO
     started = now()
     wait = Wait(started + BODY_PAUSE_S)
     slow.add(wait)
+    held.begin_receiving(wait.end_now)
     try:
         while True:
             message = await receive()
@@ -63,9 +65,11 @@ async def receive_body(call: Call, receive: Receive, held: HeldBody, slow: SlowO
             wait.until_s = min(now() + BODY_PAUSE_S, started + BODY_TIMEOUT_S)
     except asyncio.CancelledError:
         if wait.is_why_cancelled():
+            held.refuse_if_evicted()
             raise BadRequest("The body came too slowly.") from None
         raise
     finally:
+        held.end_receiving()
         slow.remove(wait)
         wait.close()
     if len(chunks) == 1:
@@ -73,7 +77,7 @@ async def receive_body(call: Call, receive: Receive, held: HeldBody, slow: SlowO
     return b"".join(chunks) if size <= LONG_BYTES else await asyncio.to_thread(b"".join, chunks)
 
 
-async def decode_body(operation: Operation, body: bytes) -> Any:
+async def decode_body(operation: Operation, body: bytes, holder: Hashable | None) -> Any:
     if operation.read_body is None:
         return body
     if len(body) <= DECODED_AT_ONCE_BYTES:
@@ -82,7 +86,7 @@ async def decode_body(operation: Operation, body: bytes) -> Any:
         # Field by field where moments and euros are checked: in a thread, others get their turn in between.
         return await asyncio.to_thread(_judge_body, body, operation.read_body)
     # To look for faults takes far longer than to read what has none: that happens elsewhere, and this in slices.
-    await read_apart(_judge_apart, body, operation.handler)
+    await read_apart(holder, _judge_apart, body, operation.handler)
     return await asyncio.to_thread(operation.read_body.read_sound, body)
 
 

@@ -17,18 +17,21 @@ import struct
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any, Concatenate, Final, NoReturn, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import structlog
 
 from gridloom.database.server.processes import end_with_parent
+from gridloom.edge.fair_queue import FairQueue
 from gridloom.kernel.problem import PayloadTooLarge
+from gridloom.kernel.shares import MEBIBYTE, Share
 
 log = structlog.get_logger("gridloom.edge")
 
@@ -36,12 +39,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Part = TypeVar("Part", bytes, bytearray)
 
-READ_AT_ONCE: Final = 2
+READER_PLACES: Final = 3
 """A worker; unpacked, a body takes several times its size."""
+MAX_WAITING_BODIES: Final = 1000
+MAX_READERS: Final = 2
+"""Of one organisation at a time, so that a place is left to the others."""
 LONG_BYTES: Final = 512 * 1024
 """What is shorter is read in a thread sooner than a process has started."""
 MOST_CPU_S: Final = 60
+SHORT_BYTES: Final = 4 * MEBIBYTE
+"""Longer bodies are read after shorter ones, and behind them."""
 _BEHIND_WORKERS: Final = 5
+_BEHIND_SHORT_BODIES: Final = 10
 _LENGTH: Final = struct.Struct("<Q")
 
 
@@ -93,18 +102,41 @@ def fork_from_here() -> int:
     return pid
 
 
-async def read_apart(work: Callable[Concatenate[bytes, P], R], body: bytes, *args: P.args, **kwargs: P.kwargs) -> R:
+async def read_apart(
+    holder: Hashable | None, work: Callable[Concatenate[bytes, P], R], body: bytes, *args: P.args, **kwargs: P.kwargs
+) -> R:
     """What `work` makes of a body, away from this process; what it raises is raised here.
 
-    `work` and its arguments travel by name and by value, as pickle has them.
+    `work` and its arguments travel by name and by value, as pickle has them. Organisations take turns: `holder` is the
+    one that the body counts for.
     """
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_make_readers(), lambda: _read_body(work, body, args, kwargs))
+    async with _find_queue(loop).place(holder, is_long=len(body) > SHORT_BYTES):
+        reading = loop.run_in_executor(_make_readers(), lambda: _read_body(work, body, args, kwargs))
+        try:
+            return await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            with suppress(Exception):  # the thread cannot be stopped, and holds its place until it is done
+                await reading
+            raise
 
 
 @cache
 def _make_readers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(READ_AT_ONCE, thread_name_prefix="long bodies")
+    return ThreadPoolExecutor(READER_PLACES, thread_name_prefix="long bodies")
+
+
+_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, FairQueue] = WeakKeyDictionary()
+
+
+def _find_queue(loop: asyncio.AbstractEventLoop) -> FairQueue:
+    """One for each event loop; bodies that wait are bounded by their bytes."""
+    queue = _queues.get(loop)
+    if queue is None:
+        queue = _queues[loop] = FairQueue(
+            Share.BODY_BYTES, places=READER_PLACES, max_running=MAX_READERS, max_waiting=MAX_WAITING_BODIES
+        )
+    return queue
 
 
 def _read_body(work: Callable[..., R], body: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
@@ -200,6 +232,8 @@ def _serve_worker(connection: socket.socket) -> NoReturn:
         with suppress(OSError):  # if memory runs out, this is what goes
             Path("/proc/self/oom_score_adj").write_text("1000")
         order, body = _receive_parts(connection, _receive_whole)
+        if len(body) > SHORT_BYTES:
+            os.nice(_BEHIND_SHORT_BODIES)
         work, args, kwargs = pickle.loads(order)  # noqa: S301 — from the worker
         buffers: list[pickle.PickleBuffer] = []
         outcome = _work_out(work, body, args, kwargs)

@@ -32,6 +32,12 @@ class Wait:
         self._has_expired = True
         self._task.cancel()
 
+    def end_now(self) -> None:
+        """Wait no longer, whatever `until_s` says."""
+        if not self._has_expired:
+            self._has_expired = True
+            self._task.cancel()
+
     def is_why_cancelled(self) -> bool:
         """For the task that has been cancelled: whether that was for this alone; then it goes on."""
         return self._has_expired and self._task.uncancel() <= self._cancelled_before

@@ -72,7 +72,7 @@ async def receive(call: Call, body: bytes, reception: Reception, *, many: bool) 
             found = await off_loop(True, _parse_unless_long, body, media_type, many=many, latest_us=latest_us)
             if found is not None:
                 return found
-        return await read_apart(parse, body, media_type, many=many, latest_us=latest_us)
+        return await read_apart(call.holder, parse, body, media_type, many=many, latest_us=latest_us)
 
     received = await read(await reception.about_now(call.pool))
     if Reason.TIME_OUT_OF_RANGE in received.refusals.counts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -34,14 +35,14 @@ from gridloom.optimiser.schedules.wire import (
     PortfolioOptimisationView,
     RepairView,
 )
-from gridloom.optimiser.solver_queue import SolverBusy, SolverQueue
+from gridloom.optimiser.solver_queue import MAX_SHORT_PERIODS, SolverQueue, SolverTurn
 from gridloom.virtual_assets.asset_lookup import ASSET, etag_of, known_asset
 from gridloom.virtual_assets.model import Market, VirtualAsset
 from gridloom.virtual_assets.portfolios.store import read_portfolio
 from gridloom.virtual_assets.schedule.rules import GateClosed, Points, read_points
 
 TAG = "Decisions"
-PROBLEMS = (NoFeasibleSchedule, PricesMissing, GateClosed, SolverBusy)
+PROBLEMS = (NoFeasibleSchedule, PricesMissing, GateClosed)
 
 
 @operation(
@@ -66,18 +67,19 @@ async def optimise_virtual_asset(
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         check_optimisation(body)
-        products = await _products_of(call, db, body)
-        if _is_long(asset, body):
-            if products is not None:
-                raise BadRequest(
-                    "Balancing products are planned for 31 days at most.", [FieldError("/end", "is too late")]
-                )
-            assignment = None
-        else:
-            assignment = await load_assignment(db, asset, body, products)
-    if assignment is None:
+        periods = _count_periods(asset, body, await platform_now(db))
+    if _is_long(asset, body):
+        if set(body.markets or ()) - {Market.WHOLESALE}:
+            raise BadRequest("Balancing products are planned for 31 days at most.", [FieldError("/end", "is too late")])
         return await _queue_job(call, asset, body)
-    view = await call.resources[SolverQueue].run(assignment.solve, call)
+
+    async def optimise(turn: SolverTurn) -> tuple[VirtualAsset, OptimisationView]:
+        async with snapshot(call.pool) as db:
+            asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+            assignment = await load_assignment(db, asset, body, await _products_of(call, db, body))
+        return asset, await turn.solve(assignment.solve)
+
+    asset, view = await call.resources[SolverQueue].run(call, optimise, is_long=periods > MAX_SHORT_PERIODS)
     if call.retry is not None:
         await call.begin()
     return Answer(view, etag=etag_of(asset))
@@ -88,6 +90,12 @@ def _is_long(asset: VirtualAsset, body: NewOptimisation) -> bool:
         return False
     start = max(body.start or asset.terms.window.start, asset.terms.window.start)
     return (min(body.end, asset.terms.window.end) - start) // PERIOD > MOST_PERIODS_AT_ONCE
+
+
+def _count_periods(asset: VirtualAsset, body: NewOptimisation | NewPortfolioOptimisation, now: datetime) -> int:
+    """At most so many quarter-hours of the asset are planned."""
+    life = asset.terms.window
+    return int((min(body.end or life.end, life.end) - max(body.start or now, now, life.start)) // PERIOD)
 
 
 async def _products_of(call: Call, db: Database, body: NewOptimisation) -> Products | None:
@@ -151,13 +159,18 @@ async def repair_schedule(
 
     Only the periods sent are moved. Nothing is changed; apply it as an optimisation is applied.
     """
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        if body.prices is not None:
-            check_asked(body.prices)
-        now = await platform_now(db)
-        assignment = await load_repair(db, asset, _points_of(asset, body), body, now)
-    view = await call.resources[SolverQueue].run(assignment.solve, call)
+
+    async def repair(turn: SolverTurn) -> tuple[VirtualAsset, RepairView]:
+        async with snapshot(call.pool) as db:
+            asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+            if body.prices is not None:
+                check_asked(body.prices)
+            now = await platform_now(db)
+            assignment = await load_repair(db, asset, _points_of(asset, body), body, now)
+        return asset, await turn.solve(assignment.solve)
+
+    is_long = len(body.schedule) > MAX_SHORT_PERIODS
+    asset, view = await call.resources[SolverQueue].run(call, repair, is_long=is_long)
     if call.retry is not None:
         await call.begin()
     return Answer(view, etag=etag_of(asset))
@@ -186,15 +199,29 @@ async def optimise_portfolio(
 
     31 days at most, and fifty assets for a day or as many asset-days. Nothing is changed.
     """
+    check_optimisation(body)
     async with snapshot(call.pool) as db:
-        owner = await organisation_reach(db, call.caller, organisation_id)
-        portfolio = await read_portfolio(db, owner, portfolio_id)
-        if portfolio is None:
-            raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
-        check_optimisation(body)
-        assets = [await known_asset(db, call.caller, organisation_id, id) for id in portfolio.virtual_asset_ids]
-        assignment = await load_shared_assignment(db, assets, body)
-    view = await call.resources[SolverQueue].run(assignment.solve, call)
+        assets = await _read_portfolio_assets(call, db, organisation_id, portfolio_id)
+        now = await platform_now(db)
+    periods = sum(max(0, _count_periods(asset, body, now)) for asset in assets)
+
+    async def optimise(turn: SolverTurn) -> PortfolioOptimisationView:
+        async with snapshot(call.pool) as db:
+            assets = await _read_portfolio_assets(call, db, organisation_id, portfolio_id)
+            assignment = await load_shared_assignment(db, assets, body)
+        return await turn.solve(assignment.solve)
+
+    view = await call.resources[SolverQueue].run(call, optimise, is_long=periods > MAX_SHORT_PERIODS)
     if call.retry is not None:
         await call.begin()
     return view
+
+
+async def _read_portfolio_assets(
+    call: Call, db: Database, organisation_id: UUID, portfolio_id: UUID
+) -> list[VirtualAsset]:
+    owner = await organisation_reach(db, call.caller, organisation_id)
+    portfolio = await read_portfolio(db, owner, portfolio_id)
+    if portfolio is None:
+        raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
+    return [await known_asset(db, call.caller, organisation_id, id) for id in portfolio.virtual_asset_ids]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from typing import Final
 
@@ -18,15 +19,16 @@ class KeptValues:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[object, ...], DayValues] = OrderedDict()
+        self._lock = threading.Lock()
 
     def values(self, table: DayTable, offer: Offer, basis: Basis, deadline: Deadline) -> DayValues:
         key = (offer.shape, basis, table.end, len(table), hash(table.quarters.tobytes()))
         known = self._kept.get(key)
         if known is None:
             known = value_past_days(table, offer, basis, deadline)
-            while len(self._kept) >= MOST_KEPT:
+        with self._lock:  # several solver threads value at the same time
+            self._kept[key] = known
+            self._kept.move_to_end(key)
+            while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-        else:
-            del self._kept[key]
-        self._kept[key] = known
         return known

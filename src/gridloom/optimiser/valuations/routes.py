@@ -18,7 +18,7 @@ from gridloom.optimiser.backtests.planner import Battery
 from gridloom.optimiser.backtests.rolling import LEAST_DAYS_BEFORE
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS
 from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
-from gridloom.optimiser.solver_queue import SolverBusy, SolverQueue
+from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.valuations.formulas import (
     DAYS_VALUED,
@@ -88,7 +88,7 @@ class ValuationView(View):
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,
     defers_transaction=True,
-    problems=(PricesMissing, SolverBusy),
+    problems=(PricesMissing,),
 )
 async def value_auction(call: Call, auction_id: UUID, body: NewValuation) -> ValuationView:
     """What the auctioned battery may earn on the day-ahead market over its delivery window, and how sure that is.
@@ -102,16 +102,20 @@ async def value_auction(call: Call, auction_id: UUID, body: NewValuation) -> Val
     today = market_day_of(seen.now)
     until = min(today + timedelta(days=2), offer.first)
     days = min(HISTORY_DAYS, DAYS_VALUED[body.basis] + LEAST_DAYS_BEFORE)
-    table = await load_day_table(call.pool, DAY_AHEAD, until, days)
-    if len(table) < LEAST_DAYS:
-        missing = table.end if (until - table.end).days < days else until - timedelta(days=1)
-        raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
     kept = call.resources[KeptValues]
 
-    def value(deadline: Deadline) -> Valuation:
-        return value_window(kept.values(table, offer, body.basis, deadline), offer)
+    async def value(turn: SolverTurn) -> Valuation:
+        table = await load_day_table(call.pool, DAY_AHEAD, until, days)
+        if len(table) < LEAST_DAYS:
+            missing = table.end if (until - table.end).days < days else until - timedelta(days=1)
+            raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
 
-    valuation = await call.resources[SolverQueue].run(value, call, VALUING_S)
+        def value_offer(deadline: Deadline) -> Valuation:
+            return value_window(kept.values(table, offer, body.basis, deadline), offer)
+
+        return await turn.solve(value_offer, VALUING_S)
+
+    valuation = await call.resources[SolverQueue].run(call, value, is_long=True)
     if call.retry is not None:
         await call.begin()
     return _view_valuation(valuation)

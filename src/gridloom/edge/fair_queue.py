@@ -1,0 +1,136 @@
+"""Turns at a few places: round robin by organisation, short work before long, never first come, first served."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from gridloom.kernel.shares import Share, ShareExceeded
+
+MAX_SHORT_IN_A_ROW: Final = 4
+"""After so many short ones a long one that waits has its turn."""
+_NEWEST_WEIGHT: Final = 0.2
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    holder: Hashable | None
+    is_long: bool
+    turn: asyncio.Future[None]
+
+
+@dataclass(slots=True)
+class _Line:
+    """What one holder has waiting."""
+
+    short: deque[_Waiter] = field(default_factory=deque)
+    long: deque[_Waiter] = field(default_factory=deque)
+
+    def __len__(self) -> int:
+        return len(self.short) + len(self.long)
+
+    def of(self, is_long: bool) -> deque[_Waiter]:
+        return self.long if is_long else self.short
+
+
+class FairQueue:
+    """Admits `places` pieces of work at a time, at most `max_running` of one holder, of whom `max_waiting` more wait.
+
+    A holder is an organisation; None is exempt from both limits. `max_running` is below `places`, so one organisation
+    alone never fills them all.
+    """
+
+    def __init__(self, share: Share, *, places: int, max_running: int, max_waiting: int) -> None:
+        assert 0 < max_running < places, "one organisation must leave a place to the others"
+        self._share = share
+        self._free = places
+        self._max_running = max_running
+        self._max_waiting = max_waiting
+        self._running: Counter[Hashable | None] = Counter()
+        self._lines: OrderedDict[Hashable | None, _Line] = OrderedDict()
+        self._short_in_a_row = 0
+        self._typical_s = 1.0
+
+    def count_running(self, holder: Hashable) -> int:
+        return self._running[holder]
+
+    def count_waiting(self, holder: Hashable) -> int:
+        return len(self._lines.get(holder, ()))
+
+    @asynccontextmanager
+    async def place(self, holder: Hashable | None, *, is_long: bool = False) -> AsyncIterator[None]:
+        """A place for the length of the block, once it is the holder's turn; 429 where too many of its wait."""
+        await self._await_turn(holder, is_long)
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._typical_s += _NEWEST_WEIGHT * (time.monotonic() - began - self._typical_s)
+            self._release(holder)
+
+    async def _await_turn(self, holder: Hashable | None, is_long: bool) -> None:
+        waiter = _Waiter(holder, is_long, asyncio.get_running_loop().create_future())
+        line = self._lines.setdefault(holder, _Line())
+        line.of(is_long).append(waiter)
+        self._start_next()
+        if waiter.turn.done():
+            return
+        if holder is not None and len(line) > self._max_waiting:
+            self._remove(waiter)
+            raise ShareExceeded(
+                self._share,
+                self._max_running,
+                f"Your organisation has {self._max_running} running and {self._max_waiting} waiting here.",
+                self._typical_s,
+            )
+        try:
+            await waiter.turn
+        except asyncio.CancelledError:
+            if waiter.turn.done() and not waiter.turn.cancelled():
+                self._release(holder)
+            else:
+                self._remove(waiter)
+            raise
+
+    def _remove(self, waiter: _Waiter) -> None:
+        line = self._lines[waiter.holder]
+        line.of(waiter.is_long).remove(waiter)
+        if not len(line):
+            del self._lines[waiter.holder]
+
+    def _release(self, holder: Hashable | None) -> None:
+        self._free += 1
+        self._running[holder] -= 1
+        if not self._running[holder]:
+            del self._running[holder]
+        self._start_next()
+
+    def _start_next(self) -> None:
+        while self._free:
+            waiter = self._choose_next()
+            if waiter is None:
+                return
+            self._remove(waiter)
+            if waiter.holder in self._lines:
+                self._lines.move_to_end(waiter.holder)
+            self._free -= 1
+            self._running[waiter.holder] += 1
+            self._short_in_a_row = 0 if waiter.is_long else self._short_in_a_row + 1
+            waiter.turn.set_result(None)
+
+    def _choose_next(self) -> _Waiter | None:
+        """Of the holders below their limit, in the order of their turns, the first with short work."""
+        lines = [line for holder, line in self._lines.items() if self._may_start(holder)]
+        short = next((line.short[0] for line in lines if line.short), None)
+        long = next((line.long[0] for line in lines if line.long), None)
+        if long is not None and self._short_in_a_row >= MAX_SHORT_IN_A_ROW:
+            return long
+        return short or long
+
+    def _may_start(self, holder: Hashable | None) -> bool:
+        return holder is None or self._running[holder] < self._max_running

@@ -1,0 +1,173 @@
+"""Turns at a few places: by organisation, short before long, within the limits of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom.edge.fair_queue import MAX_SHORT_IN_A_ROW, FairQueue
+from gridloom.kernel.shares import Share, ShareExceeded
+
+
+def queue_of(places: int = 2, max_running: int = 1, max_waiting: int = 100) -> FairQueue:
+    return FairQueue(Share.COMPUTATIONS, places=places, max_running=max_running, max_waiting=max_waiting)
+
+
+class Work:
+    """Pieces of work that each end when told to; `started` is the order in which they had their turn."""
+
+    def __init__(self, queue: FairQueue) -> None:
+        self.queue = queue
+        self.started: list[str] = []
+        self._ends: dict[str, asyncio.Event] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def ask(self, name: str, holder: str | None, *, is_long: bool = False) -> asyncio.Task[None]:
+        self._ends[name] = asyncio.Event()
+
+        async def run() -> None:
+            async with self.queue.place(holder, is_long=is_long):
+                self.started.append(name)
+                await self._ends[name].wait()
+
+        self._tasks[name] = asyncio.create_task(run())
+        await asyncio.sleep(0)
+        return self._tasks[name]
+
+    async def end(self, name: str) -> None:
+        self._ends[name].set()
+        await self._tasks[name]
+        await asyncio.sleep(0)
+
+    async def end_all(self) -> None:
+        while len(self._tasks) > sum(task.done() for task in self._tasks.values()):
+            for name in list(self.started):
+                self._ends[name].set()
+            await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def work_at(queue: FairQueue) -> AsyncIterator[Work]:
+    work = Work(queue)
+    try:
+        yield work
+    finally:
+        await work.end_all()
+
+
+class TestAPlace:
+    async def test_is_left_to_others_however_much_one_organisation_asks_for(self) -> None:
+        async with work_at(queue_of(places=3, max_running=2)) as work:
+            for number in range(10):
+                await work.ask(f"a{number}", "a")
+            await work.ask("b", "b")
+            assert work.started == ["a0", "a1", "b"]
+
+    async def test_goes_round_by_organisation(self) -> None:
+        async with work_at(queue_of(places=2)) as work:
+            await work.ask("x", "x")
+            await work.ask("y", "y")
+            for name in ("a1", "a2", "a3", "b1", "b2", "c1"):
+                await work.ask(name, name[0])
+            for name in ("x", "a1", "b1", "c1", "a2", "b2"):
+                await work.end(name)
+            assert work.started == ["x", "y", "a1", "b1", "c1", "a2", "b2", "a3"]
+
+    async def test_goes_to_short_work_before_long(self) -> None:
+        async with work_at(queue_of(places=2)) as work:
+            await work.ask("x", "x")
+            await work.ask("y", "y")
+            await work.ask("long", "a", is_long=True)
+            await work.ask("short", "a")
+            await work.ask("of another", "b")
+            await work.end("x")
+            await work.end("short")
+            await work.end("of another")
+            assert work.started[2:] == ["short", "of another", "long"]
+
+    async def test_is_not_kept_from_long_work_for_ever(self) -> None:
+        async with work_at(queue_of(places=2)) as work:
+            await work.ask("held", "x")
+            await work.ask("first", "y")
+            await work.ask("long", "a", is_long=True)
+            names = [f"short {number}" for number in range(MAX_SHORT_IN_A_ROW + 2)]
+            for name in names:
+                await work.ask(name, name)
+            await work.end("first")
+            for name in names[:MAX_SHORT_IN_A_ROW]:
+                if "long" not in work.started:
+                    await work.end(name)
+            assert "long" in work.started
+            assert set(names) - set(work.started)
+
+    async def test_has_no_limit_for_whoever_is_exempt(self) -> None:
+        async with work_at(queue_of(places=3, max_running=1, max_waiting=1)) as work:
+            for number in range(9):
+                await work.ask(f"{number}", None)
+            assert len(work.started) == 3
+
+
+class TestWaiting:
+    async def test_is_refused_beyond_the_share_by_name_and_with_a_time(self) -> None:
+        async with work_at(queue_of(max_waiting=2)) as work:
+            for number in range(3):
+                await work.ask(f"a{number}", "a")
+            with pytest.raises(ShareExceeded) as refusal:
+                await (await work.ask("too many", "a"))
+            assert refusal.value.members == {"share": "computations", "limit": 1}
+            assert int(refusal.value.headers["Retry-After"]) >= 1
+            await work.ask("b", "b")
+            assert work.started == ["a0", "b"]
+            assert (work.queue.count_running("a"), work.queue.count_waiting("a")) == (1, 2)
+
+    async def test_that_is_given_up_holds_nothing(self) -> None:
+        async with work_at(queue_of()) as work:
+            await work.ask("a1", "a")
+            given_up = await work.ask("a2", "a")
+            await work.ask("a3", "a")
+            given_up.cancel()
+            await asyncio.wait([given_up])
+            await work.end("a1")
+            assert work.started == ["a1", "a3"]
+
+    async def test_that_is_given_up_with_its_turn_passes_it_on(self) -> None:
+        async with work_at(queue_of()) as work:
+            await work.ask("a1", "a")
+            given_up = await work.ask("a2", "a")
+            await work.ask("a3", "a")
+            work._ends["a1"].set()
+            await asyncio.sleep(0)  # the turn is given; its task has not gone on yet
+            given_up.cancel()
+            await asyncio.wait([given_up])
+            await asyncio.sleep(0)
+            assert "a3" in work.started
+            assert work.queue.count_running("a") == 1
+
+
+class TestTheQueue:
+    @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), min_size=1, max_size=40))
+    def test_runs_everything_and_never_more_than_its_limits(self, asked: list[tuple[str, bool]]) -> None:
+        async def run() -> None:
+            queue, now, done = queue_of(places=3, max_running=2), dict.fromkeys("abc", 0), 0
+
+            async def work(holder: str, is_long: bool) -> None:
+                nonlocal done
+                async with queue.place(holder, is_long=is_long):
+                    now[holder] += 1
+                    assert now[holder] <= 2
+                    assert sum(now.values()) <= 3
+                    await asyncio.sleep(0)
+                    now[holder] -= 1
+                done += 1
+
+            await asyncio.gather(*(work(*one) for one in asked))
+            assert done == len(asked)
+            assert not queue._lines
+            assert queue._free == 3
+
+        asyncio.run(run())
