@@ -85,6 +85,19 @@ class Market:
         identifier: str = response.json()["id"]
         return identifier
 
+    async def lose(self, battery: str, auction: str, power_kw: float, energy_kwh: float | None = None) -> None:
+        """The battery loses as much over the whole window of the auction's item; twice as many kWh unless said."""
+        item = (await self.operator.get(f"/auctions/{auction}")).json()["item"]
+        lost = {
+            "energyCapacity": 2 * power_kw if energy_kwh is None else energy_kwh,
+            "powerCapacity": {"charge": power_kw, "discharge": power_kw},
+        }
+        response = await self.owner.admin.post(
+            f"/physical-assets/{battery}/unavailability",
+            json={"description": "", "type": "OUTAGE", "start": item["start"], "end": item["end"], "volume": lost},
+        )
+        assert response.status_code == 201, response.text
+
     async def status(self, auction: str, trader: OrganisationUnderTest) -> str:
         response = await trader.trader.get(f"/auctions/{auction}")
         assert response.status_code == 200, response.text

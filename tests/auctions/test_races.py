@@ -227,6 +227,9 @@ class TestClearing:
         battery = await market.battery()
         auction = await market.auction(battery)
         await bid(market.traders[0], auction, 5)
+        refused = await market.owner.admin.patch(f"/physical-assets/{battery}", json={"status": "INACTIVE"})
+        assert refused.status_code == 409, refused.text
+        await market.lose(battery, auction, 10_000)
         retired = await market.owner.admin.patch(f"/physical-assets/{battery}", json={"status": "INACTIVE"})
         assert retired.status_code == 200, retired.text
         await market.advance("PT1H")

@@ -22,6 +22,7 @@ from gridloom.physical_assets.availability.changes import LOOK_AT_BACKED, TELL_H
 from gridloom.physical_assets.conflicts import LONGEST
 from gridloom.physical_assets.model import (
     AssetsQuery,
+    AssetStatus,
     NewParametersVersion,
     NewPhysicalAsset,
     Parameters,
@@ -30,6 +31,7 @@ from gridloom.physical_assets.model import (
     PhysicalAssetChange,
     VersionPlace,
 )
+from gridloom.physical_assets.retirement import AssetCommitted, check_retirable, check_still_retirable
 from gridloom.physical_assets.rules import (
     DeliveryZoneHeld,
     InconsistentParameters,
@@ -98,17 +100,18 @@ async def read_physical_asset(call: Call, physical_asset_id: UUID) -> Answer[Phy
     summary="Change an asset",
     tag=TAG,
     access=UPDATE,
-    problems=(InvalidCode, UnknownFleet, DeliveryZoneHeld),
+    problems=(InvalidCode, UnknownFleet, DeliveryZoneHeld, AssetCommitted),
 )
 async def update_physical_asset(
     call: Call, physical_asset_id: UUID, body: PhysicalAssetChange
 ) -> Answer[PhysicalAsset]:
     """What is left out stays as it is. Ratings change with `PUT …/parameters`.
 
-    An asset that is `INACTIVE` or `DECOMMISSIONED` keeps what it has promised and takes on nothing new.
+    An asset is set `INACTIVE` or `DECOMMISSIONED` when it has nothing promised any more, or when an unavailability of
+    its whole volume covers all of that; it takes on nothing new.
     """
     reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
-    await lock_batteries(call.db, [reach.key])
+    locked = await lock_batteries(call.db, [reach.key])
     before = await store.read_asset(call.db, reach.key, for_change=True)
     call.check_if_match(_make_etag(before))
     if body.eic_code is not UNSET:
@@ -120,6 +123,8 @@ async def update_physical_asset(
     ):
         detail = f"The asset backs virtual assets in the delivery zone {before.asset.delivery_zone}."
         raise DeliveryZoneHeld(detail, errors=[FieldError("/deliveryZone", detail)])
+    if body.status not in (UNSET, AssetStatus.ACTIVE, before.asset.status):
+        await check_retirable(call.db, locked, reach.key)
     changes = {name: value for name, value in structs.asdict(body).items() if value is not UNSET}
     after = structs.replace(before.asset, **changes)
     if after != before.asset:
@@ -148,7 +153,7 @@ async def read_parameters(call: Call, physical_asset_id: UUID, query: Parameters
     summary="Add a version of the parameters",
     tag=TAG,
     access=UPDATE,
-    problems=(InconsistentParameters,),
+    problems=(InconsistentParameters, AssetCommitted),
 )
 async def put_parameters(
     call: Call, physical_asset_id: UUID, body: NewParametersVersion, query: ParametersQuery
@@ -168,6 +173,7 @@ async def put_parameters(
     ahead = max(valid_from, now)
     backed = await LOOK_AT_BACKED.get()(call.db, reach.key, Window(ahead, ahead + LONGEST))
     added = await store.insert_parameters(call.db, reach.key, valid_from, body, call.caller.id)
+    await check_still_retirable(call.db, locked, reach.key)
     await announce_change(call.db, locked, reach.key)
     await TELL_HOLDERS.get()(call.db, backed, now)
     return Answer(added, etag=str(added.version))

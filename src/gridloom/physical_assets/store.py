@@ -185,6 +185,17 @@ async def backs_something(db: Database, asset_key: int) -> bool:
     return found is not None
 
 
+async def read_last_commitment_end(db: Database, asset_key: int, now: datetime) -> int | None:
+    """The period with which the last promise, open auction or accepted capacity ends, if any is still to come."""
+    end: int | None = await db.fetchval(
+        """select max(end_period) from capacity_holding
+           where asset_key = $1 and is_firm and end_period > extract(epoch from $2::timestamptz) / 900""",
+        asset_key,
+        now,
+    )
+    return end
+
+
 async def fleet_belongs_to(db: Database, fleet_id: UUID, organisation_id: UUID) -> bool:
     """Holds the fleet, so that it is still there when the asset joins it."""
     found = await db.fetchval(

@@ -25,6 +25,7 @@ from gridloom.physical_assets.availability.changes import announce_change
 from gridloom.physical_assets.commitments.routes import holding_organisations
 from gridloom.physical_assets.conflicts import LONGEST, ripple
 from gridloom.physical_assets.glance_store import Glance, read_glance
+from gridloom.physical_assets.retirement import AssetCommitted, check_still_retirable
 from gridloom.physical_assets.window_query import check_order
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
@@ -131,7 +132,7 @@ async def read_unavailability(call: Call, physical_asset_id: UUID, unavailabilit
     summary="Change an unavailability",
     tag=TAG,
     access=CREATE,
-    problems=(VolumeBeyondRated, UnknownNotifications),
+    problems=(VolumeBeyondRated, UnknownNotifications, AssetCommitted),
 )
 async def update_unavailability(
     call: Call, physical_asset_id: UUID, unavailability_id: UUID, body: UnavailabilityChange
@@ -154,6 +155,7 @@ async def update_unavailability(
         hull = Window(min(old.start, after.start), max(old.end, after.end))
         backed = await look_at_backed(call.db, reach.key, hull)
         version = await store.update_unavailability(call.db, reach.key, unavailability_id, after)
+        await check_still_retirable(call.db, locked, reach.key)
         await _tell_change(call, reach, physical_asset_id, unavailability_id, "changed", after)
         await tell_holders(call.db, backed, glance.now)
     changed = await _view_change(call, locked, reach.key, physical_asset_id, unavailability_id, after, glance)
@@ -166,6 +168,7 @@ async def update_unavailability(
     summary="Cancel an unavailability",
     tag=TAG,
     access=CREATE,
+    problems=(AssetCommitted,),
 )
 async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> None:
     """Its volume is available again at once; the logbook keeps that it was announced and cancelled."""
@@ -175,6 +178,7 @@ async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailabil
     call.check_if_match(str(before.version))
     backed = await look_at_backed(call.db, reach.key, Window(before.content.start, before.content.end))
     await store.delete_unavailability(call.db, reach.key, unavailability_id)
+    await check_still_retirable(call.db, locked, reach.key)
     await announce_change(call.db, locked, reach.key)
     await _tell_change(call, reach, physical_asset_id, unavailability_id, "cancelled", before.content)
     await tell_holders(call.db, backed, locked.since)

@@ -1,0 +1,84 @@
+"""Retiring a battery: what it has promised stands in the way, unless it is known to be out for all of that time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from gridloom.capacity.model import TOLERANCE, Holding, HoldingKind
+from gridloom.capacity.rules import Standing
+from gridloom.capacity.store import LockedBatteries, load_firm_standing
+from gridloom.database.pool import Database
+from gridloom.kernel.instant import written
+from gridloom.kernel.market_time import period_number, period_start
+from gridloom.kernel.problem import Problem
+from gridloom.physical_assets import store
+from gridloom.physical_assets.model import AssetStatus
+
+MAX_NAMED = 50
+
+
+class AssetCommitted(Problem):
+    """The battery backs a virtual asset or an open auction, or has accepted balancing capacity to come; `commitments`
+    names them.
+
+    It can be set `INACTIVE` or `DECOMMISSIONED` once they are over, or when an unavailability of its whole volume
+    covers all of them. Such an unavailability stays as long as the battery is retired.
+    """
+
+    status = 409
+    title = "The battery has commitments"
+
+
+async def check_retirable(db: Database, locked: LockedBatteries, asset_key: int) -> None:
+    """Whether nothing would be dispatched on the battery from now on: what it still owes is known to be missing."""
+    assert asset_key in locked.keys, "what stands in a book is looked at under the battery's lock"
+    end = await store.read_last_commitment_end(db, asset_key, locked.since)
+    if end is None:
+        return
+    first = period_number(locked.since)
+    standing = (await load_firm_standing(db, [asset_key], first, end))[asset_key]
+    open_ones = find_uncovered(standing, first, end)
+    if open_ones:
+        raise _refuse_retirement(open_ones)
+
+
+async def check_still_retirable(db: Database, locked: LockedBatteries, asset_key: int) -> None:
+    """After a change that may give capacity back: a retired battery with commitments stays out for all of them."""
+    if await store.read_status(db, asset_key) is not AssetStatus.ACTIVE:
+        await check_retirable(db, locked, asset_key)
+
+
+def find_uncovered(standing: Standing, first: int, end: int) -> list[Holding]:
+    """Firm holdings in whose periods some of the battery is available."""
+    book = standing.book(first, end)
+    return [
+        one
+        for one in standing.holdings
+        if one.is_firm and (book.available[book.steps_between(one.first, one.end)] > TOLERANCE).any()
+    ]
+
+
+def _refuse_retirement(holdings: Sequence[Holding]) -> AssetCommitted:
+    until: datetime = period_start(max(one.end for one in holdings))
+    kinds = ", ".join(sorted({one.kind.value for one in holdings}))
+    return AssetCommitted(
+        f"Commitments of the battery ({len(holdings)}: {kinds}) stand until {written(until)}, and it is not "
+        "unavailable with its whole volume for all of that time.",
+        commitments=[_name_commitment(one) for one in sorted(holdings, key=lambda one: one.first)[:MAX_NAMED]],
+    )
+
+
+def _name_commitment(one: Holding) -> dict[str, object]:
+    named: dict[str, object] = {
+        "kind": one.kind.value,
+        "start": written(period_start(one.first)),
+        "end": written(period_start(one.end)),
+        "charge": round(one.charge_kw, 6),
+        "discharge": round(one.discharge_kw, 6),
+    }
+    if one.kind is HoldingKind.VIRTUAL_ASSET:
+        return named | {"virtualAssetID": str(one.holder_id)}
+    if one.kind is HoldingKind.AUCTION:
+        return named | {"auctionID": str(one.holder_id)}
+    return named | {"bidID": str(one.holder_id), "productDateCode": one.product_date_code}
