@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
+import asyncpg
 import httpx2
 import pytest
 
@@ -22,6 +26,57 @@ class TestReferencePrice:
         assert (await operator.post("/reference-prices", json=[{**PRICE, "price": 7}])).json()["replaced"] == 1
         query = {"series": PRICE["series"], "start": PRICE["start"]}
         assert (await operator.get("/reference-prices", params=query)).json() == [{**PRICE, "price": 7}]
+
+    async def test_keeps_every_version(self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]) -> None:
+        row = {**PRICE, "series": "FCR_DE", "start": "2031-02-01T03:00:00Z", "end": "2031-02-01T07:00:00Z"}
+        query, moments = {"series": "FCR_DE", "start": row["start"], "end": row["end"]}, []
+        for price in (1, 2, 3):
+            await operator.post("/reference-prices", json=[{**row, "price": price}])
+            moment = await pool.fetchval("select date_trunc('milliseconds', platform_now())")
+            moments.append(moment.isoformat().replace("+00:00", "Z"))
+            await pool.execute("select pg_sleep(0.002)")
+        await operator.post("/reference-prices", json=[{**row, "price": 3}])  # says nothing new
+        for moment, price in zip(moments, (1, 2, 3), strict=True):
+            answer = await operator.get("/reference-prices", params={**query, "as-of": moment})
+            assert [each["price"] for each in answer.json()] == [price]
+        before = await operator.get("/reference-prices", params={**query, "as-of": "2020-01-01T00:00:00Z"})
+        assert before.json() == []
+
+    async def test_is_not_asked_for_as_of_a_moment_to_come(self, operator: httpx2.AsyncClient) -> None:
+        query = {"series": "FCR_DE", "as-of": "2090-01-01T00:00:00Z"}
+        answer = await operator.get("/reference-prices", params=query)
+        assert answer.status_code == 400
+        assert answer.json()["errors"][0]["pointer"] == "query:as-of"
+
+    async def test_is_not_known_as_of_a_moment_before_versions_were_kept(
+        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
+    ) -> None:
+        await pool.execute("insert into version_start (what, since) values ('reference_price', '2020-06-01Z')")
+        try:
+            query = {"series": "FCR_DE", "as-of": "2020-05-31T23:59:59Z"}
+            answer = await operator.get("/reference-prices", params=query)
+            assert (answer.status_code, answer.json()["type"]) == (422, "/docs/problems/as-of-too-early")
+            assert answer.json()["since"] == "2020-06-01T00:00:00Z"
+            later = await operator.get("/reference-prices", params={**query, "as-of": "2020-06-01T00:00:00Z"})
+            assert later.status_code == 200
+        finally:
+            await pool.execute("delete from version_start")
+
+    async def test_written_by_many_at_once_is_one_version_after_the_other(
+        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
+    ) -> None:
+        row = {**PRICE, "series": "REBAP_DE", "start": "2031-03-01T03:00:00Z", "end": "2031-03-01T03:15:00Z"}
+        answers = await asyncio.gather(
+            *(operator.post("/reference-prices", json=[{**row, "price": price}]) for price in range(8))
+        )
+        assert sorted(answer.json()["replaced"] for answer in answers) == [0] + [1] * 7
+        versions = await pool.fetch(
+            """select recorded_at, superseded_at from reference_price_version
+               where series = 'REBAP_DE' and start_at = $1 order by recorded_at, superseded_at""",
+            datetime.fromisoformat(str(row["start"])),
+        )
+        assert len(versions) == 8
+        assert all(one["superseded_at"] == other["recorded_at"] for one, other in pairwise(versions))
 
     @pytest.mark.parametrize(
         ("change", "pointer"),

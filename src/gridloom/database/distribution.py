@@ -55,7 +55,7 @@ PLACEMENTS: Final = (
                 "fleet",
                 "physical_asset",
             ),
-            *("portfolio", "reference_price", "price_forecast", "auction_allocation"),
+            *("portfolio", "reference_price", "reference_price_superseded", "price_forecast", "auction_allocation"),
         )
     ),
     *_spread_tables("asset", "asset_key", "physical_asset_parameters", "physical_asset_metadata", "physical_schedule"),
@@ -81,6 +81,7 @@ PLACEMENTS: Final = (
         for table in (
             *("schema_migration", "environment", "sandbox_clock", "sandbox_simulator", "write_probe", "idempotency"),
             *(
+                "version_start",
                 "rate_limit",
                 "request_bucket",
                 "job",

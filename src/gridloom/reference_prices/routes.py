@@ -17,6 +17,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
 from gridloom.reference_prices import store
 from gridloom.reference_prices.model import SERIES, CheckedKind, PublishedPrice
+from gridloom.settlements.as_of import PRICES, AsOf, AsOfTooEarly, check_as_of
 from gridloom.settlements.model import Counts
 from gridloom.settlements.store import asset_keys
 from gridloom.settlements.views import AssetKey
@@ -61,7 +62,7 @@ class ReferencePrice(View):
     body_limit_bytes=BULK_BODY_LIMIT,
 )
 async def record_reference_prices(call: Call, body: list[NewReferencePrice]) -> Counts:
-    """Known again by series and start: the same row changes nothing, another one replaces it. All rows or none."""
+    """Known again by series and start: the same row changes nothing, another is its next version. All rows or none."""
     prices = _read_prices(body) if len(body) <= CHECKED_AT_ONCE else await asyncio.to_thread(_read_prices, body)
     inserted, replaced = await store.put_prices(call.db, prices, call.caller.id)
     counts = Counts(received=len(body), inserted=inserted, replaced=replaced, unchanged=len(body) - inserted - replaced)
@@ -94,6 +95,7 @@ class ReferencePriceQuery(Paging, kw_only=True):
     series: SeriesName
     start: Annotated[Instant | None, Meta(description="Only what ends after this moment")] = None
     end: Annotated[Instant | None, Meta(description="Only what starts before this moment")] = None
+    as_of: AsOf = None
 
 
 @operation(
@@ -102,15 +104,17 @@ class ReferencePriceQuery(Paging, kw_only=True):
     summary="List published prices",
     tag=TAG,
     access=Permission.READ_REVENUE,
+    problems=(AsOfTooEarly,),
     from_replica=True,
 )
 async def list_reference_prices(call: Call, query: ReferencePriceQuery) -> Page[ReferencePrice]:
-    """One series by start."""
+    """One series by start, as it stands or as it was known at a moment."""
     if query.series not in SERIES:
         raise parameter_refused("query", "series", f"is not one of {', '.join(SERIES)}")
     _refuse_backwards(query)
+    await check_as_of(call.db, query.as_of, PRICES)
     prices = await store.list_prices(
-        call.db, query.series, query.start, query.end, query.after(datetime), query.limit + 1
+        call.db, query.series, query.start, query.end, query.after(datetime), query.limit + 1, query.as_of
     )
     page = query.page(prices, lambda price: price.start)
     return Page([_view_price(price) for price in page.items], page.next_cursor)

@@ -11,13 +11,20 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.database.clock import platform_now
+from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.reference_prices.model import Deviation, PublishedPrice
 
+_WRITING: Final = 7_108_260
+"""The advisory lock of whoever loads prices."""
+
 
 async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -> tuple[int, int]:
-    """Write them, in the order of their key; how many were new and how many replaced."""
+    """Write them, in the order of their key; how many were new and how many replaced.
+
+    One request at a time: a replaced price is kept with the moment at which it stopped counting.
+    """
+    await db.execute("select pg_advisory_xact_lock($1)", _WRITING)
     rows = await db.fetch(
         """
         with given as materialized (
@@ -25,8 +32,13 @@ async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -
           from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::numeric[])
             with ordinality as u(series, start_at, end_at, price, number)
           order by series, start_at, number desc),
-        known as materialized (
-          select p.series, p.start_at from reference_price p join given g using (series, start_at)),
+        replaced as materialized (
+          select p.* from reference_price p join given g using (series, start_at)
+          where (p.end_at, p.price) is distinct from (g.end_at, g.price)),
+        kept as (
+          insert into reference_price_superseded (series, start_at, end_at, price, recorded_at, recorded_by,
+            superseded_at, superseded_by)
+          select series, start_at, end_at, price, recorded_at, recorded_by, $6::timestamptz, $5 from replaced),
         written as (
           insert into reference_price as p (series, start_at, end_at, price, recorded_at, recorded_by)
           select series, start_at, end_at, price, $6::timestamptz, $5 from given order by series, start_at
@@ -35,7 +47,7 @@ async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -
               recorded_by = excluded.recorded_by
             where (p.end_at, p.price) is distinct from (excluded.end_at, excluded.price)
           returning series, start_at)
-        select exists (select from known k where (k.series, k.start_at) = (w.series, w.start_at)) as was_known,
+        select exists (select from replaced k where (k.series, k.start_at) = (w.series, w.start_at)) as was_known,
           count(*)::int as count
         from written w group by 1
         """,
@@ -44,23 +56,31 @@ async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -
         [price.end for price in prices],
         [price.price for price in prices],
         by,
-        await platform_now(db),
+        await platform_now_to_the_ms(db),
     )
     counts = {row["was_known"]: row["count"] for row in rows}
     return counts.get(False, 0), counts.get(True, 0)
 
 
 async def list_prices(
-    db: Database, series: str, start: datetime | None, end: datetime | None, after: datetime | None, limit: int
+    db: Database,
+    series: str,
+    start: datetime | None,
+    end: datetime | None,
+    after: datetime | None,
+    limit: int,
+    as_of: datetime | None = None,
 ) -> list[PublishedPrice]:
     rows = await db.fetch(
         """
-        select series, start_at as start, end_at as "end", price from reference_price
+        select series, start_at as start, end_at as "end", price from reference_price_version
         where series = $1 and ($2::timestamptz is null or end_at > $2) and ($3::timestamptz is null or start_at < $3)
           and ($4::timestamptz is null or start_at > $4)
+          and case when $6::timestamptz is null then superseded_at is null
+                   else recorded_at <= $6 and (superseded_at is null or superseded_at > $6) end
         order by start_at limit $5
         """,
-        series, start, end, after, limit,
+        series, start, end, after, limit, as_of,
     )  # fmt: skip
     return [PublishedPrice(**row) for row in rows]
 
@@ -83,21 +103,25 @@ async def read_price_arrays(
     return row["starts"], row["ends"], row["prices"]
 
 
-async def read_period_prices(db: Database, series: str, first: int, end: int) -> NDArray[np.float64]:
+async def read_period_prices(
+    db: Database, series: str, first: int, end: int, as_of: datetime | None = None
+) -> NDArray[np.float64]:
     """A price for each quarter-hour from number `first` on (since 1970, UTC); NaN where none is published.
 
-    A price that holds for longer, an hour say, counts in each of its quarter-hours.
+    A price that holds for longer, an hour say, counts in each of its quarter-hours. As of a moment: as known then.
     """
     prices = np.full(max(0, end - first), np.nan)
     for row in await db.fetch(
         """
         select (extract(epoch from start_at) / 900)::int as first, (extract(epoch from end_at) / 900)::int as last,
           price::float8 as price
-        from reference_price
+        from reference_price_version
         where series = $1 and end_at > to_timestamp($2::bigint * 900) and start_at < to_timestamp($3::bigint * 900)
+          and case when $4::timestamptz is null then superseded_at is null
+                   else recorded_at <= $4 and (superseded_at is null or superseded_at > $4) end
         order by start_at
         """,
-        series, first, end,
+        series, first, end, as_of,
     ):  # fmt: skip
         prices[max(0, row["first"] - first) : max(0, row["last"] - first)] = row["price"]
     return prices

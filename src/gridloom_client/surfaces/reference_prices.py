@@ -29,6 +29,7 @@ class ReferencePrices(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
         page_size: int | None = None,
     ) -> ReferencePrice: ...
 
