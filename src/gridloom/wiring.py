@@ -14,11 +14,13 @@ from gridloom.ancillary.awards import RECORD_AWARDS
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
 from gridloom.delivery.performance import deviations
+from gridloom.delivery.performance.recording import record_folded_day
 from gridloom.delivery.runs import dispatching, gates
 from gridloom.events import retention as event_retention
 from gridloom.jobs import jobs_of, know
 from gridloom.kernel.need import Need
 from gridloom.monitoring.folding import jobs as telemetry_folding
+from gridloom.monitoring.folding.day_folding import RECORD_FOLDED_DAY
 from gridloom.monitoring.reading.latest import latest_of_asset
 from gridloom.optimiser.backtests import jobs as backtest_jobs
 from gridloom.optimiser.forecasts import publishing as forecast_publishing
@@ -59,6 +61,7 @@ def wire() -> None:
     LATEST_TELEMETRY.give(latest_of_asset)
     READ_ACTIVATED.give(read_activated)
     READ_ACTIVATED_AS_OF.give(read_activated_as_of)
+    RECORD_FOLDED_DAY.give(record_folded_day)
     RECORD_AWARDS.give(record_provisional_awards)
     WAS_INVITED.give(was_invited)
     LOOK_AT_BACKED.give(look_at_backed)

@@ -14,18 +14,18 @@ import numpy as np
 from gridloom.database.pool import Database, Pool, snapshot
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import Ints, date_of, day_start
+from gridloom.market_calendar import Ints, day_start
 from gridloom.revenue import store
 from gridloom.revenue.accruals import auction_sums, tolling_sums
 from gridloom.revenue.categories import CATEGORIES, Category
 from gridloom.revenue.formulas import FloatArray, Sums
 from gridloom.revenue.grid import days_of, grid_of, parts_of
+from gridloom.revenue.kept_days import read_kept_days
 from gridloom.revenue.model import AuctionResult, Buckets, Rating, Span, Subject, Toll
 from gridloom.revenue.raw import raw_sums
 from gridloom.revenue.summing import KeptDays, rated_power_mw, sum_over_assets
 from gridloom.settlements.measures import KEPT_SOURCES, Source
-from gridloom.settlements.sheets import encode_sheet
-from gridloom.settlements.store import read_sheets, read_starts
+from gridloom.settlements.store import read_starts
 
 ASSET_DAYS_AT_ONCE: Final = 8_000
 DAYS_AT_ONCE: Final = 375
@@ -189,21 +189,7 @@ def _complete_part(report: Report, background: Background, buckets: Buckets, sum
 
 
 async def _kept_days(db: Database, report: Report, days: Ints) -> KeptDays:
-    """The sheets as they are kept, or summed up anew from the facts that were known at an earlier moment."""
-    first = int(days[0])
-    if not report.kept_sources:
-        return KeptDays(first, {})
-    if report.as_of is None:
-        return await store.read_days(db, report.subject.keys, days, report.kept_sources)
-    keys = [key for key in report.subject.keys for _ in days]
-    dates = [date_of(int(number)) for number in days] * len(report.subject.keys)
-    found: dict[int, dict[Source, Sequence[bytes | None]]] = {key: {} for key in report.subject.keys}
-    for source in report.kept_sources:
-        sheets = await read_sheets(db, source, keys, dates, report.as_of)
-        bodies = [encode_sheet(source, sheet) for sheet in sheets]
-        for position, key in enumerate(report.subject.keys):
-            found[key][source] = bodies[position * len(days) : (position + 1) * len(days)]
-    return KeptDays(first, found)
+    return await read_kept_days(db, report.subject.keys, days, report.kept_sources, report.as_of)
 
 
 # --- daily: sums as they lie, but for the days that the window cuts -------------------------------------------------

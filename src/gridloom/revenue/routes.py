@@ -25,6 +25,7 @@ from gridloom.revenue.holding_store import read_holdings, read_subject
 from gridloom.revenue.model import LONGEST_REPORT_DAYS, Contribution, Subject
 from gridloom.revenue.rendering import DataPointMetaData, json_chunks, record_batches, schema_of
 from gridloom.revenue.reporting import Part, Report, all_categories, begun, report_parts
+from gridloom.settlements.as_of import AsOf, check_as_of
 
 TAG: Final = "Revenue reporting"
 READ: Final = Permission.READ_REVENUE
@@ -38,7 +39,6 @@ ReportResolution = Annotated[
 CategoryName = Annotated[
     str, Meta(description="A category; all when none is named", extra_json_schema={"enum": list(CATEGORIES)})
 ]
-AsOf = Annotated[Instant | None, Meta(description="As it was known at this moment")]
 
 
 class DataPointQuery(QueryParameters):
@@ -171,6 +171,7 @@ async def _answer_report(call: Call, subject: Subject, query: DataPointQuery) ->
     if unknown:
         raise parameter_refused("query", "datapoints", f"{', '.join(unknown[:10])[:500]} is no category")
     window = _read_window(query.start, query.end)
+    await check_as_of(call.db, query.as_of)
     report = Report(
         subject=subject,
         window=window,
@@ -297,6 +298,7 @@ async def read_virtual_battery_auction_revenue(
 async def _view_buckets(
     call: Call, virtual_asset_id: UUID, query: BucketQuery, revenues: Sequence[str], figures: Sequence[str]
 ) -> RevenueBuckets:
+    await check_as_of(call.db, query.as_of)
     report = Report(
         subject=await _virtual_asset(call, virtual_asset_id),
         window=_read_window(query.start, query.end),

@@ -12,11 +12,12 @@ from gridloom.edge import Instant
 from gridloom.edge.wire import parameter_refused
 from gridloom.kernel.instant import written
 from gridloom.kernel.problem import Problem
+from gridloom.settlements import version_store
 
 AsOf = Annotated[Instant | None, Meta(description="As it was known at this moment, on the platform's clock")]
 
 PRICES: Final = "reference_price"
-MEASURED: Final = "measured_quarter_hours"
+MEASURED: Final = "measured_day"
 
 
 class AsOfTooEarly(Problem):
@@ -33,13 +34,8 @@ async def check_as_of(db: Database, as_of: datetime | None, *whats: str) -> None
     """A moment before now at which versions of these kinds of facts were kept."""
     if as_of is None:
         return
-    row = await db.fetchrow(
-        "select platform_now() as now, (select max(since) from version_start where what = any($1::text[])) as since",
-        list(whats),
-    )
-    assert row is not None
-    if as_of >= row["now"]:
+    now, since = await version_store.read_version_start(db, whats)
+    if as_of >= now:
         raise parameter_refused("query", "as-of", "is not before now")
-    if row["since"] is not None and as_of < row["since"]:
-        since = written(row["since"])
-        raise AsOfTooEarly(f"Versions are kept since {since}; as-of is before that.", since=since)
+    if since is not None and as_of < since:
+        raise AsOfTooEarly(f"Versions are kept since {written(since)}; as-of is before that.", since=written(since))

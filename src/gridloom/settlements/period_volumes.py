@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import numpy as np
@@ -26,10 +27,12 @@ class PeriodVolumes:
     activated_mwh: FloatArray
 
 
-async def read_period_volumes(db: Database, asset_key: int, first: int, end: int) -> PeriodVolumes:
-    """Periods are quarter-hours since 1970 in UTC."""
-    trades = await _read_periods(db, Source.WHOLESALE, asset_key, first, end)
-    activations = await _read_periods(db, Source.AFRR_ENERGY, asset_key, first, end)
+async def read_period_volumes(
+    db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
+) -> PeriodVolumes:
+    """Periods are quarter-hours since 1970 in UTC; as of a moment, as known then."""
+    trades = await _read_periods(db, Source.WHOLESALE, asset_key, first, end, as_of)
+    activations = await _read_periods(db, Source.AFRR_ENERGY, asset_key, first, end, as_of)
     return PeriodVolumes(
         trades[POSITION["buy_volume_mwh"] - _TRADED],
         trades[POSITION["sell_volume_mwh"] - _TRADED],
@@ -38,7 +41,9 @@ async def read_period_volumes(db: Database, asset_key: int, first: int, end: int
     )
 
 
-async def _read_periods(db: Database, source: Source, asset_key: int, first: int, end: int) -> FloatArray:
+async def _read_periods(
+    db: Database, source: Source, asset_key: int, first: int, end: int, as_of: datetime | None
+) -> FloatArray:
     """A row for each of the source's measures."""
     count = positions_of(source).stop - positions_of(source).start
     values = np.zeros((count, max(0, end - first)))
@@ -48,7 +53,7 @@ async def _read_periods(db: Database, source: Source, asset_key: int, first: int
         return values
     first_day, last_day = day_number(low * PERIOD_S), day_number((high - 1) * PERIOD_S)
     days = [date_of(number) for number in range(first_day, last_day + 1)]
-    sheets = await store.read_sheets(db, source, [asset_key] * len(days), days)
+    sheets = await store.read_sheets(db, source, [asset_key] * len(days), days, as_of)
     start = day_start(first_day) // PERIOD_S
     whole = np.concatenate(sheets, axis=1)
     values[:, low - first : high - first] = whole[:, low - start : high - start]

@@ -154,7 +154,12 @@ class PhysicalAssets(Surface[M]):
 
     @operation("GET", "/physical-assets/{physicalAssetID}/performance")
     def performance(
-        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
     ) -> DeliveryPerformance:
         """What was measured against what was dispatched."""
 

@@ -126,30 +126,60 @@ class Revenue(Surface[M]):
 
     @operation("GET", "/revenue-reporting/virtual-assets/{virtualAssetID}/statement")
     def statement_of_virtual_asset(
-        self, virtual_asset_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
+        self,
+        virtual_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: BucketResolution | None = None,
+        as_of: datetime | None = None,
     ) -> Statement:
         """Who pays and who earns, from its holder's side."""
 
     @operation("GET", "/revenue-reporting/portfolios/{portfolioID}/statement")
     def statement_of_portfolio(
-        self, portfolio_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
+        self,
+        portfolio_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: BucketResolution | None = None,
+        as_of: datetime | None = None,
     ) -> Statement:
         """Who pays and who earns, from its holder's side."""
 
     @operation("GET", "/revenue-reporting/physical-assets/{physicalAssetID}/statement")
     def statement_of_physical_asset(
-        self, physical_asset_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: BucketResolution | None = None,
+        as_of: datetime | None = None,
     ) -> Statement:
         """Who pays and who earns, from its owner's side."""
 
     @operation("GET", "/revenue-reporting/fleets/{fleetID}/statement")
     def statement_of_fleet(
-        self, fleet_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
+        self,
+        fleet_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: BucketResolution | None = None,
+        as_of: datetime | None = None,
     ) -> Statement:
         """Who pays and who earns, from its owner's side."""
 
     @operation("GET", "/revenue-reporting/organisations/{organisationID}/statement")
     def statement_of_organisation(
-        self, organisation_id: ID, *, start: datetime, end: datetime, resolution: BucketResolution | None = None
+        self,
+        organisation_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        resolution: BucketResolution | None = None,
+        as_of: datetime | None = None,
     ) -> Statement:
         """Who pays and who earns, over all that it holds and owns."""

@@ -175,6 +175,7 @@ class VirtualAssets(Surface[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
+        as_of: datetime | None = None,
     ) -> Rows[PositionPoint]:
         """What was traded against what is delivered, in MWh."""
 

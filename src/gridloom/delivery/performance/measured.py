@@ -33,6 +33,28 @@ class MeasuredMean:
         """The mean of the whole period, where what was not measured counts as assumed."""
         return np.asarray(assumed + self.share * (np.nan_to_num(self.mean) - assumed))
 
+    def completed_by(self, other: MeasuredMean) -> MeasuredMean:
+        is_missing = self.share == 0
+        return MeasuredMean(np.where(is_missing, other.mean, self.mean), np.where(is_missing, other.share, self.share))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurements:
+    """Over some periods: powers as means with the share of each period that was measured, and the state of charge (%)
+    at each period's start, NaN where none was measured."""
+
+    active_kw: MeasuredMean
+    reserve_kw: MeasuredMean
+    soc: Floats
+
+    def completed_by(self, others: Measurements) -> Measurements:
+        """Others where nothing of a period is measured here."""
+        return Measurements(
+            self.active_kw.completed_by(others.active_kw),
+            self.reserve_kw.completed_by(others.reserve_kw),
+            np.where(np.isnan(self.soc), others.soc, self.soc),
+        )
+
 
 def measure(series: Series, first: int, end: int) -> MeasuredMean:
     """The periods `first` up to but not `end`; `series` holds the whole market days that they touch."""

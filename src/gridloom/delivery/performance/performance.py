@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import numpy as np
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery.dispatch.reading import StandingDispatch, load_dispatch
 from gridloom.delivery.model import Floats, PartKind
-from gridloom.delivery.performance.measured import PERIOD_US, MeasuredMean, measure
-from gridloom.kernel.market_time import period_start
+from gridloom.delivery.performance.measured import MeasuredMean, Measurements
+from gridloom.delivery.performance.recording import read_recorded
+from gridloom.delivery.performance.telemetry import read_telemetry
+from gridloom.kernel.market_time import market_days_in, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
-from gridloom.monitoring import store as monitoring
-from gridloom.monitoring.market_days import day_number, day_start
-from gridloom.monitoring.model import EMPTY, Series, microseconds
-from gridloom.monitoring.reading.series import read
+from gridloom.kernel.window import Window
+from gridloom.monitoring.folding.jobs import Retention
 
-ACTIVE_POWER: Final = "active_power"
-RESERVE_POWER: Final = "reserve_power"
-STATE_OF_CHARGE: Final = "state_of_charge"
 TOLERATED_SHARE: Final = 0.05
 TOLERATED_CAPACITY_SHARE_H: Final = 0.02
 """Of what a battery holds, per hour: what a meter and a controller may be off by even where little is asked."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Measurements:
-    """Over some periods: powers as means with the share of each period that was measured, and the state of charge (%)
-    at each period's start, NaN where none was measured."""
-
-    active_kw: MeasuredMean
-    reserve_kw: MeasuredMean
-    soc: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,36 +93,24 @@ class Performance:
         return self.dispatch.is_planned & (np.abs(self.deviation_kw) > tolerated_kw + stand_by_kw)
 
 
-async def load_performance(db: Database, asset_key: int, first: int, end: int) -> Performance:
-    dispatch = await load_dispatch(db, asset_key, first, end)
-    return Performance(dispatch, await load_measurements(db, asset_key, first, end))
+async def load_performance(
+    db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
+) -> Performance:
+    """As of a moment: by the dispatch and by what was recorded as measured until then."""
+    dispatch = await load_dispatch(db, asset_key, first, end, as_of)
+    return Performance(dispatch, await load_measurements(db, asset_key, first, end, as_of))
 
 
-async def load_measurements(db: Database, asset_key: int, first: int, end: int) -> Measurements:
-    """Of whole market days, since how long a sample holds depends on all of its day."""
-    ids = await monitoring.signal_ids(db, asset_key)
-    wanted = [ids[name] for name in (ACTIVE_POWER, RESERVE_POWER, STATE_OF_CHARGE) if name in ids]
-    start_us, end_us = microseconds(period_start(first)), microseconds(period_start(end))
-    days_start_us, days_end_us = day_start(day_number(start_us)), day_start(day_number(end_us - 1) + 1)
-    # The state of charge at the start of a day may have been measured in the last quarter-hour of the day before.
-    from_us = min(days_start_us, start_us - PERIOD_US)
-    found = await read(db, asset_key, wanted, from_us, days_end_us) if wanted and first < end else {}
-    power, reserve, charge = (
-        found.get(ids.get(name, -1), EMPTY) for name in (ACTIVE_POWER, RESERVE_POWER, STATE_OF_CHARGE)
-    )
-    return Measurements(
-        measure(power.between(days_start_us, days_end_us), first, end),
-        measure(reserve.between(days_start_us, days_end_us), first, end),
-        _at_starts(charge, first, end),
-    )
-
-
-def _at_starts(series: Series, first: int, end: int) -> Floats:
-    """The last value at or before each period's start, if it is not older than a quarter-hour."""
-    starts_us = np.arange(first, end, dtype=np.int64) * PERIOD_US
-    values = np.full(end - first, np.nan)
-    places = np.searchsorted(series.times, starts_us, side="right") - 1
-    known = places >= 0
-    known[known] &= starts_us[known] - series.times[places[known]] <= PERIOD_US
-    values[known] = series.values[places[known]]
-    return values
+async def load_measurements(
+    db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
+) -> Measurements:
+    """From telemetry as it is; as of a moment, or where telemetry is no longer kept, from what was recorded of it."""
+    if first >= end:
+        return await read_telemetry(db, asset_key, first, end)
+    days = list(market_days_in(Window(period_start(first), period_start(end))))
+    if as_of is not None:
+        return await read_recorded(db, asset_key, first, end, days, as_of)
+    live = await read_telemetry(db, asset_key, first, end)
+    if Retention.keep is None or period_start(end - 1) > await platform_now(db) - Retention.keep:
+        return live
+    return live.completed_by(await read_recorded(db, asset_key, first, end, days, None))

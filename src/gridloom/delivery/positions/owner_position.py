@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from gridloom.delivery.model import Floats, PartKind
 from gridloom.delivery.performance.performance import load_performance
 from gridloom.delivery.positions.position import IMBALANCE_SERIES
 from gridloom.delivery.situation import store as situation_store
+from gridloom.kernel.market_time import period_number
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes
@@ -31,22 +33,27 @@ class OwnerPosition:
         return np.asarray(self.open_mwh * self.price_eur_mwh)
 
 
-async def load_owner_position(db: Database, asset_key: int, first: int, end: int) -> OwnerPosition:
+async def load_owner_position(
+    db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
+) -> OwnerPosition:
     """`sold − bought + activated − (measured − dispatched for virtual assets − their activations by share)`.
 
     A battery that trips within a quarter-hour has measured less than it owes, and the rest is its owner's. For the part
     of a quarter-hour in which nothing was measured, it counts as having done what it was dispatched for or, while it
     backs nobody, what its owner has scheduled; what it does then without a trade is not the platform's affair.
     """
-    performance = await load_performance(db, asset_key, first, end)
-    own = await read_period_volumes(db, asset_key, first, end)
+    performance = await load_performance(db, asset_key, first, end, as_of)
+    own = await read_period_volumes(db, asset_key, first, end, as_of)
     to_mwh = QUARTER_HOUR_H / KW_PER_MW
     dispatch = performance.dispatch
     owed_mwh = dispatch.sum_kw(PartKind.VIRTUAL) * to_mwh
     for backing in await situation_store.read_backed_shares(db, asset_key, first, end):
-        volumes = await read_period_volumes(db, backing.asset_key, first, end)
+        volumes = await read_period_volumes(db, backing.asset_key, first, end, as_of)
         owed_mwh = owed_mwh + backing.share * volumes.activated_mwh
     [scheduled_kw] = await situation_store.read_own_kw(db, [asset_key], first, end)
+    if as_of is not None:
+        # A schedule can be changed until its quarter-hour starts, and only its last state is kept.
+        scheduled_kw[max(0, period_number(as_of) + 1 - first) :] = 0.0
     is_traded = own.sold_mwh + own.bought_mwh > 0
     own_kw = np.where(dispatch.is_planned, dispatch.sum_kw(PartKind.OWN), scheduled_kw * is_traded)
     as_dispatched_mwh = owed_mwh + own_kw * to_mwh + own.activated_mwh
@@ -57,5 +64,5 @@ async def load_owner_position(db: Database, asset_key: int, first: int, end: int
     assumed_mwh = np.where(counts, (1.0 - measured.share) * np.abs(as_dispatched_mwh), 0.0)
     open_mwh = own.sold_mwh - own.bought_mwh + own.activated_mwh - (delivered_mwh - owed_mwh)
     open_mwh = np.where(np.abs(open_mwh) < 5e-9, 0.0, open_mwh)
-    price_eur_mwh = await read_period_prices(db, IMBALANCE_SERIES, first, end)
+    price_eur_mwh = await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of)
     return OwnerPosition(first, open_mwh, price_eur_mwh, assumed_mwh)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes
 from gridloom.virtual_assets.energy.projection import project
 from gridloom.virtual_assets.energy.standing import load_standing
-from gridloom.virtual_assets.history.store import read_accepted_kw
+from gridloom.virtual_assets.history.store import read_accepted_kw, read_powers_as_of
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
 
@@ -50,11 +51,16 @@ class Position:
         return np.asarray(self.open_mwh * self.price_eur_mwh)
 
 
-async def load_position(db: Database, asset: VirtualAsset, first: int, end: int) -> Position:
-    """The periods `first` up to but not `end`, which lie within the asset's life."""
-    power_kw, accepted_kw = await _load_powers_kw(db, asset, first, end)
-    exported, imported = await netting_store.read_netting(db, asset.terms.delivery_zone, first, end)
-    volumes = await read_period_volumes(db, asset.key, first, end)
+async def load_position(
+    db: Database, asset: VirtualAsset, first: int, end: int, as_of: datetime | None = None
+) -> Position:
+    """The periods `first` up to but not `end`, which lie within the asset's life.
+
+    As of a moment: by the schedules, cuts and facts recorded until then, without the cuts that were still to come.
+    """
+    power_kw, accepted_kw = await _load_powers_kw(db, asset, first, end, as_of)
+    exported, imported = await netting_store.read_netting(db, asset.terms.delivery_zone, first, end, as_of)
+    volumes = await read_period_volumes(db, asset.key, first, end, as_of)
     to_mwh = QUARTER_HOUR_H / KW_PER_MW
     return Position(
         first,
@@ -64,12 +70,16 @@ async def load_position(db: Database, asset: VirtualAsset, first: int, end: int)
         power_kw * np.where(power_kw > 0, exported, imported) * to_mwh,
         volumes.activated_mwh,
         power_kw * to_mwh + volumes.activated_mwh,
-        await read_period_prices(db, IMBALANCE_SERIES, first, end),
+        await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of),
     )
 
 
-async def _load_powers_kw(db: Database, asset: VirtualAsset, first: int, end: int) -> tuple[Floats, Floats]:
+async def _load_powers_kw(
+    db: Database, asset: VirtualAsset, first: int, end: int, as_of: datetime | None
+) -> tuple[Floats, Floats]:
     """The power after all cuts, those known to come among them, and the power that was accepted."""
+    if as_of is not None:
+        return await read_powers_as_of(db, asset.key, as_of, first, end)
     if asset.first_misfit is None or asset.first_misfit >= end:
         powers = await read_day_range(db, asset.key, days_of(first, max(end, first + 1)))
         power_kw = accepted_kw = total_power_kw(powers, first, end)

@@ -27,6 +27,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.market_calendar import PERIOD_S
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
+from gridloom.settlements.as_of import MEASURED, PRICES, AsOf, AsOfTooEarly, check_as_of
 from gridloom.virtual_assets.asset_lookup import ASSET, known_asset
 from gridloom.virtual_assets.asset_lookup import TAG as VIRTUAL_TAG
 from gridloom.virtual_assets.windows import asked_periods
@@ -38,6 +39,10 @@ TAG = "Delivery"
 Flags = npt.NDArray[np.bool_]
 
 Energy = Annotated[float, Meta(description="MWh")]
+
+
+class KnownWindowQuery(WindowQuery, kw_only=True):
+    as_of: AsOf = None
 
 
 class PositionPoint(View):
@@ -63,19 +68,22 @@ class PositionPoint(View):
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     answers=list[PositionPoint],
+    problems=(AsOfTooEarly,),
     from_replica=True,
 )
 async def read_position(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: KnownWindowQuery
 ) -> Content | Stream:
     """What was traded against what the asset delivers, in each quarter-hour of its life that starts in the window.
 
-    Cuts that are known to come count as made. An open volume costs the published imbalance price (`REBAP_DE`).
+    Cuts that are known to come count as made. An open volume costs the published imbalance price (`REBAP_DE`). As of an
+    earlier moment only what was recorded until then counts, and no cut that was still to come.
     """
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         first, end = asset.clip(*asked_periods(query.start, query.end, await platform_now(db)))
-        position = await load_position(db, asset, first, end)
+        await check_as_of(db, query.as_of, PRICES)
+        position = await load_position(db, asset, first, end, query.as_of)
     columns = _position_columns(position)
     if call.accepts != JSON:
         return _stream_table(call.accepts, first, columns, f"position-{virtual_asset_id}")
@@ -181,9 +189,10 @@ class DeliveryPerformance(View):
     access=MEASURE,
     produces=TABLES,
     answers=DeliveryPerformance,
+    problems=(AsOfTooEarly,),
     from_replica=True,
 )
-async def read_performance(call: Call, physical_asset_id: UUID, query: WindowQuery) -> Content | Stream:
+async def read_performance(call: Call, physical_asset_id: UUID, query: KnownWindowQuery) -> Content | Stream:
     """Telemetry (`active_power`, `reserve_power`, `state_of_charge`) against the dispatch, for each quarter-hour that
     was planned.
 
@@ -194,8 +203,9 @@ async def read_performance(call: Call, physical_asset_id: UUID, query: WindowQue
         reach = await asset_reach(db, call.caller, physical_asset_id, MEASURE)
         window = await asked_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
-        performance = await load_performance(db, reach.key, first, end)
-        counts = _find_counted(performance, period_number(await platform_now(db)))
+        await check_as_of(db, query.as_of, MEASURED)
+        performance = await load_performance(db, reach.key, first, end, query.as_of)
+        counts = _find_counted(performance, period_number(query.as_of or await platform_now(db)))
     columns = _performance_columns(performance, counts)
     if call.accepts != JSON:
         planned = performance.dispatch.is_planned

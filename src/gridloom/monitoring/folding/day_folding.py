@@ -7,16 +7,21 @@ it. Writers only ever add segments, so nobody waits for anybody but one folder o
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.kernel.need import Need
 from gridloom.monitoring import codec, segments, store
 from gridloom.monitoring.folding.rules import BUSY_POINTS, BUSY_SEGMENTS, CLOSED_FOR, SETTLE, Fold, Join, plan
 from gridloom.monitoring.model import Series
 from gridloom.monitoring.segments import Columns
+
+RECORD_FOLDED_DAY: Need[Callable[[Database, int, date], Awaitable[None]]] = Need("a record of what was measured")
+"""From a battery's key and a market day whose telemetry has been folded, in the transaction that folds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ async def fold(db: Database, asset_key: int, day: date, last_sequence: int) -> F
     cold = await store.chunks_on(db, asset_key, hot.signal_ids.tolist(), day)
     chunks = await asyncio.to_thread(_make_chunks, hot, cold)
     await store.put_chunks(db, asset_key, day, chunks)
+    await RECORD_FOLDED_DAY.get()(db, asset_key, day)
     return Folded(len(taken), len(hot), sum(len(chunk.body) for chunk in chunks))
 
 

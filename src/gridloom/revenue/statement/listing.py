@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
@@ -14,11 +15,13 @@ from gridloom.revenue.statement.model import Cents, Entry, Line
 from gridloom.virtual_assets.store import read_asset_by_key
 
 
-async def list_virtual(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
+async def list_virtual(
+    db: Database, keys: Sequence[int], window: Window, grid: Grid, as_of: datetime | None
+) -> list[Entry]:
     """From the holders' side."""
     if not keys:
         return []
-    scope = await load_scope(db, keys, window, grid)
+    scope = await load_scope(db, keys, window, grid, as_of)
     entries = []
     for key in keys:
         asset = await read_asset_by_key(db, key)
@@ -27,13 +30,15 @@ async def list_virtual(db: Database, keys: Sequence[int], window: Window, grid: 
     return entries
 
 
-async def list_physical(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> list[Entry]:
+async def list_physical(
+    db: Database, keys: Sequence[int], window: Window, grid: Grid, as_of: datetime | None
+) -> list[Entry]:
     """From the owners' side."""
     if not keys:
         return []
     backed = {key: await backing_store.read_backed_keys(db, key, window.start, window.end) for key in keys}
     everyone = sorted({*keys, *(virtual for own in backed.values() for virtual in own)})
-    scope = await load_scope(db, everyone, window, grid)
+    scope = await load_scope(db, everyone, window, grid, as_of)
     assets = {key: await read_asset_by_key(db, key) for own in backed.values() for key in own}
     entries = []
     for key in keys:
@@ -42,10 +47,12 @@ async def list_physical(db: Database, keys: Sequence[int], window: Window, grid:
     return entries
 
 
-async def list_organisation(db: Database, holdings: Holdings, window: Window, grid: Grid) -> list[Entry]:
+async def list_organisation(
+    db: Database, holdings: Holdings, window: Window, grid: Grid, as_of: datetime | None
+) -> list[Entry]:
     """Both sides; where the organisation is holder and owner, the two entries cancel out."""
-    held = await list_virtual(db, holdings.virtual_keys, window, grid)
-    return held + await list_physical(db, holdings.physical_keys, window, grid)
+    held = await list_virtual(db, holdings.virtual_keys, window, grid, as_of)
+    return held + await list_physical(db, holdings.physical_keys, window, grid, as_of)
 
 
 def sum_entries(entries: Sequence[Entry]) -> dict[tuple[Line, str], Cents]:

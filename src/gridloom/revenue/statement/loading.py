@@ -21,6 +21,7 @@ from gridloom.reference_prices.store import read_period_prices
 from gridloom.revenue import store
 from gridloom.revenue.accruals import tolling_sums
 from gridloom.revenue.grid import Grid
+from gridloom.revenue.kept_days import read_kept_days
 from gridloom.revenue.model import AuctionResult, Buckets, Rating, Toll
 from gridloom.revenue.statement import backing_store
 from gridloom.revenue.statement.model import Cents, Entry, Line, Party
@@ -28,7 +29,8 @@ from gridloom.revenue.statement.rounding import cents_by_period, cents_of, split
 from gridloom.revenue.summing import KeptDays
 from gridloom.settlements.measures import BLOCK_SOURCES, KEPT_SOURCES, POSITION, Source, positions_of
 from gridloom.settlements.sheets import FloatArray, decode_sheets, spread_blocks
-from gridloom.virtual_assets.energy.outlook import load_outlook
+from gridloom.virtual_assets.energy.outlook import Outlook, load_outlook, load_outlook_as_of
+from gridloom.virtual_assets.history.store import version_at
 from gridloom.virtual_assets.model import VirtualAsset
 
 PERIODS_AT_ONCE: Final = 2976
@@ -60,6 +62,8 @@ class Scope:
     auctions: Mapping[int, AuctionResult]
     imbalance_price_eur_mwh: FloatArray
     """Of each period of the market days; NaN where none is published."""
+    as_of: datetime | None = None
+    """The moment whose knowledge counts; None for all that is known."""
 
     @property
     def first(self) -> int:
@@ -85,23 +89,26 @@ class Scope:
         return np.asarray(np.diff(running[self.edges - self.first]))
 
 
-async def load_scope(db: Database, keys: Sequence[int], window: Window, grid: Grid) -> Scope:
+async def load_scope(
+    db: Database, keys: Sequence[int], window: Window, grid: Grid, as_of: datetime | None = None
+) -> Scope:
     """keys: of all assets whose facts, contracts or auctions count."""
     edges_s = np.append(grid.buckets.starts_s, grid.buckets.ends_s[-1]).astype(np.int64)
     ever = datetime(2000, 1, 1, tzinfo=UTC)
     tolls: dict[int, list[Toll]] = {}
-    for toll in await store.read_tolls(db, keys, ever, window.end, None):
+    for toll in await store.read_tolls(db, keys, ever, window.end, as_of):
         tolls.setdefault(toll.asset_key, []).append(toll)
     first, end = (day_start(number) // PERIOD_S for number in (grid.numbers[0], grid.numbers[-1] + 1))
-    auctions = await store.read_auction_results(db, keys, ever, window.end, None)
+    auctions = await store.read_auction_results(db, keys, ever, window.end, as_of)
     return Scope(
         grid.numbers,
         edges_s // PERIOD_S,
-        await store.read_days(db, keys, grid.numbers, KEPT_SOURCES),
+        await read_kept_days(db, keys, grid.numbers, KEPT_SOURCES, as_of),
         tolls,
-        await store.read_ratings(db, keys, None),
+        await store.read_ratings(db, keys, as_of),
         {result.asset_key: result for result in auctions},
-        await read_period_prices(db, IMBALANCE_SERIES, first, end),
+        await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of),
+        as_of,
     )
 
 
@@ -157,16 +164,29 @@ async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> 
     terms = asset.terms
     if asset.end > scope.edges[-1]:
         return None
-    outlook = await load_outlook(db, asset, await platform_now(db), asset.end - 1, asset.end)
+    outlook = await _load_last_outlook(db, scope, asset)
+    if outlook is None:
+        return None
     off_kwh = float(outlook.course.energy_kwh[-1]) - terms.final_soc_target * terms.energy_capacity_kwh
     if abs(off_kwh) <= terms.final_soc_tolerance * terms.energy_capacity_kwh:
         return None
     first, end = market_day_periods(market_day_of(period_start(asset.end - 1)))
-    prices = await read_period_prices(db, IMBALANCE_SERIES, first, end)
+    prices = await read_period_prices(db, IMBALANCE_SERIES, first, end, scope.as_of)
     if np.isnan(prices).any():
         return None
     amount = int(cents_of(np.array([off_kwh / KW_PER_MW * float(prices.mean())]))[0])
     return np.where(scope.edges >= asset.end, amount, 0).astype(np.int64)
+
+
+async def _load_last_outlook(db: Database, scope: Scope, asset: VirtualAsset) -> Outlook | None:
+    """Of the last quarter-hour of life; as of a moment, only where that had passed."""
+    if scope.as_of is None:
+        return await load_outlook(db, asset, await platform_now(db), asset.end - 1, asset.end)
+    version = await version_at(db, asset.key, scope.as_of)
+    if version is None or period_start(asset.end) > scope.as_of:
+        return None
+    outlook, _ = await load_outlook_as_of(db, asset, version, scope.as_of, asset.end - 1, asset.end)
+    return outlook
 
 
 async def virtual_entries(db: Database, scope: Scope, asset: VirtualAsset) -> list[Entry]:
@@ -175,7 +195,7 @@ async def virtual_entries(db: Database, scope: Scope, asset: VirtualAsset) -> li
     low, high = asset.clip(scope.first, scope.end)
     if low < high and not np.isnan(scope.imbalance_price_eur_mwh).all():
         cost_eur = np.zeros(scope.end - scope.first)
-        position = await load_position(db, asset, low, high)
+        position = await load_position(db, asset, low, high, scope.as_of)
         cost_eur[low - scope.first : high - scope.first] = np.nan_to_num(position.cost_eur)
         entries.append(Entry(Line.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur)))
     owners = await backing_store.read_owners(db, [asset.key])
@@ -209,7 +229,7 @@ async def _load_owner_imbalance(db: Database, scope: Scope, key: int) -> Entry:
         here = slice(low - scope.first, high - scope.first)
         is_priced = ~np.isnan(scope.imbalance_price_eur_mwh[here])
         if is_priced.any():
-            position = await load_owner_position(db, key, low, high)
+            position = await load_owner_position(db, key, low, high, scope.as_of)
             cost_eur[here] = np.nan_to_num(position.cost_eur)
             assumed_mwh[here] = position.assumed_mwh * is_priced
     return Entry(Line.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur), scope.by_bucket(assumed_mwh))

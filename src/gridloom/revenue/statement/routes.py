@@ -26,6 +26,7 @@ from gridloom.revenue.model import LONGEST_REPORT_DAYS, Span
 from gridloom.revenue.routes import MOST_BUCKETS, READ, TAG
 from gridloom.revenue.statement.listing import list_organisation, list_physical, list_virtual, sum_entries
 from gridloom.revenue.statement.model import Entry, Floats, Line
+from gridloom.settlements.as_of import MEASURED, PRICES, AsOf, AsOfTooEarly, check_as_of
 
 _CENT = Decimal("0.01")
 
@@ -36,6 +37,7 @@ class StatementQuery(QueryParameters):
     resolution: Annotated[
         Literal["15-minute", "hourly", "daily"], Meta(description="Delivery periods, market hours or market days")
     ] = "daily"
+    as_of: AsOf = None
 
 
 class StatementLine(View):
@@ -69,6 +71,7 @@ class Statement(View):
     summary="Statement of a virtual asset",
     tag=TAG,
     access=READ,
+    problems=(AsOfTooEarly,),
     from_replica=True,
 )
 async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query: StatementQuery) -> Statement:
@@ -79,8 +82,9 @@ async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query
     """
     window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
+        await check_as_of(db, query.as_of, PRICES, MEASURED)
         reach = await asset_reach(db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
-        entries = await list_virtual(db, [reach.key], window, grid)
+        entries = await list_virtual(db, [reach.key], window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
 
@@ -90,17 +94,19 @@ async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query
     summary="Statement of a portfolio",
     tag=TAG,
     access=READ,
+    problems=(AsOfTooEarly,),
     from_replica=True,
 )
 async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its virtual assets together."""
     window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
+        await check_as_of(db, query.as_of, PRICES, MEASURED)
         group = await store.read_portfolio(db, portfolio_id)
         if group is None:
             raise NotFound(f"There is no portfolio {portfolio_id}.")
         await organisation_reach(db, call.caller, group.organisation_id)
-        entries = await list_virtual(db, group.asset_keys, window, grid)
+        entries = await list_virtual(db, group.asset_keys, window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
 
@@ -110,14 +116,16 @@ async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: Statem
     summary="Statement of a physical asset",
     tag=TAG,
     access=READ,
+    problems=(AsOfTooEarly,),
     from_replica=True,
 )
 async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, query: StatementQuery) -> Statement:
     """From its owner's side: its share of auction prices and tolls, its own trades, awards and imbalance."""
     window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
+        await check_as_of(db, query.as_of, PRICES, MEASURED)
         reach = await asset_reach(db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
-        entries = await list_physical(db, [reach.key], window, grid)
+        entries = await list_physical(db, [reach.key], window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
 
@@ -127,12 +135,14 @@ async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, que
     summary="Statement of a fleet",
     tag=TAG,
     access=READ,
+    problems=(AsOfTooEarly,),
     from_replica=True,
 )
 async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its physical assets together."""
     window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
+        await check_as_of(db, query.as_of, PRICES, MEASURED)
         group = await store.read_fleet(db, fleet_id)
         if group is None:
             raise NotFound(f"There is no fleet {fleet_id}.")
@@ -140,7 +150,7 @@ async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery
             db, group.asset_keys, call.caller.organisation_id, READ
         ):
             raise Forbidden(f"Your organisation has no grant of {READ} on every asset of the fleet {fleet_id}.")
-        entries = await list_physical(db, group.asset_keys, window, grid)
+        entries = await list_physical(db, group.asset_keys, window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
 
@@ -150,14 +160,18 @@ async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery
     summary="Statement of an organisation",
     tag=TAG,
     access=READ,
+    problems=(AsOfTooEarly,),
     from_replica=True,
 )
 async def read_organisation_statement(call: Call, organisation_id: UUID, query: StatementQuery) -> Statement:
     """All that it holds and owns together, in a portfolio or not; what it would pay to itself is left out."""
     window, grid = _read_asked(query)
     async with snapshot(call.pool) as db:
+        await check_as_of(db, query.as_of, PRICES, MEASURED)
         await organisation_reach(db, call.caller, organisation_id)
-        entries = await list_organisation(db, await read_holdings(db, organisation_id, window), window, grid)
+        entries = await list_organisation(
+            db, await read_holdings(db, organisation_id, window), window, grid, query.as_of
+        )
     return _make_statement(window, grid, entries)
 
 

@@ -123,6 +123,34 @@ async def read_lanes_as_of(
     return lanes_kw
 
 
+async def read_powers_as_of(db: Database, key: int, moment: datetime, first: int, end: int) -> tuple[Floats, Floats]:
+    """The asset's power as it stood at a moment, and the power that had been accepted: the same without cuts."""
+    lanes_kw: dict[int, tuple[Floats, Floats]] = {}
+    for row in await db.fetch(
+        """select c.lane, c.run_first, c.run_length, c.power_kw, v.kind <> 'ADJUSTMENT' as is_accepted
+           from schedule_version v join schedule_change c on c.asset_key = v.asset_key and c.version = v.version
+           where v.asset_key = $1 and c.asset_key = $1 and v.accepted_at <= $2
+             and c.end_period > $3 and c.first_period < $4
+           order by c.version""",
+        key,
+        moment,
+        first,
+        end,
+    ):
+        power_kw, accepted_kw = lanes_kw.setdefault(row["lane"], (np.zeros(end - first), np.zeros(end - first)))
+        values, place = np.array(row["power_kw"]), 0
+        for run_first, run_length in zip(row["run_first"], row["run_length"], strict=True):
+            lay(power_kw, first, run_first, values[place : place + run_length])
+            if row["is_accepted"]:
+                lay(accepted_kw, first, run_first, values[place : place + run_length])
+            place += run_length
+    nothing = np.zeros(max(0, end - first))
+    return (
+        sum((power_kw for power_kw, _ in lanes_kw.values()), nothing),
+        sum((accepted_kw for _, accepted_kw in lanes_kw.values()), nothing),
+    )
+
+
 # --- adjustments ---------------------------------------------------------------------------------------------------
 
 

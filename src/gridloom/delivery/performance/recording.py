@@ -1,0 +1,77 @@
+"""What was measured in the quarter-hours of a market day becomes a fact: a version is added where it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+
+import numpy as np
+
+from gridloom.database.clock import platform_now_to_the_ms
+from gridloom.database.pool import Database
+from gridloom.delivery.codec import pack, unpack
+from gridloom.delivery.model import Floats
+from gridloom.delivery.performance import measured_store
+from gridloom.delivery.performance.measured import MeasuredMean, Measurements
+from gridloom.delivery.performance.telemetry import read_telemetry
+from gridloom.market_calendar import market_day_periods
+
+
+async def record_folded_day(db: Database, asset_key: int, day: date) -> None:
+    """A day whose telemetry has just been folded, and what the next day's first state of charge was taken from it."""
+    await record_measured_days(db, asset_key, [day], await platform_now_to_the_ms(db))
+    following = day + timedelta(days=1)
+    if await measured_store.read_measured_days(db, asset_key, following, following):
+        await record_measured_days(db, asset_key, [following], await platform_now_to_the_ms(db))
+
+
+async def record_measured_days(db: Database, asset_key: int, days: Sequence[date], now: datetime) -> int:
+    """How many of the days got a new version."""
+    if not days:
+        return 0
+    await measured_store.lock_measured(db, asset_key)
+    known = await measured_store.read_measured_days(db, asset_key, min(days), max(days))
+    changed: dict[date, bytes] = {}
+    for day in days:
+        arrays = _to_arrays(await read_telemetry(db, asset_key, *market_day_periods(day)))
+        if day in known and _are_equal(arrays, unpack(known[day])):
+            continue
+        if day in known or any(np.nan_to_num(values).any() for values in arrays.values()):
+            changed[day] = pack(arrays)
+    if changed:
+        await measured_store.add_measured_days(db, asset_key, list(changed), list(changed.values()), now)
+    return len(changed)
+
+
+async def read_recorded(
+    db: Database, asset_key: int, first: int, end: int, days: Sequence[date], as_of: datetime | None
+) -> Measurements:
+    """What was recorded of the periods, at a moment or by now; nothing is measured where nothing was recorded."""
+    count = max(0, end - first)
+    laid = {name: np.zeros(count) for name in ("active_share", "reserve_share")}
+    laid |= {name: np.full(count, np.nan) for name in ("active", "reserve", "soc")}
+    bodies = await measured_store.read_measured_days(db, asset_key, days[0], days[-1], as_of) if days else {}
+    for day, body in bodies.items():
+        day_first, day_end = market_day_periods(day)
+        low, high = max(first, day_first), min(end, day_end)
+        for name, values in unpack(body).items():
+            laid[name][low - first : high - first] = values[low - day_first : high - day_first]
+    return Measurements(
+        MeasuredMean(laid["active"], laid["active_share"]),
+        MeasuredMean(laid["reserve"], laid["reserve_share"]),
+        laid["soc"],
+    )
+
+
+def _to_arrays(measured: Measurements) -> dict[str, Floats]:
+    return {
+        "active": measured.active_kw.mean,
+        "active_share": measured.active_kw.share,
+        "reserve": measured.reserve_kw.mean,
+        "reserve_share": measured.reserve_kw.share,
+        "soc": measured.soc,
+    }
+
+
+def _are_equal(some: dict[str, Floats], others: dict[str, np.ndarray]) -> bool:
+    return all(np.array_equal(values, others[name], equal_nan=True) for name, values in some.items())

@@ -1,0 +1,136 @@
+"""Statements, positions and performance as of a moment answer the same for ever, whatever is learnt later."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any
+
+from tests.delivery.conftest import Yard
+from tests.delivery.test_position import publish, trade
+from tests.virtual_assets.conftest import QUARTER, wire
+
+from gridloom.delivery.performance import measured_store
+from gridloom.kernel.market_time import market_day_of
+from gridloom.monitoring.folding import day_folding
+
+
+async def measure(yard: Yard, battery: dict[str, Any], powers: list[float]) -> None:
+    minute = timedelta(minutes=1)
+    times = [wire(yard.start + place * QUARTER + n * minute) for place in range(len(powers)) for n in range(15)]
+    values = [power for power in powers for _ in range(15)]
+    body = {"active_power": {"time": times, "value": values}, "state_of_charge": {"time": times[:1], "value": [49]}}
+    answer = await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)
+    assert answer.status_code == 200, answer.text
+
+
+async def fold(yard: Yard) -> None:
+    """As the job does, without waiting for writers to come to rest."""
+    async with yard.edge.pool.acquire() as db, db.transaction():
+        for pending in await day_folding.pending(db, settle=timedelta(0), closed_for=timedelta(0)):
+            await day_folding.step(db, pending)
+
+
+async def moment(yard: Yard) -> datetime:
+    now: datetime = await yard.edge.pool.fetchval("select date_trunc('milliseconds', platform_now())")
+    await asyncio.sleep(0.005)
+    return now
+
+
+async def read_all(yard: Yard, virtual: dict[str, Any], battery: dict[str, Any], as_of: datetime | None) -> list[bytes]:
+    window = {"start": wire(yard.start), "end": wire(yard.start + timedelta(days=2))}
+    known = {} if as_of is None else {"as-of": as_of.isoformat()}
+    owner, trader = yard.owner.admin, yard.trader.admin
+    answers = [
+        await trader.get(f"{yard.url(virtual)}/position", params={**window, **known}),
+        await owner.get(f"/physical-assets/{battery['id']}/performance", params={**window, **known}),
+        *[
+            await reader.get(f"/revenue-reporting/{path}/statement", params={**window, **known})
+            for reader, path in (
+                (trader, f"virtual-assets/{virtual['id']}"),
+                (owner, f"physical-assets/{battery['id']}"),
+                (trader, f"organisations/{yard.trader.id}"),
+                (owner, f"organisations/{yard.owner.id}"),
+            )
+        ],
+    ]
+    assert [answer.status_code for answer in answers] == [200] * len(answers), [answer.text for answer in answers]
+    return [answer.content for answer in answers]
+
+
+class TestAsOf:
+    async def test_answers_what_was_known_then_byte_for_byte(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0, 200.0, -100.0])
+        await trade(yard, virtual, 0, "SELL", 0.12)
+        hours = [
+            {"series": "REBAP_DE", "start": wire(yard.start + place * QUARTER), "price": 50.0}
+            | {"end": wire(yard.start + (place + 1) * QUARTER)}
+            for place in range(192)
+        ]
+        assert (await yard.operator.post("/reference-prices", json=hours)).status_code == 200
+        await yard.advance(yard.start + timedelta(days=3))
+        await measure(yard, battery, [400.0, 150.0])
+        await fold(yard)
+        seen: list[tuple[datetime, list[bytes]]] = []
+
+        async def see() -> None:
+            at = await moment(yard)
+            seen.append((at, await read_all(yard, virtual, battery, None)))
+            assert await read_all(yard, virtual, battery, at) == seen[-1][1]
+
+        await see()
+        await trade(yard, virtual, 0, "SELL", 0.13, price=90)  # a correction
+        await see()
+        await publish(yard, 1, 60.0)  # the final price of a quarter-hour
+        await see()
+        await measure(yard, battery, [400.0, 150.0, -60.0])  # late telemetry
+        await fold(yard)
+        await see()
+        await measure(yard, battery, [380.0])  # and corrected
+        await fold(yard)
+        await see()
+        assert len({tuple(answers) for _, answers in seen}) == len(seen)
+        for at, answers in seen:
+            assert await read_all(yard, virtual, battery, at) == answers
+
+    async def test_knows_what_was_measured_when_telemetry_is_gone(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0, 200.0])
+        await publish(yard, 0, 50.0)
+        await yard.advance(yard.start + timedelta(days=3))
+        await measure(yard, battery, [300.0, 200.0])
+        await fold(yard)
+        at = await moment(yard)
+        before = await read_all(yard, virtual, battery, at)
+        await yard.edge.pool.execute("delete from telemetry_chunk")
+        assert await read_all(yard, virtual, battery, at) == before
+        assert b'"measuredPower":300' in before[1]
+
+    async def test_is_a_new_version_only_where_something_has_changed(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        await yard.advance(yard.start + timedelta(days=2))
+        day, versions = market_day_of(yard.start), []
+        for powers in ([100.0], [100.0], [100.0, 50.0], [100.0, 50.0]):
+            await measure(yard, battery, powers)
+            await fold(yard)
+            versions.append(await yard.edge.pool.fetchval("select max(version) from measured_day"))
+        assert versions == [1, 1, 2, 2]
+        key = await yard.edge.pool.fetchval("select key from asset where id = $1::text::uuid", battery["id"])
+        assert list(await measured_store.read_measured_days(yard.edge.pool, key, day, day)) == [day]
+
+    async def test_is_a_moment_before_now(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        later = wire(await yard.now() + timedelta(days=1))
+        window = {"start": wire(yard.start), "end": wire(yard.start + timedelta(days=1)), "as-of": later}
+        for reader, path in (
+            (yard.trader.admin, f"{yard.url(virtual)}/position"),
+            (yard.owner.admin, f"/physical-assets/{battery['id']}/performance"),
+            (yard.trader.admin, f"/revenue-reporting/virtual-assets/{virtual['id']}/statement"),
+            (yard.trader.admin, f"/revenue-reporting/virtual-assets/{virtual['id']}/data-points"),
+        ):
+            answer = await reader.get(path, params=window)
+            assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "query:as-of"), path
