@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from gridloom.edge.receiving import long_bodies
-from gridloom.edge.receiving.long_bodies import Forker, read_apart
+from gridloom.edge.receiving.long_bodies import Forker, compute_apart, read_apart
 from gridloom.edge.slices import SLICE_BYTES
 from gridloom.edge.wire import Decoder
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
@@ -158,3 +158,14 @@ class TestASoundBody:
     def test_that_gives_its_list_twice_means_what_it_means_in_one_piece(self) -> None:
         body = b'{"rows": [{"name": "a", "value": 1}], "rows": [{"name": "b", "value": 2}]}'
         assert Decoder(Rows).read_sound(body) == Decoder(Rows)(body)
+
+
+def tell_niceness(times: int) -> tuple[int, int]:
+    return os.getpid(), times * os.nice(0)
+
+
+class TestAComputation:
+    async def test_is_made_in_another_process_behind_all_others(self, forker: int) -> None:
+        pid, niceness = await compute_apart(tell_niceness, times=1)
+        assert pid not in (forker, os.getpid())
+        assert niceness == min(19, os.nice(0) + 15)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -14,14 +16,18 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+from tests.conftest import migrated_database, running
 from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import load_days, shaped_table
-from tests.people import People
+from tests.people import People, client_of
 
 from gridloom.edge.dispatch import Edge
+from gridloom.identity.permissions import Role
+from gridloom.kernel.shares import ShareLimits
 from gridloom.optimiser.backtests import jobs
 from gridloom.optimiser.backtests.planner import Battery, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, play
+from gridloom.settings import Settings
 
 BATTERY = Battery(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.0)
 ASKED: dict[str, Any] = {
@@ -171,3 +177,36 @@ class TestABacktest:
             failed = await ended(trader, answer.headers["location"])
             assert failed["status"] == "FAILED"
             assert "2026-05-" in failed["failure"]
+
+
+class TestTheShareOfJobs:
+    async def test_is_exact_over_two_services_however_requests_race(self, settings: Settings) -> None:
+        limits = ShareLimits(jobs_running=1, jobs_queued=3)
+        async with AsyncExitStack() as stack:
+            url = await stack.enter_async_context(migrated_database())
+            ours = replace(settings, database_url=url, shares=limits)
+            one, other = [await stack.enter_async_context(running(ours)) for _ in range(2)]
+            people = await stack.enter_async_context(People(one))
+            organisation, stranger = await people.new_organisation(), await people.new_organisation()
+            await load_days((await people.operator()).client, date(2026, 3, 1), 20)
+            # Somebody runs a job of the organisation all the while.
+            holding = await one.pool.acquire()
+            await holding.execute("begin")
+            await holding.execute("select pg_advisory_xact_lock(job_place_lock($1, 1))", organisation.id)
+            body = {"start": "2026-03-10", "end": "2026-03-12", "policy": "YESTERDAY", "battery": ASKED}
+            token = organisation.people[Role.TRADER].tokens.access
+            clients = [await stack.enter_async_context(client_of(edge, token)) for edge in (one, other)]
+            answers = await asyncio.gather(*(clients[n % 2].post("/backtests", json=body) for n in range(12)))
+            refused = [answer for answer in answers if answer.status_code == 429]
+            assert sorted(answer.status_code for answer in answers) == [202] * 3 + [429] * 9
+            assert refused[0].json()["type"].endswith("/share-exceeded")
+            assert refused[0].json()["share"] == "jobs"
+            assert int(refused[0].headers["retry-after"]) >= 1
+            assert len((await organisation.trader.get("/backtests")).json()) == 3, "what is refused leaves nothing"
+            another = await stranger.trader.post("/backtests", json=body)
+            assert (await ended(stranger.trader, another.headers["location"]))["status"] == "DONE"
+            await holding.execute("rollback")
+            await one.pool.release(holding)
+            for answer in answers:
+                if answer.status_code == 202:
+                    assert (await ended(organisation.trader, answer.headers["location"]))["status"] == "DONE"

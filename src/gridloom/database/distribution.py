@@ -85,6 +85,7 @@ PLACEMENTS: Final = (
                 "rate_limit",
                 "request_bucket",
                 "job",
+                "job_turn",
                 "event_outbox",
                 "event_head",
                 "delivery_zone",

@@ -1,7 +1,7 @@
 """Work that happens later: declared by kind, kept in PostgreSQL, run once by whichever replica is free."""
 
 from gridloom.jobs.declare import Clock, JobKind, JobRun, job, jobs_of, know
-from gridloom.jobs.queue import cancel, enqueue
+from gridloom.jobs.queue import admit_job, cancel, enqueue
 from gridloom.jobs.runner import JobRunner
 from gridloom.jobs.stepping import run_due_platform_jobs
 
@@ -10,6 +10,7 @@ __all__ = [
     "JobKind",
     "JobRun",
     "JobRunner",
+    "admit_job",
     "cancel",
     "enqueue",
     "job",

@@ -43,6 +43,7 @@ class JobKind:
     every: timedelta | None
     clock: Clock
     bulk: bool
+    for_organisations: bool
 
 
 KINDS: dict[str, JobKind] = {}
@@ -74,17 +75,27 @@ def job(
     every: timedelta | None = None,
     clock: Clock = "real",
     bulk: bool = False,
+    for_organisations: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Declare the handler of a kind of job. It runs in processes that `know` it, as the wiring has them do.
 
     `limit`: how long one attempt may take. `every`: makes it a recurring job that needs no enqueue, on `clock`.
     `bulk`: long work of which a worker does one at a time, so that it never stands in the way of what must happen on
-    the second.
+    the second. `for_organisations`: organisations ask for it; it runs at places of their own, by turns.
     """
+    assert not (for_organisations and every is not None), "what recurs is the platform's"
     assert every is None or every > timedelta()
 
     def declare(handler: Handler) -> Handler:
-        declared = JobKind(name=kind, handler=handler, limit=limit, every=every, clock=clock, bulk=bulk)
+        declared = JobKind(
+            name=kind,
+            handler=handler,
+            limit=limit,
+            every=every,
+            clock=clock,
+            bulk=bulk,
+            for_organisations=for_organisations,
+        )
         handler.__job__ = declared  # type: ignore[attr-defined]
         return handler
 

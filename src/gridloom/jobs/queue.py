@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
+from gridloom.edge import Call
+from gridloom.edge.shares import ShareUse
 from gridloom.jobs import store
-from gridloom.jobs.declare import Clock
+from gridloom.jobs.declare import KINDS, Clock
+from gridloom.kernel.shares import Share, ShareExceeded, ShareLimits
 
 if TYPE_CHECKING:
     from gridloom.database.pool import Database
+
+QUEUE_RETRY_S: Final = 10
+"""About what a step of a job takes, after which the next one has its turn."""
 
 
 async def enqueue(
@@ -23,6 +30,8 @@ async def enqueue(
     payload: Mapping[str, Any] | None = None,
     restart: bool = True,
     at_latest: bool = False,
+    organisation_id: UUID | None = None,
+    size: int = 0,
 ) -> None:
     """Have `kind` run for `key` at `due`, if and only if the caller's transaction commits.
 
@@ -30,9 +39,36 @@ async def enqueue(
     one. A run that is under way is not waited for; the job then runs once more. With `restart` off a job that has
     failed is left to its rest: for those who ask again and again for what is still to be done. With `at_latest` one
     that waits for an earlier time keeps that time: for jobs that look at all that has happened since they were due.
+    A job that an organisation asks for names it, and its size (about its seconds): smaller ones of it run first.
     """
     assert due.tzinfo is not None, "a due time is an instant"
-    await store.put(db, kind, key, clock, due, payload or {}, restart, at_latest)
+    known = KINDS.get(kind)
+    assert known is None or known.for_organisations == (organisation_id is not None), f"whose job is {kind}?"
+    await store.put(db, kind, key, clock, due, payload or {}, restart, at_latest, organisation_id, size)
+
+
+async def admit_job(call: Call, db: Database) -> None:
+    """Refuse one job more than the caller's organisation may have waiting, on all replicas together.
+
+    Until the transaction ends no other request of the organisation counts.
+    """
+    if call.holder is None:
+        return
+    limits, organisation_id = call.shares.limits, call.caller.organisation_id
+    await store.lock_count(db, organisation_id)
+    _, queued = await store.count_jobs(db, organisation_id)
+    if queued >= limits.jobs_queued:
+        raise ShareExceeded(
+            Share.JOBS,
+            limits.jobs_queued,
+            f"Your organisation has {queued} jobs waiting; {limits.jobs_running} of it run at a time.",
+            QUEUE_RETRY_S,
+        )
+
+
+async def read_job_use(limits: ShareLimits, db: Database, organisation_id: UUID) -> ShareUse:
+    running, queued = await store.count_jobs(db, organisation_id)
+    return ShareUse(used=running, limit=limits.jobs_running, waiting=queued, max_waiting=limits.jobs_queued)
 
 
 async def cancel(db: Database, kind: str, key: str) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,7 +17,7 @@ from gridloom.jobs.run import begin, run_begun
 
 if TYPE_CHECKING:
     from gridloom.database.listen import Listener
-    from gridloom.database.pool import Pool
+    from gridloom.database.pool import Database, Pool
 
 log = structlog.get_logger()
 
@@ -25,19 +27,53 @@ LOOK_AGAIN_S = 1.0
 """How soon to look again for a job that somebody else is running, or after trouble with the database."""
 AT_ONCE = 4
 
+Claim = Callable[["Database", list[str]], Awaitable[store.Claimed | None]]
+
+
+class _Lanes:
+    """Some places of a runner: which kinds of jobs are run there, how many at a time, and how the next is claimed."""
+
+    def __init__(self, places: int, *, for_organisations: bool, claim: Claim) -> None:
+        self.places = places
+        self.claim = claim
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.is_bulk_running = False
+        self._for_organisations = for_organisations
+
+    def free_kinds(self) -> list[str]:
+        return [
+            kind.name
+            for kind in KINDS.values()
+            if kind.for_organisations == self._for_organisations and not (kind.bulk and self.is_bulk_running)
+        ]
+
 
 class JobRunner:
-    """Any number of these, in any number of processes, share one queue."""
+    """Any number of these, in any number of processes, share one queue.
 
-    def __init__(self, pool: Pool, *, at_once: int = AT_ONCE, look_every_s: float = LOOK_EVERY_S) -> None:
+    Jobs of the platform and jobs that organisations ask for have places of their own.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        *,
+        at_once: int = AT_ONCE,
+        organisation_places: int = 3,
+        max_running: int = 2,
+        look_every_s: float = LOOK_EVERY_S,
+    ) -> None:
+        """`max_running`: jobs of one organisation that run at a time on all replicas together."""
         self._pool = pool
-        self._at_once = at_once
         self._look_every_s = look_every_s
         self._wake = asyncio.Event()
         self._stopping = False
-        self._bulk_running = False
         self._claiming = asyncio.Lock()  # by one lane at a time: it takes two connections, and all lanes share one pool
-        self._lanes: set[asyncio.Task[None]] = set()
+        claim_of_organisation = partial(store.claim_due_of_organisation, max_running=max_running)
+        self._groups = (
+            _Lanes(at_once, for_organisations=False, claim=store.claim_due),
+            _Lanes(organisation_places, for_organisations=True, claim=claim_of_organisation),
+        )
         self._task: asyncio.Task[None] | None = None
 
     def attach(self, listener: Listener) -> None:
@@ -58,8 +94,9 @@ class JobRunner:
         self._wake.set()
         if self._task is not None:
             await self._task
-        if self._lanes:
-            _, late = await asyncio.wait(self._lanes, timeout=grace_s)
+        running = {task for lanes in self._groups for task in lanes.tasks}
+        if running:
+            _, late = await asyncio.wait(running, timeout=grace_s)
             for lane in late:
                 lane.cancel()
             await asyncio.gather(*late, return_exceptions=True)
@@ -71,7 +108,7 @@ class JobRunner:
         while not self._stopping:
             self._wake.clear()
             try:
-                pause_s = await self._look_for_work()
+                pause_s = min([await self._look_for_work(lanes) for lanes in self._groups])
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("job.queue_unreachable", error=repr(error))
                 pause_s = LOOK_AGAIN_S
@@ -79,28 +116,28 @@ class JobRunner:
                 async with asyncio.timeout(pause_s):
                     await self._wake.wait()
 
-    async def _look_for_work(self) -> float:
+    async def _look_for_work(self, lanes: _Lanes) -> float:
         """Start as many lanes as find something to do; the seconds until the next look."""
-        is_due, next_s = await store.look(self._pool, self._free_kinds())
+        is_due, next_s = await store.look(self._pool, lanes.free_kinds())
         pause_s = self._look_every_s if next_s is None else min(next_s, self._look_every_s)
         if not is_due:
             return pause_s
-        while not self._stopping and len(self._lanes) < self._at_once:
-            if not await self._start_lane():
+        while not self._stopping and len(lanes.tasks) < lanes.places:
+            if not await self._start_lane(lanes):
                 # What is due is being run, here or elsewhere; should its runner die, it is ours a moment later.
                 return min(pause_s, LOOK_AGAIN_S)
         return pause_s
 
-    async def _start_lane(self) -> bool:
+    async def _start_lane(self, lanes: _Lanes) -> bool:
         found: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        lane = asyncio.create_task(self._run_while_due(found), name="job lane")
-        self._lanes.add(lane)
-        lane.add_done_callback(self._lanes.discard)
+        lane = asyncio.create_task(self._run_while_due(lanes, found), name="job lane")
+        lanes.tasks.add(lane)
+        lane.add_done_callback(lanes.tasks.discard)
         return await found
 
-    async def _run_while_due(self, found: asyncio.Future[bool]) -> None:
+    async def _run_while_due(self, lanes: _Lanes, found: asyncio.Future[bool]) -> None:
         try:
-            while not self._stopping and await self._run_one(found):
+            while not self._stopping and await self._run_one(lanes, found):
                 pass
         except Exception as error:  # noqa: BLE001  # a lost connection, most likely: the job is as it was
             log.warning("job.lane_broke", error=repr(error))
@@ -111,26 +148,23 @@ class JobRunner:
             elif not self._stopping:
                 self._wake.set()
 
-    def _free_kinds(self) -> list[str]:
-        return [kind.name for kind in KINDS.values() if not (kind.bulk and self._bulk_running)]
-
-    async def _run_one(self, found: asyncio.Future[bool]) -> bool:
+    async def _run_one(self, lanes: _Lanes, found: asyncio.Future[bool]) -> bool:
         bulk = False
         try:
             async with AsyncExitStack() as turn:
                 await turn.enter_async_context(self._claiming)
                 async with transaction(self._pool) as db:
-                    claimed = await store.claim_due(db, self._free_kinds())
+                    claimed = await lanes.claim(db, lanes.free_kinds())
                     if claimed is None:
                         return False
                     if not found.done():
                         found.set_result(True)
                     if not await begin(self._pool, db, claimed):
                         return True
-                    self._bulk_running = self._bulk_running or (bulk := KINDS[claimed.kind].bulk)
+                    lanes.is_bulk_running = lanes.is_bulk_running or (bulk := KINDS[claimed.kind].bulk)
                     await turn.aclose()
                     await run_begun(self._pool, db, claimed)
                     return True
         finally:
             if bulk:
-                self._bulk_running = False
+                lanes.is_bulk_running = False

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import msgspec
 
@@ -36,6 +37,7 @@ class Claimed:
     begun_at: datetime | None
     revision: int
     lag_s: float
+    organisation_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +61,18 @@ async def put(
     payload: Mapping[str, Any],
     restart: bool,
     at_latest: bool,
+    organisation_id: UUID | None,
+    size: int,
 ) -> None:
     # A notification costs a lock that all notifying commits share, so it is sent only for what cannot wait for a look.
     await db.execute(
         """
         with put as (
-          insert into job (kind, key, clock, due, payload) values ($1, $2, $3, $4, $5::text::jsonb)
+          insert into job (kind, key, clock, due, payload, organisation_id, size)
+          values ($1, $2, $3, $4, $5::text::jsonb, $10, $11)
           on conflict (kind, key) do update
             set clock = excluded.clock, payload = excluded.payload, state = 'WAITING', attempts = 0,
+                organisation_id = excluded.organisation_id, size = excluded.size,
                 due = case when $9 and job.state = 'WAITING' then least(job.due, excluded.due) else excluded.due end,
                 deaths = 0, begun_at = null, not_before = null, last_error = null, failed_at = null,
                 revision = job.revision + 1, enqueued_at = clock_timestamp()
@@ -76,6 +82,7 @@ async def put(
         select pg_notify($6, '') from put where due < job_now(clock) + $7::interval
         """,
         kind, key, clock, due, msgspec.json.encode(payload).decode(), CHANNEL, SOON, restart, at_latest,
+        organisation_id, size,
     )  # fmt: skip
 
 
@@ -108,6 +115,38 @@ async def claim_due(db: Database, kinds: Sequence[str]) -> Claimed | None:
     return None if row is None else _read_claimed_row(row)
 
 
+async def claim_due_of_organisation(db: Database, kinds: Sequence[str], max_running: int) -> Claimed | None:
+    """The next job of the organisation whose turn it is; at most so many of one run on all replicas together."""
+    row = await db.fetchrow(
+        """
+        select kind, key, payload::text as payload, due, attempts, deaths, begun_at, revision, organisation_id,
+               extract(epoch from greatest('0', least(
+                 job_now(clock) - due, clock_timestamp() - coalesce(not_before, enqueued_at))))::float8 as lag_s
+        from claim_organisation_job($1, $2)
+        """,
+        kinds, max_running,
+    )  # fmt: skip
+    return None if row is None else _read_claimed_row(row)
+
+
+async def lock_count(db: Database, organisation_id: UUID) -> None:
+    """Until this transaction ends nobody else counts and adds jobs of the organisation."""
+    await db.execute("select pg_advisory_xact_lock(job_count_lock($1))", organisation_id)
+
+
+async def count_jobs(db: Database, organisation_id: UUID) -> tuple[int, int]:
+    """How many jobs of the organisation are running, and how many wait."""
+    row = await db.fetchrow(
+        """
+        select count(begun_at)::int as running, (count(*) - count(begun_at))::int as queued
+        from job where organisation_id = $1 and state = 'WAITING'
+        """,
+        organisation_id,
+    )
+    assert row is not None
+    return row["running"], row["queued"]
+
+
 async def claim_one(db: Database, kind: str, key: str) -> Claimed | None:
     """This one job, once nobody runs it or is putting it; None if it is done by then, or rests after a failure."""
     await db.execute("select pg_advisory_xact_lock(job_lock($1, $2))", kind, key)
@@ -135,6 +174,7 @@ def _read_claimed_row(row: asyncpg.Record) -> Claimed:
         begun_at=row["begun_at"],
         revision=row["revision"],
         lag_s=row["lag_s"],
+        organisation_id=row.get("organisation_id"),
     )
 
 
@@ -147,11 +187,16 @@ async def note_begun(pool: Pool, job: Claimed) -> bool:
     """
     noted = await pool.fetchval(
         """
-        with quickly as materialized (select set_config('synchronous_commit', 'off', true) as is_off)
+        with quickly as materialized (select set_config('synchronous_commit', 'off', true) as is_off),
+        turn as (
+          insert into job_turn (organisation_id, claimed_at)
+          select $4::uuid, clock_timestamp() from quickly where $4::uuid is not null and is_off = 'off'
+          on conflict (organisation_id) do update set claimed_at = excluded.claimed_at
+        )
         update job set begun_at = clock_timestamp() from quickly
         where kind = $1 and key = $2 and revision = $3 and is_off = 'off' returning true
         """,
-        job.kind, job.key, job.revision,
+        job.kind, job.key, job.revision, job.organisation_id,
     )  # fmt: skip
     return noted is not None
 
@@ -293,7 +338,8 @@ async def earliest_platform_jobs(
 
 
 async def health(db: Database, most_shown: int = 20) -> Health:
-    """What is running counts as late no more; the lock of a run shows in two halves.
+    """What is running counts as late no more; the lock of a run shows in two halves. An organisation's jobs are never
+    late: they wait for its turn.
 
     Troubled is what is dead, and what has failed so often that it will hardly succeed by itself.
     """
@@ -309,7 +355,8 @@ async def health(db: Database, most_shown: int = 20) -> Health:
                coalesce(array_agg(distinct kind) filter (where state = 'DEAD' or attempts >= $1), '{}') as troubled,
                extract(epoch from greatest('0', max(least(
                  job_now(clock) - due, clock_timestamp() - coalesce(not_before, enqueued_at)))
-                 filter (where state = 'WAITING' and job_lock(kind, key) <> all(running.locks))))::float8 as overdue_s
+                 filter (where state = 'WAITING' and organisation_id is null
+                   and job_lock(kind, key) <> all(running.locks))))::float8 as overdue_s
         from job, running
         """,
         STUCK_AFTER,

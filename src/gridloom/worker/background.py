@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 
 import asyncpg
 
@@ -18,6 +19,8 @@ from gridloom.events.sequencer import Sequencer
 from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
 from gridloom.jobs import JobRunner
 from gridloom.jobs import store as job_store
+from gridloom.jobs.queue import read_job_use
+from gridloom.kernel.shares import Share
 from gridloom.settings import Settings
 from gridloom.webhooks import store as webhook_store
 from gridloom.webhooks.addresses import AddressRules
@@ -72,7 +75,11 @@ async def give_memory_back(edge: Edge, settings: Settings) -> AsyncIterator[None
 
 @asynccontextmanager
 async def run_jobs(edge: Edge, settings: Settings) -> AsyncIterator[None]:
-    runner = JobRunner(edge.pool)
+    limits = settings.shares
+    # One place more than one organisation fills, on the workers of this replica together.
+    places = -(-(limits.jobs_running + 1) // settings.workers)
+    runner = JobRunner(edge.pool, organisation_places=places, max_running=limits.jobs_running)
+    edge.shares.add_meter(Share.JOBS, partial(read_job_use, limits))
     runner.attach(edge.resources[Listener])
 
     async def check_job_runner(pool: asyncpg.Pool) -> Check:

@@ -121,6 +121,19 @@ async def read_apart(
             raise
 
 
+async def compute_apart(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """The work's result, made in a process of its own behind all requests: in a thread, a long computation in Python
+    would keep the interpreter from them."""
+    try:
+        return await asyncio.to_thread(_read_body, _compute_result, b"", (work, args, kwargs), {})
+    except PayloadTooLarge as fault:
+        raise RuntimeError("The computation took more processor time or memory than it may have.") from fault
+
+
+def _compute_result(_body: bytes, work: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+    return work(*args, **kwargs)
+
+
 @cache
 def _make_readers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(READER_PLACES, thread_name_prefix="long bodies")
@@ -232,9 +245,9 @@ def _serve_worker(connection: socket.socket) -> NoReturn:
         with suppress(OSError):  # if memory runs out, this is what goes
             Path("/proc/self/oom_score_adj").write_text("1000")
         order, body = _receive_parts(connection, _receive_whole)
-        if len(body) > SHORT_BYTES:
-            os.nice(_BEHIND_SHORT_BODIES)
         work, args, kwargs = pickle.loads(order)  # noqa: S301 — from the worker
+        if len(body) > SHORT_BYTES or work is _compute_result:
+            os.nice(_BEHIND_SHORT_BODIES)
         buffers: list[pickle.PickleBuffer] = []
         outcome = _work_out(work, body, args, kwargs)
         packed = pickle.dumps(outcome, protocol=5, buffer_callback=buffers.append)

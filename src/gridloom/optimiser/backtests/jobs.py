@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from gridloom.database.pool import Database
+from gridloom.edge.receiving.long_bodies import compute_apart
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.instant import written
 from gridloom.kernel.market_time import market_day_window
@@ -19,9 +21,24 @@ from gridloom.optimiser.prices import load_day_table
 
 KIND: Final = "backtest.run"
 DAYS_AT_ONCE: Final = 100
+DAYS_A_SECOND: Final = 50
 
 
-@job(KIND, limit=timedelta(minutes=5), bulk=True)
+async def queue_backtest(db: Database, backtest: Backtest, due: datetime) -> None:
+    """Have its next days played; the shorter back-tests of an organisation come first."""
+    days = (backtest.end - backtest.start).days - backtest.days_done
+    await enqueue(
+        db,
+        KIND,
+        key=str(backtest.id),
+        due=due,
+        payload={"organisationID": str(backtest.organisation_id)},
+        organisation_id=backtest.organisation_id,
+        size=1 + days // DAYS_A_SECOND,
+    )
+
+
+@job(KIND, limit=timedelta(minutes=5), for_organisations=True)
 async def run_backtest(run: JobRun) -> None:
     """The next days of one back-test, in one transaction; it queues itself again until all are done."""
     backtest = await store.read_backtest(run.db, UUID(run.payload["organisationID"]), UUID(run.key))
@@ -39,10 +56,10 @@ async def run_backtest(run: JobRun) -> None:
         )
         return
     last = await store.read_last_day(run.db, backtest)
-    days = await asyncio.to_thread(play_days, table, backtest, first, end, last)
+    days = await compute_apart(play_days, table, backtest, first, end, last)
     await store.add_days(run.db, backtest, days, is_last=end == backtest.end)
     if end < backtest.end:
-        await enqueue(run.db, KIND, key=run.key, due=run.due, payload=run.payload)
+        await queue_backtest(run.db, replace(backtest, days_done=backtest.days_done + len(days)), run.due)
 
 
 def play_days(

@@ -15,7 +15,7 @@ from gridloom.database.clock import real_now
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Page, Paging, RequestBody, Stream, View, operation
 from gridloom.edge.acceptance import accept_day, accept_instant
 from gridloom.edge.answering.tabular import stream_table
-from gridloom.jobs import enqueue
+from gridloom.jobs import admit_job
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.kernel.permission import Permission
@@ -137,11 +137,10 @@ async def create_backtest(call: Call, body: NewBacktest) -> Answer[BacktestView]
         days_done=0,
         failure=None,
     )
+    await admit_job(call, call.db)
     await store.insert_backtest(call.db, backtest, call.caller.id)
     await store.delete_oldest(call.db, backtest.organisation_id, MOST_KEPT)
-    await enqueue(
-        call.db, jobs.KIND, key=str(backtest.id), due=now, payload={"organisationID": str(backtest.organisation_id)}
-    )
+    await jobs.queue_backtest(call.db, backtest, now)
     return Answer(_view_backtest(backtest), headers={"Location": f"/backtests/{backtest.id}", "Retry-After": "1"})
 
 

@@ -23,7 +23,7 @@ SOLVING_S: Final = 60.0
 KEPT: Final = timedelta(days=1)
 
 
-@job(KIND, limit=timedelta(minutes=5), bulk=True)
+@job(KIND, limit=timedelta(minutes=5), for_organisations=True)
 async def solve_optimisation(run: JobRun) -> None:
     """A refusal is an answer too: it is kept where the schedule would be."""
     organisation_id, asset_id = UUID(run.payload["organisationID"]), UUID(run.payload["virtualAssetID"])

@@ -14,7 +14,7 @@ from gridloom.database.clock import platform_now, real_now
 from gridloom.database.pool import Database, snapshot
 from gridloom.edge import BULK_BODY_LIMIT, Answer, Call, operation
 from gridloom.identity.reach import organisation_reach
-from gridloom.jobs import enqueue
+from gridloom.jobs import admit_job, enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import PERIOD
 from gridloom.kernel.permission import Permission
@@ -42,6 +42,8 @@ from gridloom.virtual_assets.portfolios.store import read_portfolio
 from gridloom.virtual_assets.schedule.rules import GateClosed, Points, read_points
 
 TAG = "Decisions"
+PERIODS_A_SECOND = 20_000
+"""About so many quarter-hours of one asset are solved in a second."""
 PROBLEMS = (NoFeasibleSchedule, PricesMissing, GateClosed)
 
 
@@ -108,10 +110,20 @@ async def _products_of(call: Call, db: Database, body: NewOptimisation) -> Produ
 async def _queue_job(call: Call, asset: VirtualAsset, body: NewOptimisation) -> Answer[OptimisationView]:
     """Have a job make it, and say where it will be."""
     db = await call.begin()
+    await admit_job(call, db)
     id, now = uuid7(), await real_now(db)
     await store.insert_optimisation(db, asset.organisation_id, id, asset.id, call.caller.id, now, body)
     payload = {"organisationID": str(asset.organisation_id), "virtualAssetID": str(asset.id)}
-    await enqueue(db, jobs.KIND, key=str(id), due=now, payload=payload)
+    size = int(jobs.SOLVING_S) if body.exact else 1 + _count_periods(asset, body, now) // PERIODS_A_SECOND
+    await enqueue(
+        db,
+        jobs.KIND,
+        key=str(id),
+        due=now,
+        payload=payload,
+        organisation_id=call.caller.organisation_id,
+        size=max(1, size),
+    )
     return Answer(
         OptimisationView(id=id, status="QUEUED"),
         status=202,
