@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test check style types layers console-check import-tests format bench cluster survey crash mutants openapi lock clean console
+.PHONY: help run test check style types layers console-check import-tests format bench release cluster survey crash mutants openapi lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -62,6 +62,9 @@ crash: $(VENV)/dev.stamp ## kill -9 at random under load, and look for what is l
 
 mutants: $(VENV)/dev.stamp ## plant faults in a copy and see that the tests notice
 	$(BIN)/python -m bench.mutants
+
+release: $(VENV)/dev.stamp ## build wheel, sdist, bill of materials and checksums, and prove the wheel (VERSION=0.2.0)
+	$(BIN)/python deploy/release.py '$(VERSION)'
 
 openapi: $(VENV)/dev.stamp ## write openapi.json anew from the declared operations
 	$(BIN)/gridloom openapi > openapi.json.new && mv openapi.json.new openapi.json

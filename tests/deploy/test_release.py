@@ -1,0 +1,57 @@
+"""A release is refused unless its version stands everywhere and nothing is left uncommitted."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "deploy" / "release.py"
+
+
+@pytest.fixture
+def release():
+    spec = importlib.util.spec_from_file_location("release", SOURCE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def repository(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "gridloom"\nversion = "0.2.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2.0 - 2026-11-16\n")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-C", str(tmp_path)]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "a"]):
+        subprocess.run([*git, *command], check=True)
+    return tmp_path
+
+
+class TestARelease:
+    def test_passes_where_the_version_stands_everywhere(self, release, repository):
+        release.check_release("0.2.0", repository)
+
+    @pytest.mark.parametrize("version", ["", "v0.2.0", "0.2", "0.3.0"])
+    def test_is_refused_under_another_version(self, release, repository, version):
+        with pytest.raises(SystemExit):
+            release.check_release(version, repository)
+
+    def test_is_refused_without_a_dated_section_in_the_changelog(self, release, repository):
+        (repository / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n")
+        with pytest.raises(SystemExit, match="no section"):
+            release.check_release("0.2.0", repository)
+
+    def test_is_refused_with_uncommitted_changes(self, release, repository):
+        (repository / "new").write_text("")
+        with pytest.raises(SystemExit, match="uncommitted"):
+            release.check_release("0.2.0", repository)
+
+    def test_has_the_checksum_of_every_file(self, release, tmp_path):
+        (tmp_path / "gridloom-0.2.0.tar.gz").write_bytes(b"")
+        release.write_checksums(tmp_path)
+        empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        assert (tmp_path / "SHA256SUMS").read_text() == f"{empty}  gridloom-0.2.0.tar.gz\n"
