@@ -7,13 +7,13 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test check style types layers console-check import-tests format bench release cluster survey crash mutants openapi lock clean console
+.PHONY: help run test check style types layers guide console-check import-tests format bench release cluster survey crash mutants openapi lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
 
 run: $(VENV)/server.stamp ## serve the sandbox with its own PostgreSQL on 127.0.0.1:8000
-	@$(BIN)/python web/build.py
+	@$(BIN)/python web/build.py & $(BIN)/python guide/build.py; wait
 	@exec $(BIN)/gridloom serve
 
 console: $(VENV)/dev.stamp ## build the console, with what checks and tests it
@@ -24,7 +24,7 @@ test: $(VENV)/dev.stamp console ## run every test, on a real PostgreSQL (TESTS=t
 	$(if $(STANDBY)$(TESTS),,$(BIN)/python web/tools.py test)
 	env -u PYTHONDONTWRITEBYTECODE $(if $(STANDBY),GRIDLOOM_TEST_STANDBY=1) $(BIN)/pytest -n $(JOBS) --dist loadscope $(TESTS)
 
-check: style types layers console-check ## format, lint, types, layers
+check: style types layers console-check guide ## format, lint, types, layers
 
 style: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
@@ -42,6 +42,9 @@ console-check: $(VENV)/dev.stamp console
 # Each process of a run imports all tests: whoever did so before has left what Python compiles of them.
 import-tests: $(VENV)/dev.stamp
 	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest --collect-only -qq > /dev/null || $(BIN)/pytest --collect-only -qq
+
+guide: $(VENV)/dev.stamp ## build the guide from docs/, strictly
+	$(BIN)/python guide/build.py
 
 format: $(VENV)/dev.stamp console ## put the code into its usual shape
 	$(BIN)/ruff format .

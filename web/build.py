@@ -90,13 +90,14 @@ def _fingerprint() -> str:
 
 
 class ConsoleBuild(BuildHookInterface[Any]):
-    """For wheels and source archives; an editable installation is built by `make`."""
+    """Console and guide for wheels and source archives; an editable installation is built by `make`."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version != "editable":
             build()
+            subprocess.run([sys.executable, ROOT / "guide" / "build.py"], check=True)
 
 
 def main() -> int:

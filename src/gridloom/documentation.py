@@ -95,6 +95,7 @@ def interface_document(edge: Edge, settings: Settings) -> dict[str, Any]:
     "GET", "/openapi.json", summary="This interface as OpenAPI 3.1.0", tag=TAG, access=PUBLIC, rate_limit="public"
 )
 async def read_interface(call: Call) -> dict[str, Any]:
+    """The OpenAPI document, the same for every caller."""
     return call.resources[Interface].document
 
 
@@ -102,6 +103,7 @@ async def read_interface(call: Call) -> dict[str, Any]:
     "GET", "/docs", summary="This interface as a page", tag=TAG, access=PUBLIC, rate_limit="public", produces=(HTML,)
 )
 async def show_documentation(call: Call) -> Content:
+    """Renders the OpenAPI document. Loads nothing from another host."""
     head = '<link rel="stylesheet" href="/docs/assets/swagger-ui.css">'
     return _make_page("Gridloom: the interface", _READER, head)
 
@@ -142,6 +144,7 @@ async def show_front_page(call: Call) -> Front:
     produces=("application/octet-stream", *_ASSETS.values()),
 )
 async def read_documentation_asset(call: Call, asset_name: str) -> Content:
+    """Files that the page at `/docs` loads."""
     if asset_name not in _ASSETS:
         raise NotFound(f"The documentation has no file {asset_name}.")
     headers = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
@@ -152,6 +155,7 @@ async def read_documentation_asset(call: Call, asset_name: str) -> Content:
     "GET", "/docs/problems", summary="Every problem type", tag=TAG, access=PUBLIC, rate_limit="public", produces=(HTML,)
 )
 async def list_problem_types(call: Call) -> Content:
+    """Each with its status and a link to its explanation."""
     rows = "".join(
         f'<tr><td class="status">{kind.status}</td><td><a href="{kind.type}">{html.escape(kind.title)}</a></td></tr>'
         for kind in known_problems()
@@ -169,6 +173,7 @@ async def list_problem_types(call: Call) -> Content:
     produces=(HTML,),
 )
 async def explain_problem_type(call: Call, problem_name: str) -> Content:
+    """A problem's `type` leads here."""
     for kind in known_problems():
         if kind.type.rsplit("/", 1)[-1] == problem_name:
             paragraphs = "".join(f"<p>{_render_prose(text)}</p>" for text in kind.documentation().split("\n\n"))

@@ -83,6 +83,7 @@ async def list_auctions(call: Call, query: AuctionQuery) -> Page[AuctionView]:
 
 @operation("GET", "/auctions/{auctionID}", summary="Read an auction", tag=TAG, access=Permission.READ_AUCTIONS)
 async def read_auction(call: Call, auction_id: UUID) -> Answer[AuctionView]:
+    """`status` is the caller's own. The operator reads the auction's state instead."""
     seen = await reach_auction(call.db, call.caller, auction_id)
     return await _show_auction(call, seen)
 
@@ -139,6 +140,7 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
     problems=(AuctionFrozen, UnfitAuction, *OFFER_PROBLEMS),
 )
 async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> Answer[AuctionView]:
+    """Only before the auction opens. Only the given fields change."""
     seen = await _lock_seen(call, auction_id)
     auction = seen.auction
     call.check_if_match(version_tag(auction))

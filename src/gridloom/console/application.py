@@ -1,4 +1,4 @@
-"""What stands before the service for browsers: the console's files, its gateway, and the way to it from `/`."""
+"""ASGI middleware for browsers: the console's files and gateway, the guide, and the redirects to them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from gridloom.edge.answering.faults import problem_of
 from gridloom.edge.answering.negotiation import negotiate
 from gridloom.edge.asgi import Receive, Scope, Send
 from gridloom.edge.dispatch import Edge
+from gridloom.guide.pages import HOME as GUIDE
+from gridloom.guide.pages import GuidePages
 from gridloom.kernel.problem import MethodNotAllowed, NotAcceptable, Problem
 
 log = structlog.get_logger("gridloom.console")
@@ -30,6 +32,7 @@ class WithConsole:
         self._behind = behind or edge
         self._gateway = Gateway(edge)
         self._pages = pages or Pages()
+        self._guide = GuidePages()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
@@ -37,7 +40,7 @@ class WithConsole:
             await self._edge(scope, receive, send)
         elif path == PREFIX or path.startswith(f"{PREFIX}/"):
             await self._pass_on(scope, receive, send)
-        elif path == "/console" or path.startswith(HOME) or (path == "/" and _wants_a_page(scope)):
+        elif path.startswith((HOME, GUIDE)) or _is_led_to_a_page(scope, path):
             peer = self._edge.connections.begin(scope.get("client"))
             try:
                 await self._show(scope, receive, send)
@@ -66,17 +69,21 @@ class WithConsole:
         try:
             if scope["method"] not in ("GET", "HEAD"):
                 raise MethodNotAllowed(f"{scope['path']} answers GET, HEAD.", allow=["GET", "HEAD"])
-            if not scope["path"].startswith(HOME):
-                outcome = reply.Reply(302, {"Location": HOME, "Cache-Control": "no-store", "Vary": "Accept"}, b"")
-            else:
-                accepted = headers.get(b"accept-encoding")
-                outcome = await self._pages.read(
-                    scope["path"].removeprefix(HOME), accepted.decode("latin-1") if accepted else None
-                )
+            outcome = await self._read_page(
+                scope["path"], headers.get(b"accept-encoding", b"").decode("latin-1") or None
+            )
         except (Problem, OSError) as fault:
             await self._refuse(fault, scope, receive, send)
             return
         await reply.send_reply(outcome, headers, send, receive, is_head=scope["method"] == "HEAD")
+
+    async def _read_page(self, path: str, accept_encoding: str | None) -> reply.Reply:
+        if path.startswith(GUIDE):
+            return await self._guide.read(path.removeprefix(GUIDE), accept_encoding)
+        if path.startswith(HOME):
+            return await self._pages.read(path.removeprefix(HOME), accept_encoding)
+        location = GUIDE if path == "/docs/guide" else HOME
+        return reply.Reply(302, {"Location": location, "Cache-Control": "no-store", "Vary": "Accept"}, b"")
 
     async def _refuse(self, fault: Exception, scope: Scope, receive: Receive, send: Send) -> None:
         problem, request_id = problem_of(fault), uuid.uuid4().hex
@@ -86,6 +93,10 @@ class WithConsole:
         outcome.headers |= {"X-Request-Id": request_id, "Cache-Control": "no-store"}
         outcome.headers.pop("WWW-Authenticate", None)
         await reply.send_reply(outcome, dict(scope["headers"]), send, receive, is_head=scope["method"] == "HEAD")
+
+
+def _is_led_to_a_page(scope: Scope, path: str) -> bool:
+    return path in ("/console", "/docs/guide") or (path == "/" and _wants_a_page(scope))
 
 
 def _wants_a_page(scope: Scope) -> bool:

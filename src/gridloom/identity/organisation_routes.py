@@ -71,6 +71,7 @@ async def list_organisations(call: Call, query: Paging) -> Page[views.Organisati
 
 @operation("GET", "/organisations/{organisationID}", summary="Read an organisation", tag=TAG, access=SIGNED_IN)
 async def read_organisation(call: Call, organisation_id: UUID) -> Answer[views.OrganisationView]:
+    """Members of an organisation read their own; the operator reads any."""
     await organisation_reach(call.db, call.caller, organisation_id)
     organisation = await organisations.read_organisation(call.db, organisation_id)
     assert organisation is not None, "organisations are never deleted"
@@ -81,6 +82,7 @@ async def read_organisation(call: Call, organisation_id: UUID) -> Answer[views.O
 async def update_organisation(
     call: Call, organisation_id: UUID, body: OrganisationChange
 ) -> Answer[views.OrganisationView]:
+    """Only the given fields change. Send `If-Match` to make sure that nobody changed it meanwhile."""
     organisation = await _lock_organisation(call, organisation_id)
     call.check_if_match(organisation.etag)
     if body.name is not UNSET and body.name != organisation.name:

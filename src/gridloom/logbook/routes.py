@@ -60,6 +60,7 @@ async def write_logbook_entry(call: Call, physical_asset_id: UUID, body: NewEntr
     access=READ,
 )
 async def read_logbook_entry(call: Call, physical_asset_id: UUID, entry_id: UUID) -> LogbookEntry:
+    """An entry is never changed; a correction is an entry of its own that names it in `correctsID`."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
     return await _read_known_entry(call, reach.key, entry_id)
 

@@ -90,6 +90,7 @@ async def register_physical_asset(call: Call, body: NewPhysicalAsset) -> Answer[
 
 @operation("GET", "/physical-assets/{physicalAssetID}", summary="Read an asset", tag=TAG, access=READ)
 async def read_physical_asset(call: Call, physical_asset_id: UUID) -> Answer[PhysicalAsset]:
+    """With the parameters in force now. Where another organisation owns it, a grant is needed."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
     return _answer_asset(await store.read_asset(call.db, reach.key))
 

@@ -35,6 +35,7 @@ class ClockChange(RequestBody):
 
 @operation("GET", "/sandbox/clock", summary="What time it is on the platform", tag=TAG, access=SIGNED_IN)
 async def read_clock(call: Call) -> ClockView:
+    """The platform's clock, and the real time beside it."""
     return _show_clock(await platform_now(call.db))
 
 

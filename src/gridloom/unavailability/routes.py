@@ -120,6 +120,7 @@ async def list_unavailabilities(
     access=READ,
 )
 async def read_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> Answer[Unavailability]:
+    """With the exchange notifications linked to it."""
     reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
     stored = await _find_known(call, reach.key, unavailability_id)
     view = Unavailability(**_list_fields(physical_asset_id, unavailability_id, stored.content))

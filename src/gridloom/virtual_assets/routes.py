@@ -131,6 +131,7 @@ def _read_terms(body: NewVirtualAsset) -> AssetTerms:
     "GET", ASSETS + "/{virtualAssetID}", summary="Read a virtual asset", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS
 )
 async def read_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> Answer[VirtualAssetView]:
+    """With its blocks, its backing and the imbalance at the end of its life as things stand now."""
     async with snapshot(call.pool) as db:
         asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
         (view,) = await asset_views(db, [asset], await platform_now(db))

@@ -95,6 +95,7 @@ async def list_webhooks(call: Call, query: Paging) -> Page[Webhook]:
 
 @operation("GET", "/webhooks/{webhookID}", summary="Read a webhook", tag=TAG, access=ACCESS, problems=(NotFound,))
 async def read_webhook(call: Call, webhook_id: UUID) -> Answer[Webhook]:
+    """Without its secret, which is shown once when it is created."""
     kept = await _read_existing_webhook(call, webhook_id)
     return Answer(kept.webhook, etag=_make_etag(kept))
 

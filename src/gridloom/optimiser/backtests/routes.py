@@ -197,6 +197,7 @@ async def list_backtests(call: Call, query: Paging) -> Page[BacktestView]:
     from_replica=True,
 )
 async def read_backtest(call: Call, backtest_id: UUID) -> BacktestView:
+    """With its progress while it runs, and the shares of foresight when it is done."""
     return _view_backtest(await _known_backtest(call, backtest_id))
 
 

@@ -62,6 +62,7 @@ async def create_fleet(call: Call, body: NewFleet) -> Answer[Fleet]:
 
 @operation("GET", "/fleets/{fleetID}", summary="Read a fleet", tag=TAG, access=READ)
 async def read_fleet(call: Call, fleet_id: UUID) -> Answer[Fleet]:
+    """With the identifiers of its physical assets."""
     stored = await fleet_reach(call.db, call.caller, fleet_id)
     return Answer(stored.fleet, etag=_make_etag(stored))
 
@@ -75,6 +76,7 @@ async def read_fleet(call: Call, fleet_id: UUID) -> Answer[Fleet]:
     problems=(NotAssetsOfTheOrganisation,),
 )
 async def update_fleet(call: Call, fleet_id: UUID, body: FleetChange) -> Answer[Fleet]:
+    """Only the given fields change; `physicalAssetIDs` replaces the whole list."""
     stored = await fleet_reach(call.db, call.caller, fleet_id, for_change=True)
     call.check_if_match(_make_etag(stored))
     if body.name is not UNSET:

@@ -31,6 +31,7 @@ class UnknownVirtualAsset(Problem):
     "GET", PORTFOLIOS, summary="List portfolios", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS, from_replica=True
 )
 async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQuery) -> Page[PortfolioView]:
+    """Of one organisation, in the order in which they were created."""
     owner = await organisation_reach(call.db, call.caller, organisation_id)
     found = await portfolio_store.read_portfolios(call.db, owner, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda portfolio: portfolio.id)
@@ -63,6 +64,7 @@ async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio
     "GET", PORTFOLIOS + "/{portfolioID}", summary="Read a portfolio", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS
 )
 async def read_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) -> Answer[PortfolioView]:
+    """With the identifiers of its virtual assets."""
     owner = await organisation_reach(call.db, call.caller, organisation_id)
     portfolio = await _known_portfolio(call, owner, portfolio_id)
     return Answer(portfolio_view(portfolio), etag=_portfolio_etag(portfolio))

@@ -1,0 +1,1 @@
+"""The guide that is built from docs/, served below /docs/guide/."""
