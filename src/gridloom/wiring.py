@@ -24,12 +24,14 @@ from gridloom.monitoring.folding.day_folding import RECORD_FOLDED_DAY
 from gridloom.monitoring.reading.latest import latest_of_asset
 from gridloom.optimiser.backtests import jobs as backtest_jobs
 from gridloom.optimiser.forecasts import publishing as forecast_publishing
+from gridloom.optimiser.forecasts.computing import delete_computed_forecasts
 from gridloom.optimiser.schedules import jobs as optimisation_jobs
 from gridloom.physical_assets.availability.changes import LOOK_AT_BACKED, TELL_HOLDERS
 from gridloom.physical_assets.commitments.conflicts import book_conflicts
 from gridloom.physical_assets.conflicts import CONFLICT_FINDERS
 from gridloom.physical_assets.grants.routes import WAS_INVITED
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
+from gridloom.reference_prices.routes import PRICES_CHANGED
 from gridloom.settlements.activations import read_activated, read_activated_as_of
 from gridloom.settlements.provisional import record_provisional_awards
 from gridloom.virtual_assets.energy.activations import READ_ACTIVATED, READ_ACTIVATED_AS_OF
@@ -66,6 +68,7 @@ def wire() -> None:
     WAS_INVITED.give(was_invited)
     LOOK_AT_BACKED.give(look_at_backed)
     TELL_HOLDERS.give(tell_holders)
+    PRICES_CHANGED.give(delete_computed_forecasts)
     CONFLICT_FINDERS.give((book_conflicts, block_conflicts))
     unmet = [need.what for need in Need.declared if not need.is_met]
     assert not unmet, f"nobody gives {', '.join(unmet)}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 from tests.optimiser.synthetic_prices import load_days
@@ -11,7 +13,13 @@ from tests.people import People
 
 from gridloom.edge.dispatch import Edge
 from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.optimiser.forecasts import computing
+from gridloom.optimiser.forecasts.computing import delete_computed_forecasts
+from gridloom.optimiser.forecasts.day_table import DayTable
+from gridloom.optimiser.forecasts.formulas import Forecast, forecast_day
 from gridloom.optimiser.forecasts.publishing import is_time_to_publish
+from gridloom.reference_prices.model import PublishedPrice
+from gridloom.reference_prices.store import put_prices
 
 
 class TestTheForecast:
@@ -52,6 +60,52 @@ class TestTheForecast:
             # Corrections after it was published do not change it.
             await load_days(operator, tomorrow - timedelta(days=3), 3, seed=5)
             assert (await organisation.trader.get(f"/forecasts/day-ahead?delivery-day={day}")).json() == shown
+
+    async def test_is_computed_once_until_a_price_before_its_day_changes(
+        self, fresh_app: Callable[[], Awaitable[Edge]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        computed: list[date] = []
+
+        def count(history: DayTable, day: date) -> Forecast:
+            computed.append(day)
+            return forecast_day(history, day)
+
+        monkeypatch.setattr(computing, "forecast_day", count)
+        async with People(await fresh_app()) as people:
+            operator, viewer = (await people.operator()).client, (await people.new_organisation()).viewer
+            await load_days(operator, date(2026, 1, 1), 60)
+            days = [f"/forecasts/day-ahead?delivery-day=2026-02-{day}" for day in (10, 20)]
+            answers = await asyncio.gather(*(viewer.get(path) for path in days * 5))
+            assert {answer.status_code for answer in answers} == {200}
+            assert sorted(computed) == [date(2026, 2, 10), date(2026, 2, 20)], "each once, however many ask together"
+            early, late = [(await viewer.get(path)).json() for path in days]
+            await load_days(operator, date(2026, 2, 15), 1, seed=7)
+            assert (await viewer.get(days[0])).json() == early
+            assert (await viewer.get(days[1])).json() != late
+            assert sorted(computed) == [date(2026, 2, 10), date(2026, 2, 20), date(2026, 2, 20)]
+
+    async def test_waits_for_prices_that_are_being_loaded_and_knows_them(
+        self, fresh_app: Callable[[], Awaitable[Edge]]
+    ) -> None:
+        edge = await fresh_app()
+        async with People(edge) as people:
+            operator, viewer = (await people.operator()).client, (await people.new_organisation()).viewer
+            await load_days(operator, date(2026, 1, 1), 60)
+            async with edge.pool.acquire() as connection, connection.transaction():
+                row = await connection.fetchrow(
+                    'select series, start_at as start, end_at as "end", price + 50 as price from reference_price'
+                    " where start_at = '2026-02-09T12:00:00Z'"
+                )
+                assert row is not None
+                price = PublishedPrice(**row)
+                await put_prices(connection, [price], uuid4())
+                await delete_computed_forecasts(connection, [price])
+                asking = asyncio.create_task(viewer.get("/forecasts/day-ahead?delivery-day=2026-02-10"))
+                await asyncio.sleep(0.3)
+                assert not asking.done()
+            first = (await asking).json()
+            await edge.pool.execute("delete from computed_forecast")
+            assert (await viewer.get("/forecasts/day-ahead?delivery-day=2026-02-10")).json() == first
 
     @pytest.mark.parametrize(
         ("moment", "is_time"),

@@ -56,6 +56,7 @@ PLACEMENTS: Final = (
                 "physical_asset",
             ),
             *("portfolio", "reference_price", "reference_price_superseded", "price_forecast", "auction_allocation"),
+            *("computed_forecast",),
         )
     ),
     *_spread_tables("asset", "asset_key", "physical_asset_parameters", "physical_asset_metadata", "physical_schedule"),

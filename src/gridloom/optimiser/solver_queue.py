@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -68,9 +68,15 @@ class SolverQueue:
         """
         return await _unless_disconnected(call, self._run_in_turn(call, work, is_long))
 
-    async def _run_in_turn(self, call: Call, work: Callable[[SolverTurn], Awaitable[T]], is_long: bool) -> T:
+    @asynccontextmanager
+    async def turn(self, call: Call, *, is_long: bool = False) -> AsyncIterator[SolverTurn]:
+        """A place for the length of the block. For reads, which are cancelled with their connection as they are."""
         async with self.queue.place(call.holder, is_long=is_long):
-            return await work(SolverTurn(self._threads))
+            yield SolverTurn(self._threads)
+
+    async def _run_in_turn(self, call: Call, work: Callable[[SolverTurn], Awaitable[T]], is_long: bool) -> T:
+        async with self.turn(call, is_long=is_long) as turn:
+            return await work(turn)
 
     async def read_use(self, db: Database, organisation_id: UUID) -> ShareUse:
         return ShareUse(

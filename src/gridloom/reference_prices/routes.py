@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated
@@ -10,9 +11,11 @@ from uuid import UUID
 
 from msgspec import Meta
 
+from gridloom.database.pool import Database
 from gridloom.edge import BULK_BODY_LIMIT, Call, Instant, Page, Paging, RequestBody, View, operation
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach
+from gridloom.kernel.need import Need
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
 from gridloom.reference_prices import store
@@ -52,6 +55,11 @@ class ReferencePrice(View):
     price: Decimal
 
 
+PRICES_CHANGED: Need[Callable[[Database, Sequence[PublishedPrice]], Awaitable[None]]] = Need(
+    "what rests on published prices, to be made anew when they change"
+)
+
+
 @operation(
     "POST",
     "/reference-prices",
@@ -65,6 +73,8 @@ async def record_reference_prices(call: Call, body: list[NewReferencePrice]) -> 
     """Known again by series and start: the same row changes nothing, another is its next version. All rows or none."""
     prices = _read_prices(body) if len(body) <= CHECKED_AT_ONCE else await asyncio.to_thread(_read_prices, body)
     inserted, replaced = await store.put_prices(call.db, prices, call.caller.id)
+    if inserted or replaced:
+        await PRICES_CHANGED.get()(call.db, prices)
     counts = Counts(received=len(body), inserted=inserted, replaced=replaced, unchanged=len(body) - inserted - replaced)
     call.audit_details.update(received=counts.received, inserted=inserted, replaced=replaced)
     return counts

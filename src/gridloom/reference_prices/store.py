@@ -62,6 +62,11 @@ async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -
     return counts.get(False, 0), counts.get(True, 0)
 
 
+async def lock_prices_as_they_are(db: Database) -> None:
+    """Until this transaction ends no price changes; those who only read do not wait for each other."""
+    await db.execute("select pg_advisory_xact_lock_shared($1)", _WRITING)
+
+
 async def list_prices(
     db: Database,
     series: str,

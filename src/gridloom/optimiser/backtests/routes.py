@@ -25,6 +25,7 @@ from gridloom.optimiser.backtests.model import Backtest, BacktestDay
 from gridloom.optimiser.backtests.planner import Battery
 from gridloom.optimiser.backtests.rolling import LEAST_DAYS_BEFORE, Policy
 from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
+from gridloom.optimiser.solver_queue import SolverQueue
 
 TAG = "Decisions"
 LONGEST_DAYS = 3660
@@ -174,7 +175,8 @@ async def _demand_prices(call: Call, start: date, end: date) -> None:
         missing = before.end if before.end < start else start - timedelta(days=LEAST_DAYS_BEFORE)
         raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
     if len(await load_day_table(call.db, DAY_AHEAD, end, 1)) < 1:
-        missing = (await load_day_table(call.db, DAY_AHEAD, end, (end - start).days)).end
+        async with call.resources[SolverQueue].turn(call, is_long=True):  # up to ten years of prices
+            missing = (await load_day_table(call.db, DAY_AHEAD, end, (end - start).days)).end
         raise prices_missing(DAY_AHEAD, period_number(market_day_window(max(missing, start)).start))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import date, datetime, timedelta
 from typing import Annotated
 
@@ -11,10 +10,11 @@ from msgspec import Meta
 from gridloom.database.clock import platform_now
 from gridloom.edge import SIGNED_IN, Call, QueryParameters, View, operation
 from gridloom.edge.wire import parameter_refused
-from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number
+from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
 from gridloom.optimiser.forecasts import store
-from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MOST_DAYS_AHEAD, Forecast, forecast_day
-from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
+from gridloom.optimiser.forecasts.computing import compute_forecast
+from gridloom.optimiser.forecasts.formulas import Forecast
+from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing
 
 TAG = "Decisions"
 
@@ -41,7 +41,7 @@ class DayAheadForecast(View):
     delivery_day: date
     series: str
     known_until: Annotated[datetime, Meta(description="Prices from this moment on were not looked at, or not there")]
-    published_at: Annotated[datetime | None, Meta(description="null: it was made for this answer")]
+    published_at: Annotated[datetime | None, Meta(description="null: it was computed on request")]
     forecast: Annotated[list[ForecastPoint], Meta(description="One for each quarter-hour: 92, 96 or 100")]
 
 
@@ -56,8 +56,8 @@ class DayAheadForecast(View):
 async def forecast_day_ahead(call: Call, query: ForecastQuery) -> DayAheadForecast:
     """P10, P50 and P90 for each quarter-hour, from the prices of the days before, never from later ones.
 
-    What was published before the gate is answered as it was published. Other days are forecast for this answer; a day
-    ahead of the known prices, up to two weeks, from the last ones known.
+    What was published before the gate is answered as it was published. Other days are computed when they are first
+    asked for; a day ahead of the known prices, up to two weeks, from the last ones known.
     """
     day = query.delivery_day or market_day_of(await platform_now(call.db)) + timedelta(days=1)
     if not date(1990, 1, 1) <= day <= date(2190, 1, 1):
@@ -65,14 +65,7 @@ async def forecast_day_ahead(call: Call, query: ForecastQuery) -> DayAheadForeca
     published = await store.read_forecast(call.db, DAY_AHEAD, day)
     if published is not None:
         return _view_forecast(*published)
-    history = await load_day_table(call.db, DAY_AHEAD, day, HISTORY_DAYS)
-    if not len(history) or (day - history.end).days >= MOST_DAYS_AHEAD:
-        raise prices_missing(DAY_AHEAD, period_number(market_day_window(_first_needed(history.end, day)).start))
-    return _view_forecast(await asyncio.to_thread(forecast_day, history, day), None)
-
-
-def _first_needed(known_until: date, day: date) -> date:
-    return known_until if known_until > day - timedelta(days=HISTORY_DAYS) else day - timedelta(days=1)
+    return _view_forecast(await compute_forecast(call, day), None)
 
 
 def _view_forecast(forecast: Forecast, published_at: datetime | None) -> DayAheadForecast:

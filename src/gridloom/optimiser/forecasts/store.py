@@ -1,15 +1,19 @@
-"""Published forecasts in PostgreSQL."""
+"""Published and computed forecasts in PostgreSQL."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from typing import Final
 from uuid import UUID
 
 import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.optimiser.forecasts.formulas import Forecast
+
+_COMPUTING: Final = 7_108_272
+"""The advisory locks of days whose forecast is being computed."""
 
 
 async def put_forecast(db: Database, series: str, forecast: Forecast, now: datetime) -> bool:
@@ -46,6 +50,46 @@ async def read_forecast(db: Database, series: str, day: date) -> tuple[Forecast,
         return None
     p10, p50, p90 = (np.array(row[name]) for name in ("p10_eur_mwh", "p50_eur_mwh", "p90_eur_mwh"))
     return Forecast(day, row["known_until"], p10, p50, p90), row["published_at"]
+
+
+async def lock_day(db: Database, day: date) -> None:
+    """Until this transaction ends nobody else computes the day's forecast."""
+    await db.execute("select pg_advisory_xact_lock($1, $2)", _COMPUTING, day.toordinal())
+
+
+async def read_computed(db: Database, series: str, day: date) -> Forecast | None:
+    """The forecast that was computed for an earlier request."""
+    row = await db.fetchrow(
+        """
+        select known_until, p10_eur_mwh, p50_eur_mwh, p90_eur_mwh
+        from computed_forecast where series = $1 and delivery_day = $2
+        """,
+        series, day,
+    )  # fmt: skip
+    if row is None:
+        return None
+    p10, p50, p90 = (np.array(row[name]) for name in ("p10_eur_mwh", "p50_eur_mwh", "p90_eur_mwh"))
+    return Forecast(day, row["known_until"], p10, p50, p90)
+
+
+async def store_computed(db: Database, series: str, forecast: Forecast) -> None:
+    await db.execute(
+        """
+        insert into computed_forecast (series, delivery_day, known_until, p10_eur_mwh, p50_eur_mwh, p90_eur_mwh)
+        values ($1, $2, $3, $4, $5, $6)
+        on conflict (series, delivery_day) do nothing
+        """,
+        series,
+        forecast.day,
+        forecast.known_until,
+        forecast.p10.tolist(),
+        forecast.p50.tolist(),
+        forecast.p90.tolist(),
+    )
+
+
+async def delete_computed_after(db: Database, series: str, day: date) -> None:
+    await db.execute("delete from computed_forecast where series = $1 and delivery_day > $2", series, day)
 
 
 async def is_published(db: Database, series: str, day: date) -> bool:

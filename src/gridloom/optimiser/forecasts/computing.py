@@ -1,0 +1,48 @@
+"""Forecasts that nobody has published: computed once, by turns, and stored until a price they rest on changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from gridloom.database.committing.after_commit import transaction
+from gridloom.database.pool import Database
+from gridloom.edge import Call
+from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
+from gridloom.optimiser.forecasts import store
+from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MOST_DAYS_AHEAD, Forecast, forecast_day
+from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, prices_missing
+from gridloom.optimiser.solver_queue import SolverQueue
+from gridloom.reference_prices.model import PublishedPrice
+from gridloom.reference_prices.store import lock_prices_as_they_are
+
+
+async def compute_forecast(call: Call, day: date) -> Forecast:
+    """The stored forecast of a day, else a new one when the caller's organisation has its turn."""
+    stored = await store.read_computed(call.db, DAY_AHEAD, day)
+    if stored is not None:
+        return stored
+    async with call.resources[SolverQueue].turn(call) as turn, transaction(call.pool) as db:
+        # What is stored rests on the prices of this moment: none changes before it is committed.
+        await lock_prices_as_they_are(db)
+        await store.lock_day(db, day)
+        stored = await store.read_computed(db, DAY_AHEAD, day)  # another request may have computed it meanwhile
+        if stored is not None:
+            return stored
+        history = await load_day_table(db, DAY_AHEAD, day, HISTORY_DAYS)
+        if not len(history) or (day - history.end).days >= MOST_DAYS_AHEAD:
+            raise prices_missing(DAY_AHEAD, period_number(market_day_window(_first_needed(history.end, day)).start))
+        forecast = await turn.solve(lambda _deadline: forecast_day(history, day))
+        await store.store_computed(db, DAY_AHEAD, forecast)
+        return forecast
+
+
+def _first_needed(known_until: date, day: date) -> date:
+    return known_until if known_until > day - timedelta(days=HISTORY_DAYS) else day - timedelta(days=1)
+
+
+async def delete_computed_forecasts(db: Database, prices: Sequence[PublishedPrice]) -> None:
+    """Those of later days than the first whose price has changed."""
+    starts = [price.start for price in prices if price.series == DAY_AHEAD]
+    if starts:
+        await store.delete_computed_after(db, DAY_AHEAD, market_day_of(min(starts)))
