@@ -143,7 +143,7 @@ class TestCancelling:
         coming = [asyncio.create_task(bid(market.traders[n % 3], auction, 5 + n)) for n in range(20)]
         cancelled = await market.operator.delete(f"/auctions/{auction}")
         assert cancelled.status_code == 204
-        assert {answer.status_code for answer in await asyncio.gather(*coming)} <= {201, 404}
+        assert {answer.status_code for answer in await asyncio.gather(*coming)} <= {201, 409}
         assert (await due_of(market, OPENING, auction), await due_of(market, CLEARING, auction)) == (None, None)
         await market.advance("PT2H")
         assert (await market.operator.get(f"/auctions/{auction}")).json()["state"] == "CANCELLED"
@@ -225,7 +225,7 @@ class TestClearing:
 
     async def test_keeps_what_it_has_offered_of_a_battery_that_retires(self, market: Market):
         battery = await market.battery()
-        auction = await market.auction(battery)
+        auction = await market.auction(battery, minimumAvailability=0)
         await bid(market.traders[0], auction, 5)
         refused = await market.owner.admin.patch(f"/physical-assets/{battery}", json={"status": "INACTIVE"})
         assert refused.status_code == 409, refused.text
@@ -271,8 +271,8 @@ class TestAList:
             listed += [item["id"] for item in page.json()]
             path = page.links["next"]["url"] if "next" in page.links else ""
             if len(listed) == 2:
-                expected.append(await market.auction(battery))  # opens later, so it comes last
-        assert listed == expected
+                await market.auction(battery)  # the newest come first, and they have been read
+        assert listed == expected[::-1]
 
 
 class TestAReset:

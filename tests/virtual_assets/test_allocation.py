@@ -181,6 +181,19 @@ class TestAllocation:
         answer = problem(await site.allocate(), 409, "backing-asset-inactive")
         assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
 
+    async def test_has_at_most_the_cycles_of_its_batteries_at_any_moment_of_its_life(self, site):
+        (physical,) = site.physical
+        url, start = f"/physical-assets/{physical['id']}/parameters", tomorrow()
+        for daily, annual, valid_from in ((2, 500, start - timedelta(days=9)), (1.5, None, start + timedelta(hours=1))):
+            names = ("ratedChargePower", "ratedDischargePower", "energyCapacity", "chargeEfficiency")
+            kept = {name: physical["parameters"][name] for name in (*names, "dischargeEfficiency")}
+            limits = {"dailyCycleLimit": daily, "annualCycleLimit": annual, "validFrom": wire(valid_from)}
+            assert (await site.organisation.admin.put(url, json=kept | limits)).status_code == 200
+        answer = problem(await site.allocate(dailyCycleLimit=1.6, annualCycleLimit=501), 422, "cycle-limit-exceeded")
+        assert [fault["pointer"] for fault in answer["errors"]] == ["/dailyCycleLimit", "/annualCycleLimit"]
+        asset = (await site.allocate()).json()
+        assert (asset["dailyCycleLimit"], asset["annualCycleLimit"]) == (1.5, 500)
+
     async def test_is_an_event_in_the_same_transaction(self, site, app):
         asset = (await site.allocate()).json()
         told = await app.pool.fetch(

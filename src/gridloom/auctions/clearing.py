@@ -8,8 +8,21 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.auctions import bid_store, store
-from gridloom.auctions.model import Auction, AuctionState, AuctionStatus, BackingShare, Bid, Conclusion, Item, Outcome
+from gridloom.auctions.deliverability import load_item_availability
+from gridloom.auctions.model import (
+    Auction,
+    AuctionState,
+    AuctionStatus,
+    BackingShare,
+    Bid,
+    Cancellation,
+    CancelReason,
+    Conclusion,
+    Item,
+    Outcome,
+)
 from gridloom.auctions.rules import status_for, winning_bid
+from gridloom.capacity.store import lock_batteries
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection, Database
 from gridloom.events.model import NewEvent
@@ -19,8 +32,10 @@ from gridloom.kernel.ids import AuctionID, PhysicalAssetID
 from gridloom.kernel.market_time import market_day_of
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
+from gridloom.virtual_assets.backing import store as backing_store
 from gridloom.virtual_assets.backing.allocation import allocate
 from gridloom.virtual_assets.backing.promising import give_back_backing
+from gridloom.virtual_assets.backing.rules import SHARE_TOLERANCE
 from gridloom.virtual_assets.model import PLATFORM, AssetTerms, Efficiency
 from gridloom.virtual_assets.model import BackingShare as AssetBacking
 
@@ -79,6 +94,9 @@ async def clear(db: Connection, auction_id: UUID) -> None:
         await enqueue(db, CLEARING, key=str(auction_id), due=auction.open.end, clock="platform")
         return
     standing = await bid_store.read_standing_bids(db, auction_id)
+    if not await is_deliverable(db, auction):
+        await cancel_offer(db, auction_id, CancelReason.NOT_DELIVERABLE)
+        return
     winner = winning_bid(standing, auction.hurdle_price_eur)
     if winner is None:
         await give_back_offer(db, auction_id)
@@ -87,6 +105,39 @@ async def clear(db: Connection, auction_id: UUID) -> None:
         conclusion = await _allocate_offer(db, auction, winner)
     await store.conclude(db, auction_id, conclusion)
     await _tell_participants(db, auction_id, {bid.organisation_id for bid in standing})
+
+
+async def is_deliverable(db: Database, auction: Auction) -> bool:
+    """Whether as much of the item is there as the auction asks for; its batteries stay locked."""
+    backing = await store.read_backing(db, auction.id)
+    keys = await backing_store.read_keys(db, [part.physical_asset_id for part in backing])
+    await lock_batteries(db, keys.values())
+    found = (await load_item_availability(db, [auction]))[auction.id]
+    return found.deliverable >= auction.minimum_availability - SHARE_TOLERANCE
+
+
+async def cancel_offer(db: Database, auction_id: UUID, reason: CancelReason) -> None:
+    """Nobody wins, nobody pays, and its capacity is free again; whoever calls holds the auction's lock."""
+    cancelled = Cancellation(await platform_now(db), reason)
+    await store.cancel_auction(db, auction_id, cancelled)
+    await give_back_offer(db, auction_id)
+    bidders = {bid.organisation_id for bid in await bid_store.read_standing_bids(db, auction_id)}
+    await record_events(
+        db,
+        [
+            _make_event(
+                "auction.cancelled",
+                auction_id,
+                one,
+                {
+                    "auctionID": auction_id,
+                    "reason": reason,
+                    "status": AuctionStatus.LOST if one in bidders else AuctionStatus.NO_BIDS_SUBMITTED,
+                },
+            )
+            for one in await store.read_participants(db, auction_id)
+        ],
+    )
 
 
 async def give_back_offer(db: Database, auction_id: UUID) -> None:
@@ -118,6 +169,7 @@ def terms_of(auction: Auction, backing: Sequence[BackingShare]) -> AssetTerms:
         efficiency=Efficiency(item.charge_efficiency, item.discharge_efficiency),
         backing=tuple(AssetBacking(PhysicalAssetID(part.physical_asset_id), part.share) for part in backing),
         daily_cycle_limit=item.daily_cycle_limit,
+        annual_cycle_limit=item.annual_cycle_limit,
         initial_soc=item.initial_soc,
         final_soc_target=item.last_soc_target,
         final_soc_tolerance=item.final_soc_tolerance,

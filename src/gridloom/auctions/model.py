@@ -47,6 +47,13 @@ class Outcome(StrEnum):
     CAPACITY_GONE = "CAPACITY_GONE"
 
 
+class CancelReason(StrEnum):
+    """Why an auction was cancelled."""
+
+    BY_OPERATOR = "BY_OPERATOR"
+    NOT_DELIVERABLE = "NOT_DELIVERABLE"
+
+
 class ShownStatus(StrEnum):
     """What a caller is shown: a participant its own status, the operator the auction's own state."""
 
@@ -95,6 +102,8 @@ class Item:
     initial_soc: float
     last_soc_target: float
     final_soc_tolerance: float
+    annual_cycle_limit: float | None = None
+    """That of the batteries behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +130,19 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancellation:
+    at: datetime
+    reason: CancelReason
+
+
+@dataclass(frozen=True, slots=True)
 class Auction:
     id: UUID
     open: Window
     item: Item
     hurdle_price_eur: Decimal | None
+    minimum_availability: float
+    """The least mean share of the item that must be deliverable when the auction closes, 0 to 1."""
     state: AuctionState
     outcome: Outcome | None
     outcome_detail: str | None
@@ -134,4 +151,5 @@ class Auction:
     winning_price_eur: Decimal | None
     virtual_asset_id: UUID | None
     cleared_at: datetime | None
+    cancelled: Cancellation | None
     version: int

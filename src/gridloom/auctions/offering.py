@@ -14,7 +14,12 @@ from gridloom.capacity.store import lock_batteries
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import FieldError, Problem
 from gridloom.virtual_assets.backing import store as backing_store
-from gridloom.virtual_assets.backing.promising import BackingAssetInactive, DeliveryZonesDiffer, take_backing
+from gridloom.virtual_assets.backing.promising import (
+    BackingAssetInactive,
+    CycleLimitExceeded,
+    DeliveryZonesDiffer,
+    take_backing,
+)
 
 
 class InvitationRefused(Problem):
@@ -29,6 +34,7 @@ OFFER_PROBLEMS = (
     CapacityNotAvailable,
     CapacityTaken,
     BackingAssetInactive,
+    CycleLimitExceeded,
     DeliveryZonesDiffer,
     InvitationRefused,
 )
@@ -37,17 +43,20 @@ OFFER_PROBLEMS = (
 async def offer_capacity(
     db: Database, auction: Auction, backing: Sequence[BackingShare], replaced: Sequence[BackingShare] = ()
 ) -> None:
-    """Take what the auction offers of each battery, from now until it is cleared or cancelled, or refuse.
+    """Take what the auction offers of each battery, from now until it is cleared or cancelled, or refuse; where the
+    item names no cycle limits, it has those of the batteries.
 
     `replaced` is the backing from which it offered before. Whoever calls has made the auction or holds its lock.
     """
-    await take_backing(
+    taken = await take_backing(
         db,
         terms_of(auction, backing),
         HoldingKind.AUCTION,
         auction.id,
         replaced=[part.physical_asset_id for part in replaced],
+        pointer="/item",
     )
+    await store.set_cycle_limits(db, auction.id, taken.terms.daily_cycle_limit, taken.terms.annual_cycle_limit)
 
 
 async def check_invited(db: Database, backing: Sequence[BackingShare], participants: Sequence[UUID]) -> None:

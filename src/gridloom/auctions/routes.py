@@ -12,7 +12,8 @@ from msgspec import UNSET, UnsetType
 
 from gridloom.auctions import bid_store, clearing, store
 from gridloom.auctions.bid_batching import BidBatcher
-from gridloom.auctions.model import Auction, AuctionState, BackingShare, Item
+from gridloom.auctions.deliverability import load_item_availability
+from gridloom.auctions.model import Auction, AuctionState, BackingShare, CancelReason, Item
 from gridloom.auctions.offering import OFFER_PROBLEMS, InvitationRefused, check_invited, offer_capacity
 from gridloom.auctions.rules import (
     AuctionFrozen,
@@ -30,6 +31,7 @@ from gridloom.auctions.wire import (
     AuctionQuery,
     AuctionView,
     BidView,
+    ItemAvailability,
     NewAuction,
     NewBacking,
     NewBid,
@@ -61,7 +63,8 @@ T = TypeVar("T")
 
 @operation("GET", "/auctions", summary="List auctions", tag=TAG, access=Permission.READ_AUCTIONS)
 async def list_auctions(call: Call, query: AuctionQuery) -> Page[AuctionView]:
-    """Those to which your organisation is invited, in the order of their opening, each with your own status.
+    """Those to which your organisation is invited, the newest opening first, each with your own status. A cancelled one
+    stays, with when and why.
 
     The operator's list has all, each with the auction's own state: `SCHEDULED`, `RUNNING` until it is cleared,
     `CLEARED` or `CANCELLED`, and its outcome, winner and price.
@@ -76,9 +79,11 @@ async def list_auctions(call: Call, query: AuctionQuery) -> Page[AuctionView]:
         limit=query.limit + 1,
     )
     page = query.page(found, lambda seen: (seen.auction.open.start, seen.auction.id))
+    available = await _load_available(call.db, page.items)
     if is_manager(caller):
-        return Page([own_view(seen) for seen in page.items], page.next_cursor)
-    return Page([auction_view(seen, caller.organisation_id) for seen in page.items], page.next_cursor)
+        return Page([own_view(seen, available.get(seen.auction.id)) for seen in page.items], page.next_cursor)
+    own = caller.organisation_id
+    return Page([auction_view(seen, own, available.get(seen.auction.id)) for seen in page.items], page.next_cursor)
 
 
 @operation("GET", "/auctions/{auctionID}", summary="Read an auction", tag=TAG, access=Permission.READ_AUCTIONS)
@@ -108,6 +113,7 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
         open=_read_window(body.start, body.end, ""),
         item=_make_item(body.item, uuid7()),
         hurdle_price_eur=body.hurdle_price,
+        minimum_availability=body.minimum_availability,
         state=AuctionState.SCHEDULED,
         outcome=None,
         outcome_detail=None,
@@ -116,6 +122,7 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
         winning_price_eur=None,
         virtual_asset_id=None,
         cleared_at=None,
+        cancelled=None,
         version=1,
     )
     backing = _list_backing(body.backing)
@@ -150,6 +157,7 @@ async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> A
         open=_read_window(_choose_value(body.start, auction.open.start), _choose_value(body.end, auction.open.end), ""),
         item=auction.item if body.item is UNSET else _make_item(body.item, auction.item.id),
         hurdle_price_eur=_choose_value(body.hurdle_price, auction.hurdle_price_eur),
+        minimum_availability=_choose_value(body.minimum_availability, auction.minimum_availability),
     )
     before = await store.read_backing(call.db, auction_id)
     backing = before if body.backing is UNSET else _list_backing(body.backing)
@@ -172,12 +180,11 @@ async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> A
     problems=(AuctionFrozen,),
 )
 async def cancel_auction(call: Call, auction_id: UUID) -> None:
-    """Its participants do not see it any more, its bids come to nothing, and its capacity is free again."""
+    """Its participants see when and why, its bids come to nothing, and its capacity is free again."""
     seen = await _lock_seen(call, auction_id)
     call.check_if_match(version_tag(seen.auction))
     check_cancellable(seen.auction, seen.now)
-    await store.cancel_auction(call.db, auction_id)
-    await clearing.give_back_offer(call.db, auction_id)
+    await clearing.cancel_offer(call.db, auction_id, CancelReason.BY_OPERATOR)
     await clearing.call_off(call.db, auction_id)
 
 
@@ -238,8 +245,10 @@ async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
     placed = await call.resources[BidBatcher].place(offer)
     if call.retry is not None:
         _raise_known_answer(call.retry, placed)
-    if placed.verdict in ("UNKNOWN", "CANCELLED"):
+    if placed.verdict == "UNKNOWN":
         raise _refuse_unknown(auction_id)
+    if placed.verdict == "CANCELLED":
+        raise AuctionNotOpen("The auction was cancelled.")
     if placed.verdict == "NOT_INVITED":
         raise _not_invited(auction_id)
     if placed.verdict == "NOT_STARTED":
@@ -317,9 +326,19 @@ async def reach_auction(db: Database, caller: Caller, auction_id: UUID) -> Seen:
         return seen
     if not seen.is_invited:
         raise _not_invited(auction_id)
-    if seen.auction.state is AuctionState.CANCELLED:
-        raise _refuse_unknown(auction_id)
     return seen
+
+
+async def _load_available(db: Database, seen: Sequence[Seen]) -> dict[UUID, ItemAvailability]:
+    """Of items that are offered still, or won and not yet delivered to their end."""
+    asked = [
+        one.auction
+        for one in seen
+        if one.auction.state is AuctionState.SCHEDULED
+        or (one.auction.virtual_asset_id is not None and one.now < one.auction.item.delivery.end)
+    ]
+    found = await load_item_availability(db, asked)
+    return {key: ItemAvailability(power=round(one.power, 6), energy=round(one.energy, 6)) for key, one in found.items()}
 
 
 async def _lock_seen(call: Call, auction_id: UUID) -> Seen:
@@ -330,11 +349,12 @@ async def _lock_seen(call: Call, auction_id: UUID) -> Seen:
 
 async def _show_auction(call: Call, seen: Seen) -> Answer[AuctionView]:
     auction, own = seen.auction, call.caller.organisation_id
+    available = (await _load_available(call.db, [seen])).get(auction.id)
     if not is_manager(call.caller):
-        return Answer(auction_view(seen, own), etag=version_tag(auction))
+        return Answer(auction_view(seen, own, available), etag=version_tag(auction))
     backing = await store.read_backing(call.db, auction.id)
     participants = await store.read_participants(call.db, auction.id)
-    return Answer(operator_view(seen, backing, participants), etag=version_tag(auction))
+    return Answer(operator_view(seen, available, backing, participants), etag=version_tag(auction))
 
 
 async def _check_known(db: Database, backing: Sequence[BackingShare], participants: Sequence[UUID]) -> None:

@@ -97,7 +97,10 @@ def check_cancellable(auction: Auction, now: datetime) -> None:
 
 
 def status_for(auction: Auction, *, now: datetime, organisation_id: object, has_standing_bid: bool) -> AuctionStatus:
-    """What an organisation is told. An auction that has closed is PENDING until it is cleared, for everyone."""
+    """What an organisation is told. An auction that has closed is PENDING until it is cleared, for everyone; one that
+    was cancelled has no winner."""
+    if auction.state is AuctionState.CANCELLED:
+        return AuctionStatus.LOST if has_standing_bid else AuctionStatus.NO_BIDS_SUBMITTED
     if now < auction.open.start:
         return AuctionStatus.NOT_STARTED
     if now < auction.open.end:

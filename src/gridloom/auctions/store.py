@@ -14,6 +14,8 @@ from gridloom.auctions.model import (
     AuctionState,
     BackingShare,
     Bid,
+    Cancellation,
+    CancelReason,
     Conclusion,
     Item,
     Outcome,
@@ -28,7 +30,8 @@ _AUCTION = """
   a.id, a.opens_at, a.closes_at, a.item_id, a.delivery_start, a.delivery_end, a.delivery_zone, a.rated_charge_power_kw,
   a.rated_discharge_power_kw, a.energy_capacity_kwh, a.charge_efficiency, a.discharge_efficiency, a.daily_cycle_limit,
   a.initial_soc, a.last_soc_target, a.final_soc_tolerance, a.hurdle_price_eur, a.state, a.outcome, a.outcome_detail,
-  a.winning_bid_id, a.winner_id, a.winning_price_eur, a.virtual_asset_id, a.cleared_at, a.version
+  a.winning_bid_id, a.winner_id, a.winning_price_eur, a.virtual_asset_id, a.cleared_at, a.version,
+  a.minimum_availability, a.annual_cycle_limit, a.cancelled_at, a.cancelled_reason
 """
 
 
@@ -41,17 +44,20 @@ class Seen:
     is_invited: bool
     bid: Bid | None
     """Its own latest standing bid."""
+    has_standing_bid: bool
+    """Whether any bid stands, whoever placed it: for the operator alone."""
 
 
 _INSERT = Statement("""
 insert into auction (
   id, item_id, opens_at, closes_at, delivery_start, delivery_end, delivery_zone, rated_charge_power_kw,
   rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency, daily_cycle_limit,
-  initial_soc, last_soc_target, final_soc_tolerance, hurdle_price_eur)
+  annual_cycle_limit, initial_soc, last_soc_target, final_soc_tolerance, hurdle_price_eur, minimum_availability)
 values (
   :id, :item_id, :opens_at, :closes_at, :delivery_start, :delivery_end, :delivery_zone, :rated_charge_power_kw,
   :rated_discharge_power_kw, :energy_capacity_kwh, :charge_efficiency, :discharge_efficiency, :daily_cycle_limit,
-  :initial_soc, :last_soc_target, :final_soc_tolerance, :hurdle_price_eur)
+  :annual_cycle_limit, :initial_soc, :last_soc_target, :final_soc_tolerance, :hurdle_price_eur,
+  :minimum_availability)
 """)
 
 _UPDATE = Statement("""
@@ -61,7 +67,8 @@ set opens_at = :opens_at, closes_at = :closes_at, delivery_start = :delivery_sta
     rated_discharge_power_kw = :rated_discharge_power_kw, energy_capacity_kwh = :energy_capacity_kwh,
     charge_efficiency = :charge_efficiency, discharge_efficiency = :discharge_efficiency,
     daily_cycle_limit = :daily_cycle_limit, initial_soc = :initial_soc, last_soc_target = :last_soc_target,
-    final_soc_tolerance = :final_soc_tolerance, hurdle_price_eur = :hurdle_price_eur, version = version + 1
+    annual_cycle_limit = :annual_cycle_limit, final_soc_tolerance = :final_soc_tolerance,
+    hurdle_price_eur = :hurdle_price_eur, minimum_availability = :minimum_availability, version = version + 1
 where id = :id and item_id = :item_id
 """)
 
@@ -92,10 +99,12 @@ def _list_terms(auction: Auction) -> dict[str, object]:
         "charge_efficiency": item.charge_efficiency,
         "discharge_efficiency": item.discharge_efficiency,
         "daily_cycle_limit": item.daily_cycle_limit,
+        "annual_cycle_limit": item.annual_cycle_limit,
         "initial_soc": item.initial_soc,
         "last_soc_target": item.last_soc_target,
         "final_soc_tolerance": item.final_soc_tolerance,
         "hurdle_price_eur": auction.hurdle_price_eur,
+        "minimum_availability": auction.minimum_availability,
     }
 
 
@@ -212,7 +221,8 @@ async def read_seen(db: Database, auction_id: UUID, organisation_id: UUID) -> Se
     """The auction, the clock, and what this organisation has to do with it; None where there is no such auction."""
     rows = await db.fetch(
         f"""
-        select {_AUCTION}, $3::timestamptz as now, p.organisation_id is not null as is_invited, {_OWN_BID}
+        select {_AUCTION}, $3::timestamptz as now, p.organisation_id is not null as is_invited, {_OWN_BID},
+          {_HAS_STANDING_BID}
         from auction a
         left join auction_participant p on p.auction_id = a.id and p.organisation_id = $2
         {_JOIN_OWN_BID}
@@ -225,6 +235,10 @@ async def read_seen(db: Database, auction_id: UUID, organisation_id: UUID) -> Se
     return _read_seen(rows[0]) if rows else None
 
 
+_HAS_STANDING_BID = """
+  exists (select from auction_bid any_bid where any_bid.auction_id = a.id and any_bid.withdrawn_at is null)
+    as has_standing_bid
+"""
 _OWN_BID = """
   b.id as bid_id, b.organisation_id as bid_organisation_id, b.position as bid_position, b.sequence as bid_sequence,
   b.price_eur as bid_price_eur, b.placed_at as bid_placed_at
@@ -247,20 +261,21 @@ async def list_seen(
     after: tuple[datetime, UUID] | None,
     limit: int,
 ) -> list[Seen]:
-    """In the order of their opening. sees_all: the operator's view, uninvited and cancelled ones included, each with
-    the state of its own."""
+    """The newest opening first. sees_all: the operator's view, uninvited ones included, each with the state of its
+    own."""
     now = await platform_now(db)
     rows = await db.fetch(
         f"""
         with seen as (
           select {_AUCTION}, p.organisation_id is not null as is_invited, coalesce(p.bids_made, 0) > 0 as has_bids,
+            {_HAS_STANDING_BID},
             case
               when $1 and a.state <> 'SCHEDULED' then a.state
               when $1 and $7 < a.opens_at then 'SCHEDULED'
               when $1 then 'RUNNING'
-              when $7 < a.opens_at then 'NOT_STARTED'
-              when $7 < a.closes_at then 'RUNNING'
-              when a.state <> 'CLEARED' then 'PENDING'
+              when a.state <> 'CANCELLED' and $7 < a.opens_at then 'NOT_STARTED'
+              when a.state <> 'CANCELLED' and $7 < a.closes_at then 'RUNNING'
+              when a.state = 'SCHEDULED' then 'PENDING'
               when a.winner_id = $2 then 'WON'
               when exists (select 1 from auction_bid own
                            where own.auction_id = a.id and own.organisation_id = $2 and own.withdrawn_at is null)
@@ -269,10 +284,10 @@ async def list_seen(
             end as status
           from auction a
           left join auction_participant p on p.auction_id = a.id and p.organisation_id = $2
-          where ($1 or (p.organisation_id is not null and a.state <> 'CANCELLED'))
-            and ($3::timestamptz is null or (a.opens_at, a.id) > ($3, $4))
+          where ($1 or p.organisation_id is not null)
+            and ($3::timestamptz is null or (a.opens_at, a.id) < ($3, $4))
         )
-        select * from seen where $5::text[] is null or status = any($5) order by opens_at, id limit $6
+        select * from seen where $5::text[] is null or status = any($5) order by opens_at desc, id desc limit $6
         """,  # noqa: S608
         sees_all,
         organisation_id,
@@ -283,7 +298,9 @@ async def list_seen(
         now,
     )
     bids = await _read_own_bids(db, organisation_id, [row["id"] for row in rows if row["has_bids"]])
-    return [Seen(_read_auction(row), now, row["is_invited"], bids.get(row["id"])) for row in rows]
+    return [
+        Seen(_read_auction(row), now, row["is_invited"], bids.get(row["id"]), row["has_standing_bid"]) for row in rows
+    ]
 
 
 async def _read_own_bids(db: Database, organisation_id: UUID, auction_ids: Sequence[UUID]) -> dict[UUID, Bid]:
@@ -310,6 +327,18 @@ async def read_backing(db: Database, auction_id: UUID) -> list[BackingShare]:
     return [BackingShare(row["physical_asset_id"], row["share"]) for row in rows]
 
 
+async def read_backing_of_each(db: Database, auction_ids: Sequence[UUID]) -> dict[UUID, list[BackingShare]]:
+    rows = await db.fetch(
+        """select auction_id, physical_asset_id, share from auction_backing where auction_id = any($1::uuid[])
+           order by auction_id, physical_asset_id""",
+        list(auction_ids),
+    )
+    found: dict[UUID, list[BackingShare]] = {auction_id: [] for auction_id in auction_ids}
+    for row in rows:
+        found[row["auction_id"]].append(BackingShare(row["physical_asset_id"], row["share"]))
+    return found
+
+
 async def read_participants(db: Database, auction_id: UUID) -> list[UUID]:
     rows = await db.fetch(
         "select organisation_id from auction_participant where auction_id = $1 order by organisation_id", auction_id
@@ -317,8 +346,21 @@ async def read_participants(db: Database, auction_id: UUID) -> list[UUID]:
     return [row["organisation_id"] for row in rows]
 
 
-async def cancel_auction(db: Database, auction_id: UUID) -> None:
-    await db.execute("update auction set state = 'CANCELLED', version = version + 1 where id = $1", auction_id)
+async def cancel_auction(db: Database, auction_id: UUID, cancelled: Cancellation) -> None:
+    await db.execute(
+        """update auction set state = 'CANCELLED', cancelled_at = $2, cancelled_reason = $3, version = version + 1
+           where id = $1""",
+        auction_id,
+        cancelled.at,
+        cancelled.reason,
+    )
+
+
+async def set_cycle_limits(db: Database, auction_id: UUID, daily: float | None, annual: float | None) -> None:
+    """Those that the batteries allow, where the operator has named none."""
+    await db.execute(
+        "update auction set daily_cycle_limit = $2, annual_cycle_limit = $3 where id = $1", auction_id, daily, annual
+    )
 
 
 async def conclude(db: Database, auction_id: UUID, conclusion: Conclusion) -> None:
@@ -354,11 +396,13 @@ def _read_auction(row: asyncpg.Record) -> Auction:
             charge_efficiency=row["charge_efficiency"],
             discharge_efficiency=row["discharge_efficiency"],
             daily_cycle_limit=row["daily_cycle_limit"],
+            annual_cycle_limit=row["annual_cycle_limit"],
             initial_soc=row["initial_soc"],
             last_soc_target=row["last_soc_target"],
             final_soc_tolerance=row["final_soc_tolerance"],
         ),
         hurdle_price_eur=row["hurdle_price_eur"],
+        minimum_availability=row["minimum_availability"],
         state=AuctionState(row["state"]),
         outcome=Outcome(row["outcome"]) if row["outcome"] else None,
         outcome_detail=row["outcome_detail"],
@@ -367,13 +411,16 @@ def _read_auction(row: asyncpg.Record) -> Auction:
         winning_price_eur=row["winning_price_eur"],
         virtual_asset_id=row["virtual_asset_id"],
         cleared_at=row["cleared_at"],
+        cancelled=Cancellation(row["cancelled_at"], CancelReason(row["cancelled_reason"]))
+        if row["cancelled_at"]
+        else None,
         version=row["version"],
     )
 
 
 def _read_seen(row: asyncpg.Record) -> Seen:
     bid = None if row["bid_id"] is None else _read_own_bid(row)
-    return Seen(_read_auction(row), row["now"], row["is_invited"], bid)
+    return Seen(_read_auction(row), row["now"], row["is_invited"], bid, row["has_standing_bid"])
 
 
 def _read_own_bid(row: asyncpg.Record) -> Bid:

@@ -14,6 +14,7 @@ from gridloom.auctions.model import (
     BackingShare,
     Bid,
     BidFate,
+    CancelReason,
     Item,
     Outcome,
     OwnState,
@@ -31,6 +32,14 @@ Energy = Annotated[float, Meta(gt=0, le=1e10, description="kWh")]
 Efficiency = Annotated[float, Meta(ge=LEAST_EFFICIENCY, le=1, description="Ratio")]
 StateOfCharge = Annotated[float, Meta(ge=0, le=1, description="Ratio of the energy capacity")]
 Cycles = Annotated[float, Meta(gt=0, le=1000, description="Full cycles a day")]
+MinimumAvailability = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=1,
+        description="The least mean share of the item that must be deliverable at the end; below it nobody pays",
+    ),
+]
 Price = Annotated[Decimal, Euro(Decimal("0.01"), Decimal("10000000.00")), Meta(description="EUR, exact to the cent")]
 HurdlePrice = Annotated[Decimal, Euro(Decimal("0.00"), Decimal("10000000.00")), Meta(description="EUR")]
 
@@ -64,6 +73,7 @@ class NewAuction(RequestBody, kw_only=True):
     end: Instant
     item: NewItem
     hurdle_price: HurdlePrice | None = None
+    minimum_availability: MinimumAvailability = 0.5
     backing: Backing
     participants: Participants
 
@@ -73,6 +83,7 @@ class AuctionChange(RequestBody):
     end: Instant | UnsetType = UNSET
     item: NewItem | UnsetType = UNSET
     hurdle_price: HurdlePrice | UnsetType | None = UNSET
+    minimum_availability: MinimumAvailability | UnsetType = UNSET
     backing: Backing | UnsetType = UNSET
 
 
@@ -82,6 +93,13 @@ class ParticipantList(RequestBody):
 
 class NewBid(RequestBody):
     price: Price
+
+
+class ItemAvailability(View):
+    """The shares of the item that its batteries can deliver as things stand now, means over its window."""
+
+    power: Annotated[float, Meta(description="Of its power, the mean of charging and discharging, 0 to 1")]
+    energy: Annotated[float, Meta(description="Of its energy capacity, 0 to 1")]
 
 
 class ItemView(View):
@@ -100,6 +118,15 @@ class ItemView(View):
     final_soc_tolerance: float
     units_power: Literal["kW"] = "kW"
     units_energy: Literal["kWh"] = "kWh"
+    availability: (
+        Annotated[ItemAvailability, Meta(description="Left out once nothing of it is offered or to be delivered")]
+        | UnsetType
+    ) = UNSET
+
+
+class CancelledView(View):
+    at: Annotated[Instant, Meta(description="When")]
+    reason: Annotated[CancelReason, Meta(description="NOT_DELIVERABLE: too little of it was there at the end")]
 
 
 class CurrentBid(View):
@@ -122,9 +149,12 @@ class AuctionView(View):
     end: Instant
     status: ShownStatus
     item: ItemView
+    minimum_availability: MinimumAvailability
     current_bid: CurrentBid | UnsetType = UNSET
     virtual_asset_id: UUID | UnsetType = UNSET
+    cancelled: CancelledView | UnsetType = UNSET
     state: OwnState | UnsetType = UNSET
+    has_bid: Annotated[bool, Meta(description="While it runs: whether any bid stands")] | UnsetType = UNSET
     outcome: Outcome | UnsetType | None = UNSET
     winner_id: Annotated[UUID | None, Meta(description="The organisation that won")] | UnsetType = UNSET
     price: Annotated[Decimal | None, Meta(description="EUR, what the winner pays")] | UnsetType = UNSET
@@ -170,7 +200,7 @@ class AuctionQuery(Paging):
     status: tuple[ShownStatus, ...] | None = None
 
 
-def auction_view(seen: Seen, organisation_id: UUID) -> AuctionView:
+def auction_view(seen: Seen, organisation_id: UUID, availability: ItemAvailability | None = None) -> AuctionView:
     """What one organisation may know."""
     auction, bid = seen.auction, seen.bid
     status = status_for(auction, now=seen.now, organisation_id=organisation_id, has_standing_bid=bid is not None)
@@ -180,13 +210,20 @@ def auction_view(seen: Seen, organisation_id: UUID) -> AuctionView:
         start=auction.open.start,
         end=auction.open.end,
         status=ShownStatus(status.value),
-        item=item_view(auction.item),
+        item=item_view(auction.item, availability),
+        minimum_availability=auction.minimum_availability,
+        cancelled=_cancelled_view(auction),
         current_bid=CurrentBid(id=bid.id, price=bid.price_eur, timestamp=bid.placed_at) if bid else UNSET,
         virtual_asset_id=auction.virtual_asset_id if has_won and auction.virtual_asset_id else UNSET,
     )
 
 
-def own_view(seen: Seen) -> AuctionView:
+def _cancelled_view(auction: Auction) -> CancelledView | UnsetType:
+    cancelled = auction.cancelled
+    return UNSET if cancelled is None else CancelledView(at=cancelled.at, reason=cancelled.reason)
+
+
+def own_view(seen: Seen, availability: ItemAvailability | None = None) -> AuctionView:
     """The auction by itself, as the operator sees it; no participant's status or bid."""
     auction = seen.auction
     state = own_state(auction, seen.now)
@@ -195,7 +232,10 @@ def own_view(seen: Seen) -> AuctionView:
         start=auction.open.start,
         end=auction.open.end,
         status=ShownStatus(state.value),
-        item=item_view(auction.item),
+        item=item_view(auction.item, availability),
+        minimum_availability=auction.minimum_availability,
+        cancelled=_cancelled_view(auction),
+        has_bid=seen.has_standing_bid if state is OwnState.RUNNING else UNSET,
         virtual_asset_id=auction.virtual_asset_id or UNSET,
         state=state,
         outcome=auction.outcome,
@@ -205,15 +245,17 @@ def own_view(seen: Seen) -> AuctionView:
     )
 
 
-def operator_view(seen: Seen, backing: list[BackingShare], participants: list[UUID]) -> AuctionView:
-    view = own_view(seen)
+def operator_view(
+    seen: Seen, availability: ItemAvailability | None, backing: list[BackingShare], participants: list[UUID]
+) -> AuctionView:
+    view = own_view(seen, availability)
     view.hurdle_price = seen.auction.hurdle_price_eur
     view.backing = [AuctionBackingView(physical_asset_id=part.physical_asset_id, share=part.share) for part in backing]
     view.participants = participants
     return view
 
 
-def item_view(item: Item) -> ItemView:
+def item_view(item: Item, availability: ItemAvailability | None = None) -> ItemView:
     return ItemView(
         id=item.id,
         start=item.delivery.start,
@@ -228,6 +270,7 @@ def item_view(item: Item) -> ItemView:
         initial_soc=item.initial_soc,
         last_soc_target=item.last_soc_target,
         final_soc_tolerance=item.final_soc_tolerance,
+        availability=availability or UNSET,
     )
 
 

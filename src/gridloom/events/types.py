@@ -30,6 +30,12 @@ class AuctionCleared(View):
     virtual_asset_id: Annotated[UUID, Meta(description="What was allocated to it, if it won")] | UnsetType = UNSET
 
 
+class AuctionCancelled(View):
+    auction_id: UUID
+    reason: Annotated[Literal["BY_OPERATOR", "NOT_DELIVERABLE"], Meta(description="Why")]
+    status: Annotated[Literal["LOST", "NO_BIDS_SUBMITTED"], Meta(description="For this organisation")]
+
+
 class BidPlaced(View):
     auction_id: UUID
     bid_id: UUID
@@ -165,6 +171,12 @@ _TYPES = (
         "auction.cleared",
         AuctionCleared,
         "A closed auction has its result; each participant learns its own outcome and no other.",
+        operator_reads=True,
+    ),
+    EventType(
+        "auction.cancelled",
+        AuctionCancelled,
+        "An auction was cancelled, by the operator or because too little of its item is there at the end; nobody pays.",
         operator_reads=True,
     ),
     EventType(

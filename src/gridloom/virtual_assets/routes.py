@@ -26,7 +26,12 @@ from gridloom.virtual_assets.asset_lookup import (
     lock_known_asset,
 )
 from gridloom.virtual_assets.backing.allocation import AllocationStands, allocate, undo_allocation
-from gridloom.virtual_assets.backing.promising import BackingAssetInactive, DeliveryZonesDiffer, UnknownBackingAsset
+from gridloom.virtual_assets.backing.promising import (
+    BackingAssetInactive,
+    CycleLimitExceeded,
+    DeliveryZonesDiffer,
+    UnknownBackingAsset,
+)
 from gridloom.virtual_assets.backing.rules import SharesNotWhole, check_shares
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency
 from gridloom.virtual_assets.portfolios import store as portfolio_store
@@ -75,6 +80,7 @@ async def list_virtual_assets(call: Call, organisation_id: UUID, query: VirtualA
         CapacityNotAvailable,
         CapacityTaken,
         BackingAssetInactive,
+        CycleLimitExceeded,
         DeliveryZonesDiffer,
         UnknownBackingAsset,
         UnknownPortfolio,

@@ -11,6 +11,13 @@ from gridloom_client.answers.answered import Answered, Listed
 from gridloom_client.answers.virtual_assets import Backing
 
 
+class ItemAvailability(Answered):
+    """The shares that the batteries behind an item can deliver as things stand, 0 to 1."""
+
+    power: float
+    energy: float
+
+
 class AuctionItem(Answered):
     """What is auctioned."""
 
@@ -27,6 +34,7 @@ class AuctionItem(Answered):
     last_soc_target: float
     final_soc_tolerance: float
     daily_cycle_limit: float | None = None
+    availability: ItemAvailability | None = None
 
 
 class CurrentBid(Answered):
@@ -35,11 +43,18 @@ class CurrentBid(Answered):
     timestamp: datetime
 
 
+class Cancelled(Answered):
+    """`reason`: BY_OPERATOR or NOT_DELIVERABLE."""
+
+    at: datetime
+    reason: str
+
+
 class Auction(Answered):
     """`status` is the caller's own: NOT_STARTED, RUNNING, PENDING, WON, LOST or NO_BIDS_SUBMITTED; to the operator it
     is the auction's: SCHEDULED, RUNNING, CLEARED or CANCELLED.
 
-    What stands below `virtual_asset_id` is there for the operator alone.
+    What stands below `cancelled` is there for the operator alone.
     """
 
     id: UUID
@@ -49,6 +64,8 @@ class Auction(Answered):
     item: AuctionItem
     current_bid: CurrentBid | None = None
     virtual_asset_id: UUID | None = None
+    minimum_availability: float = 0.0
+    cancelled: Cancelled | None = None
     state: str | None = None
     outcome: str | None = None
     winner_id: UUID | None = None
@@ -57,6 +74,7 @@ class Auction(Answered):
     hurdle_price: Decimal | None = None
     backing: tuple[Backing, ...] = ()
     participants: tuple[UUID, ...] = ()
+    has_bid: bool | None = None
 
 
 class Bid(Answered):

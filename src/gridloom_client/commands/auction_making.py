@@ -39,6 +39,7 @@ def create(
     efficiency: float = 0.95,
     cycles: float | None = None,
     hurdle: Decimal | None = None,
+    minimum_availability: float | None = None,
     zone: DeliveryZone | None = None,
     yes: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
@@ -80,6 +81,8 @@ def create(
         At most so many full cycles a day.
     hurdle
         The lowest price that is taken, EUR.
+    minimum_availability
+        The least share of it that must be deliverable when the auction closes, 0 to 1; a half when left out.
     zone
         The delivery zone; that of its batteries when left out.
     yes
@@ -111,6 +114,7 @@ def create(
             "backing": [Backing(physical_asset_id=battery.id, share=share) for battery, share in parts],
             "participants": [find_organisation(client, name) for name in invite],
             "hurdle_price": hurdle,
+            "minimum_availability": minimum_availability,
         }
         standing = _find_standing(client, item, [battery.id for battery, _ in parts])
         if standing is not None:

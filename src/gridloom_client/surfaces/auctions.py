@@ -55,8 +55,12 @@ class Auctions(Surface[M]):
         backing: Sequence[Backing] | Sequence[Mapping[str, Any]],
         participants: Sequence[ID],
         hurdle_price: Decimal | str | None = None,
+        minimum_availability: float | None = None,
     ) -> Auction:
-        """`item` is the virtual battery, `backing` a list of `{physicalAssetID, share}` whose shares sum to 1."""
+        """`item` is the virtual battery, `backing` a list of `{physicalAssetID, share}` whose shares sum to 1.
+
+        Where less than `minimum_availability` of the item is deliverable at the end, the auction is cancelled.
+        """
 
     @operation("PATCH", "/auctions/{auctionID}")
     def update(
@@ -67,6 +71,7 @@ class Auctions(Surface[M]):
         end: datetime | Keep = KEEP,
         item: Item | Mapping[str, Any] | Keep = KEEP,
         hurdle_price: Decimal | str | Keep | None = KEEP,
+        minimum_availability: float | Keep = KEEP,
         backing: Sequence[Backing] | Sequence[Mapping[str, Any]] | Keep = KEEP,
         if_match: str | None = None,
     ) -> Auction:

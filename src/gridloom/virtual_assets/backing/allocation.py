@@ -42,14 +42,16 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
     Call it with a connection inside a transaction and roll back when it raises. It takes a lock on each backing asset,
     in the order of their keys, until the transaction ends, so take your own locks (an auction's row) before calling.
 
-    Raises `UnknownBackingAsset`, `BackingAssetInactive`, `DeliveryZonesDiffer`, `CapacityNotAvailable` or
-    `CapacityTaken`, each before it has written anything; `terms.backing` must be shares that sum to 1, `terms.window`
-    must lie on the quarter-hour grid. With `terms.auction_id` set, what the auction has offered becomes the promise and
-    nothing is judged again; a second allocation for the same auction violates `auction_allocated_once`.
+    Raises `UnknownBackingAsset`, `BackingAssetInactive`, `DeliveryZonesDiffer`, `CycleLimitExceeded`,
+    `CapacityNotAvailable` or `CapacityTaken`, each before it has written anything; `terms.backing` must be shares that
+    sum to 1, `terms.window` must lie on the quarter-hour grid. With `terms.auction_id` set, what the auction has
+    offered becomes the promise and nothing is judged again; a second allocation for the same auction violates
+    `auction_allocated_once`.
     """
     asset_id = VirtualAssetID(uuid7())
     if terms.auction_id is None:
-        promises = await take_backing(db, terms, HoldingKind.VIRTUAL_ASSET, asset_id, organisation_id)
+        taken = await take_backing(db, terms, HoldingKind.VIRTUAL_ASSET, asset_id, organisation_id)
+        terms, promises = taken.terms, taken.promises
     else:
         promises = await hand_over_backing(db, terms, terms.auction_id, asset_id, organisation_id)
     asset = await store.insert_asset(db, asset_id, organisation_id, terms, promises)

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
+from gridloom.capacity.book import Book
 from gridloom.capacity.losses import has_plenty, kept_of_firm
 from gridloom.capacity.model import OwnSchedule
 from gridloom.capacity.rules import Standing
@@ -52,6 +53,16 @@ class Availability(Struct, frozen=True, eq=False):
         return self.first + len(self.charge)
 
 
+class MeanAvailability(Struct, frozen=True):
+    """Means over a window of the available parts of what is rated, 0 to 1."""
+
+    power: float
+    """Of charging and discharging together; a direction that is rated 0 is left out."""
+    energy: float
+    deliverable: float
+    """Of the lesser of both in each period."""
+
+
 async def load_available(db: Database, asset: VirtualAsset, first: int, end: int) -> Availability:
     """What is available of the asset in the periods `first` up to but not `end`."""
     if first >= end:
@@ -86,13 +97,56 @@ def available_of(promises: Sequence[Promise], standing: Mapping[int, Standing], 
     return Availability(first, parts[0], parts[1], parts[2])
 
 
+def power_part(charge: Floats, discharge: Floats, rated_kw: tuple[float, float]) -> Floats:
+    """The mean of both directions; one that is rated 0 is left out."""
+    charge_kw, discharge_kw = rated_kw
+    if not charge_kw or not discharge_kw:
+        return charge if charge_kw else discharge
+    return np.asarray((charge + discharge) / 2)
+
+
+def mean_available_of(
+    shares: Sequence[tuple[int, float]],
+    standing: Mapping[int, Standing],
+    first: int,
+    end: int,
+    *,
+    rated_kw: tuple[float, float],
+) -> MeanAvailability:
+    """Of a virtual battery with these shares of batteries, by step: a window may be long.
+
+    `standing` has for each battery what the firm lines of its book are made of, the virtual one's own among them.
+    """
+    books = [(share, _book_firm(standing[key], first, end)) for key, share in shares]
+    if all(book is None for _, book in books):
+        return MeanAvailability(1.0, 1.0, 1.0)
+    edges = np.unique(np.concatenate([book.edges for _, book in books if book is not None]))
+    parts = np.zeros((len(edges) - 1, 3))
+    for share, book in books:
+        parts += (
+            share if book is None else share * kept_of_firm(book)[np.searchsorted(book.edges, edges[:-1], "right") - 1]
+        )
+    parts /= math.fsum(share for share, _ in books)
+    weights = np.diff(edges) / (end - first)
+    power = power_part(parts[:, 0], parts[:, 1], rated_kw)
+    energy = parts[:, 2]
+    return MeanAvailability(*(min(1.0, float(weights @ part)) for part in (power, energy, np.minimum(power, energy))))
+
+
 def _find_kept(standing: Standing, first: int, end: int) -> Floats | None:
     """Which part of its firm holdings one battery keeps: rows for charging, discharging and energy; None for all."""
-    touching = [one for one in standing.holdings if one.is_firm and one.first < end and one.end > first]
-    if has_plenty(standing.circumstances, touching, first):
+    book = _book_firm(standing, first, end)
+    if book is None:
         return None
-    book = Standing(standing.circumstances, touching, OwnSchedule.nothing()).book(first, end)
     kept = kept_of_firm(book)
     if (kept == 1.0).all():
         return None
     return book.by_period(kept).T
+
+
+def _book_firm(standing: Standing, first: int, end: int) -> Book | None:
+    """What is firm of one battery; None where it has, at a glance, all of it."""
+    touching = [one for one in standing.holdings if one.is_firm and one.first < end and one.end > first]
+    if has_plenty(standing.circumstances, touching, first):
+        return None
+    return Standing(standing.circumstances, touching, OwnSchedule.nothing()).book(first, end)

@@ -4,6 +4,7 @@ over."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from gridloom.capacity.model import Holding, HoldingKind, Losses, Taking
@@ -14,7 +15,7 @@ from gridloom.kernel.problem import FieldError, Problem
 from gridloom.market_calendar import window_periods
 from gridloom.physical_assets.model import AssetStatus
 from gridloom.virtual_assets.backing import store
-from gridloom.virtual_assets.backing.store import PhysicalTerms
+from gridloom.virtual_assets.backing.store import CycleLimits, PhysicalTerms
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Promise
 
 
@@ -39,6 +40,22 @@ class DeliveryZonesDiffer(Problem):
     title = "A backing asset lies in another delivery zone"
 
 
+class CycleLimitExceeded(Problem):
+    """A virtual asset has at most the cycles a day and a year of each battery behind it, by the parameters in force at
+    any moment of its life. Left out, they are the lowest of the batteries'; a battery without a limit sets none."""
+
+    status = 422
+    title = "The batteries allow fewer cycles"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The terms with the batteries' cycle limits where none were named, and what is promised of each battery."""
+
+    terms: AssetTerms
+    promises: list[Promise]
+
+
 async def take_backing(
     db: Database,
     terms: AssetTerms,
@@ -46,17 +63,21 @@ async def take_backing(
     holder_id: UUID,
     organisation_id: UUID | None = None,
     replaced: Sequence[UUID] = (),
-) -> list[Promise]:
+    pointer: str = "",
+) -> Taken:
     """Take what the terms ask of each backing asset, or refuse and say for each what is taken.
 
-    `replaced` are batteries in whose books the same holder stands already: it is judged as if that were gone. Locks
-    each battery, in the order of their keys, until the transaction ends; whoever calls takes an auction's lock before.
+    `pointer` says where in the request the terms stand. `replaced` are batteries in whose books the same holder stands
+    already: it is judged as if that were gone. Locks each battery, in the order of their keys, until the transaction
+    ends; whoever calls takes an auction's lock before.
     """
     ids = [share.physical_asset_id for share in terms.backing]
     keys = await store.read_keys(db, [*ids, *replaced])
     locked = await lock_batteries(db, keys.values())
     known = await store.read_physical_terms(db, keys.values())
     _check_backing(terms, known)
+    limits = await store.read_cycle_limits(db, [known[one].key for one in ids], terms.window.start, terms.window.end)
+    terms = limit_cycles(terms, limits, pointer)
     stands_in = {keys[asset_id] for asset_id in replaced if asset_id in keys}
     promises = [_make_promise(terms, share, known[share.physical_asset_id]) for share in terms.backing]
     requests = [
@@ -71,7 +92,27 @@ async def take_backing(
     left = stands_in - {promise.physical_asset_key for promise in promises}
     requests += [Request(key, holder_id, given_back=[holder_id]) for key in left]
     await take(db, locked, requests)
-    return promises
+    return Taken(terms, promises)
+
+
+def limit_cycles(terms: AssetTerms, limits: CycleLimits, pointer: str = "") -> AssetTerms:
+    """The terms with the limits of the batteries where they name none, if they name none above."""
+    faults = [
+        FieldError(f"{pointer}/{name}", f"is above the batteries' {limit:g}")
+        for name, asked, limit in (
+            ("dailyCycleLimit", terms.daily_cycle_limit, limits.daily),
+            ("annualCycleLimit", terms.annual_cycle_limit, limits.annual),
+        )
+        if asked is not None and limit is not None and asked > limit
+    ]
+    if faults:
+        raise CycleLimitExceeded("; ".join(f"{fault.pointer} {fault.detail}" for fault in faults) + ".", faults)
+    daily, annual = terms.daily_cycle_limit, terms.annual_cycle_limit
+    return replace(
+        terms,
+        daily_cycle_limit=limits.daily if daily is None else daily,
+        annual_cycle_limit=limits.annual if annual is None else annual,
+    )
 
 
 async def hand_over_backing(

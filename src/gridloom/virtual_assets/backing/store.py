@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from gridloom.database.pool import Database
@@ -27,6 +28,33 @@ async def read_keys(db: Database, asset_ids: Collection[UUID]) -> dict[UUID, int
         "select key, id from asset where id = any($1::uuid[]) and kind = 'PHYSICAL'", list(set(asset_ids))
     )
     return {row["id"]: row["key"] for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class CycleLimits:
+    """Full cycles a day and a year; None where there is no limit."""
+
+    daily: float | None
+    annual: float | None
+
+
+async def read_cycle_limits(db: Database, keys: Collection[int], start: datetime, end: datetime) -> CycleLimits:
+    """The lowest of all batteries' that are in force at any moment of the window."""
+    rows = await db.fetch(
+        """
+        select daily_cycle_limit, annual_cycle_limit
+        from (select asset_key, daily_cycle_limit, annual_cycle_limit,
+                     lead(valid_from) over (partition by asset_key order by valid_from) as replaced_at
+              from parameters_in_force where asset_key = any($1::int[]) and valid_from < $3) p
+        where replaced_at is null or replaced_at > $2
+        """,
+        list(keys),
+        start,
+        end,
+    )
+    daily = [row["daily_cycle_limit"] for row in rows if row["daily_cycle_limit"] is not None]
+    annual = [row["annual_cycle_limit"] for row in rows if row["annual_cycle_limit"] is not None]
+    return CycleLimits(min(daily, default=None), min(annual, default=None))
 
 
 async def read_physical_terms(db: Database, keys: Collection[int]) -> dict[UUID, PhysicalTerms]:

@@ -1,0 +1,167 @@
+"""What the batteries behind an auction cannot deliver is shown, and is not sold; what was cancelled stays readable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.auctions.conftest import Market, bid
+
+
+@pytest.fixture
+async def market(new_market: Any) -> Market:
+    made: Market = await new_market()
+    return made
+
+
+async def read(market: Market, auction: str, trader: int = 0) -> Any:
+    answer = await market.traders[trader].trader.get(f"/auctions/{auction}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+class TestAvailabilityOfAnItem:
+    async def test_is_whole_while_nothing_is_lost(self, market: Market) -> None:
+        auction = await market.auction()
+        assert (await read(market, auction))["item"]["availability"] == {"power": 1, "energy": 1}
+
+    async def test_is_what_is_left_of_the_batteries_by_share(self, market: Market) -> None:
+        one, two = await market.battery(2000), await market.battery(2000)
+        halves = [{"physicalAssetID": battery, "share": 0.5} for battery in (one, two)]
+        auction = await market.auction(backing=halves)
+        await market.lose(one, auction, 1000, 3000)
+        assert (await read(market, auction))["item"]["availability"] == {"power": 0.75, "energy": 0.625}
+        [listed] = (await market.traders[1].trader.get("/auctions")).json()
+        assert listed["item"]["availability"] == {"power": 0.75, "energy": 0.625}
+        seen = (await market.operator.get(f"/auctions/{auction}")).json()
+        assert seen["item"]["availability"] == {"power": 0.75, "energy": 0.625}
+
+    async def test_is_first_lost_where_it_is_free(self, market: Market) -> None:
+        battery = await market.battery(10_000)
+        auction = await market.auction(battery)
+        await market.lose(battery, auction, 6000)
+        assert (await read(market, auction))["item"]["availability"] == {"power": 1, "energy": 1}
+
+
+class TestAnAuctionThatCannotBeDelivered:
+    @pytest.mark.parametrize(
+        ("minimum", "lost_kw", "is_sold"),
+        [(None, 4000, False), (None, 2000, True), (None, 2001, False), (0, 4000, True), (1, 0, True), (1, 1, False)],
+    )
+    async def test_is_cancelled_below_its_minimum(
+        self, market: Market, minimum: float | None, lost_kw: float, is_sold: bool
+    ) -> None:
+        battery = await market.battery(4000)
+        wanted = {} if minimum is None else {"minimumAvailability": minimum}
+        auction = await market.auction(battery, **wanted)
+        assert (await bid(market.traders[0], auction, 100)).status_code == 201
+        if lost_kw:
+            await market.lose(battery, auction, lost_kw)
+        await market.advance("PT1H")
+        seen = await read(market, auction)
+        assert seen["status"] == ("WON" if is_sold else "LOST")
+        assert seen.get("cancelled", {}).get("reason") == (None if is_sold else "NOT_DELIVERABLE")
+        assert (await read(market, auction, 1))["status"] == "NO_BIDS_SUBMITTED" if not is_sold else True
+        taken = await market.operator.get(f"/auctions/{auction}")
+        assert taken.json()["state"] == ("CLEARED" if is_sold else "CANCELLED")
+
+    async def test_is_told_to_those_invited_and_gives_its_capacity_back(self, market: Market) -> None:
+        battery = await market.battery(4000)
+        auction = await market.auction(battery)
+        await bid(market.traders[0], auction, 100)
+        await market.lose(battery, auction, 4000)
+        await market.advance("PT1H")
+        rows = await market.edge.pool.fetch(
+            """select organisation_id, data from event_outbox where type = 'auction.cancelled' union all
+               select organisation_id, data from event where type = 'auction.cancelled'"""
+        )
+        told = {row["organisation_id"]: (row["data"]["reason"], row["data"]["status"]) for row in rows}
+        assert told == {
+            trader.id: ("NOT_DELIVERABLE", "LOST" if trader is market.traders[0] else "NO_BIDS_SUBMITTED")
+            for trader in market.traders
+        }
+        held = await market.edge.pool.fetchval("select count(*) from capacity_holding")
+        assert held == 0
+
+    async def test_needs_a_minimum_between_nothing_and_all(self, market: Market) -> None:
+        for minimum in (-0.1, 1.1, "much"):
+            refused = await market.operator.post("/auctions", json=await market.terms(minimumAvailability=minimum))
+            assert refused.status_code == 400, refused.text
+            assert [error["pointer"] for error in refused.json()["errors"]] == ["/minimumAvailability"]
+
+
+class TestACancelledAuction:
+    async def test_stays_readable_to_those_invited_with_their_own_bids(self, market: Market) -> None:
+        auction = await market.auction()
+        placed = (await bid(market.traders[0], auction, 70)).json()
+        assert (await market.operator.delete(f"/auctions/{auction}")).status_code == 204
+        seen = await read(market, auction)
+        assert (seen["status"], seen["cancelled"]["reason"]) == ("LOST", "BY_OPERATOR")
+        assert seen["currentBid"]["id"] == placed["id"]
+        assert "availability" not in seen["item"]
+        bids = (await market.traders[0].trader.get(f"/auctions/{auction}/bids")).json()
+        assert [one["id"] for one in bids] == [placed["id"]]
+        assert (await read(market, auction, 1))["status"] == "NO_BIDS_SUBMITTED"
+        assert (await market.traders[1].trader.get(f"/auctions/{auction}/bids")).json() == []
+        [listed] = (await market.traders[0].trader.get("/auctions?status=LOST")).json()
+        assert listed["cancelled"] == seen["cancelled"]
+        stranger = await market.people.new_organisation("Stranger")
+        assert (await stranger.trader.get(f"/auctions/{auction}")).status_code == 403
+
+
+class TestWhileItRuns:
+    async def test_the_operator_reads_whether_there_is_a_bid_and_nothing_more(self, market: Market) -> None:
+        auction = await market.auction()
+        before = (await market.operator.get(f"/auctions/{auction}")).json()
+        placed = (await bid(market.traders[0], auction, 70)).json()
+        after = (await market.operator.get(f"/auctions/{auction}")).json()
+        assert (before.pop("hasBid"), after.pop("hasBid")) == (False, True)
+        assert before == after
+        assert "hasBid" not in await read(market, auction)
+        await market.traders[0].trader.delete(f"/auctions/{auction}/bids/{placed['id']}")
+        assert (await market.operator.get(f"/auctions/{auction}")).json()["hasBid"] is False
+
+
+class TestCycleLimits:
+    async def battery(self, market: Market, **limits: float) -> str:
+        response = await market.owner.admin.post(
+            "/physical-assets",
+            json={
+                "name": "Limited",
+                "organisationID": str(market.owner.id),
+                "deliveryZone": "Amprion",
+                "parameters": {
+                    "ratedChargePower": 10_000,
+                    "ratedDischargePower": 10_000,
+                    "energyCapacity": 20_000,
+                    "chargeEfficiency": 0.95,
+                    "dischargeEfficiency": 0.95,
+                    **limits,
+                },
+            },
+        )
+        identifier: str = response.json()["id"]
+        return identifier
+
+    async def test_of_an_item_are_at_most_the_batteries(self, market: Market) -> None:
+        strict = await self.battery(market, dailyCycleLimit=1.5, annualCycleLimit=400)
+        loose, free = await self.battery(market, dailyCycleLimit=2), await self.battery(market)
+        thirds = [{"physicalAssetID": one, "share": 1 / 3} for one in (strict, loose, free)]
+        terms = await market.terms(backing=thirds)
+        terms["item"]["dailyCycleLimit"] = 1.6
+        refused = await market.operator.post("/auctions", json=terms)
+        assert refused.status_code == 422, refused.text
+        assert refused.json()["type"] == "/docs/problems/cycle-limit-exceeded"
+        assert [error["pointer"] for error in refused.json()["errors"]] == ["/item/dailyCycleLimit"]
+        terms["item"]["dailyCycleLimit"] = 1.5
+        assert (await market.operator.post("/auctions", json=terms)).status_code == 201
+        del terms["item"]["dailyCycleLimit"]
+        made = (await market.operator.post("/auctions", json=terms)).json()
+        assert made["item"]["dailyCycleLimit"] == 1.5
+        await bid(market.traders[0], made["id"], 5)
+        await market.advance("PT1H")
+        won = (await market.traders[0].trader.get(f"/auctions/{made['id']}")).json()["virtualAssetID"]
+        asset = (
+            await market.traders[0].trader.get(f"/organisations/{market.traders[0].id}/virtual-assets/{won}")
+        ).json()
+        assert (asset["dailyCycleLimit"], asset["annualCycleLimit"]) == (1.5, 400)
