@@ -9,7 +9,8 @@ from datetime import date, datetime, time
 from playwright.async_api import Page, expect
 from tests.console.journeys.conftest import OpenTab
 from tests.console.journeys.scene import BERLIN, Scene
-from tests.console.journeys.test_virtual_battery import first_day, schedule_of
+from tests.console.journeys.test_virtual_battery import fifth_day, schedule_of
+from tests.people import PASSWORD
 
 
 async def type_power(page: Page, at: str, power: str) -> None:
@@ -20,7 +21,7 @@ async def type_power(page: Page, at: str, power: str) -> None:
 
 class TestTwoPeopleWhoPlanOneDay:
     async def test_choose_range_by_range_what_is_saved(self, open_tab: OpenTab, scene: Scene):
-        path = f"/virtual-batteries/{scene.virtual_asset_id}/{first_day(scene)}"
+        path = f"/virtual-batteries/{scene.virtual_asset_id}/{fifth_day(scene)}"
         async with open_tab("trader") as mara, open_tab("jonas") as jonas:
             mara.expect_refusal(412)
             await mara.open(path)
@@ -53,7 +54,7 @@ class TestTwoPeopleWhoPlanOneDay:
     async def test_take_what_the_other_saved_and_balance_the_rest(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("trader") as tab:
             page = tab.page
-            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{first_day(scene)}")
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{fifth_day(scene)}")
             await type_power(page, "18:00", "1")
             await asyncio.to_thread(put_power, scene, "18:00", 3000)
             await page.get_by_role("button", name="Compare").click()
@@ -70,13 +71,109 @@ class TestTwoPeopleWhoPlanOneDay:
         assert await asyncio.to_thread(schedule_at, scene, 18) == [3000]
 
 
+class TestTwoPeopleWhoEditOneForm:
+    async def test_choose_field_by_field_what_is_saved(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner") as tab:
+            page = tab.page
+            tab.expect_refusal(412)
+            await tab.open(f"/physical-assets/{scene.assets['Hürth']}/parameters", "Hürth")
+            await page.get_by_role("button", name="Change").click()
+            form = page.get_by_role("dialog")
+            await form.get_by_label("Discharging power").fill("19")
+            await form.get_by_label("Cycles a day").fill("1.5")
+            await tab.check()
+            await asyncio.to_thread(put_parameters, scene, ratedDischargePower=18_000, fcrLimitRatio=0.5)
+            await form.get_by_role("button", name="Save as a new version").click()
+            await expect(form.get_by_text("Somebody saved another version while you were editing.")).to_be_visible()
+            save = form.get_by_role("button", name="Save as a new version")
+            await expect(save).to_be_disabled()
+            await tab.check_in_both_themes()
+            await form.get_by_role("group", name="Discharging power").get_by_text("Keep mine").click()
+            await save.click()
+            await expect(form).to_have_count(0)
+        stored = await asyncio.to_thread(scene.owner.get, f"/physical-assets/{scene.assets['Hürth']}/parameters")
+        assert (stored["ratedDischargePower"], stored["dailyCycleLimit"], stored["fcrLimitRatio"]) == (19_000, 1.5, 0.5)
+
+    async def test_is_so_for_unavailabilities_auctions_and_portfolios(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner") as tab:
+            await tab.open(f"/physical-assets/{scene.assets['Stade']}", "Stade")
+            await tab.page.get_by_role("button", name="Change: Inverter maintenance").click()
+            form = tab.page.get_by_role("dialog")
+            await form.get_by_label("Reason").fill("Inverters, both")
+            tab.expect_refusal(412)
+            await asyncio.to_thread(rename_unavailability, scene, "Inverter maintenance", "Inverter 7")
+            await form.get_by_role("button", name="Save").click()
+            await form.get_by_role("group", name="Reason").get_by_text("Take theirs").click()
+            await form.get_by_role("button", name="Keep theirs").click()
+            await expect(form).to_have_count(0)
+            await expect(tab.page.get_by_text("Inverter 7").first).to_be_visible()
+        async with open_tab("operator") as tab:
+            await tab.open(f"/auctions/{scene.auctions['ahead']}")
+            await tab.page.get_by_role("button", name="Change").click()
+            form = tab.page.get_by_role("dialog")
+            await form.get_by_label("Hurdle price").fill("1200")
+            await form.get_by_role("button", name="Save").click()
+            await expect(form).to_have_count(0)
+            await expect(tab.page.get_by_text("€1,200.00")).to_be_visible()
+        async with open_tab("trader") as tab:
+            await tab.open("/virtual-batteries")
+            await tab.page.get_by_role("button", name="Portfolio").click()
+            form = tab.page.get_by_role("dialog")
+            await form.get_by_label("Name").fill("North")
+            await form.get_by_role("button", name="Save").click()
+            await expect(tab.page.get_by_role("button", name="Edit North")).to_be_visible()
+
+
+class TestASessionThatEndsInMidEdit:
+    async def test_is_taken_up_again_with_all_that_was_typed(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab(None) as tab:
+            page = tab.page
+            await tab.sign_in("trader")
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{fifth_day(scene)}")
+            await type_power(page, "16:00", "1")
+            tab.expect_refusal(401)
+            headers = {"X-Gridloom-Console": "1"}
+            await page.evaluate("(headers) => fetch('/console/session', { method: 'DELETE', headers })", headers)
+            await page.keyboard.press("Control+s")
+            await expect(page.get_by_text("what you typed is kept")).to_be_visible()
+            await tab.check()
+            await page.get_by_label("User name").fill("trader")
+            await page.get_by_label("Password").fill(PASSWORD)
+            await page.get_by_role("button", name="Sign in").click()
+            await expect(page.get_by_text("1 changed")).to_be_visible()
+            await page.keyboard.press("Control+s")
+            await expect(page.get_by_text("No changes")).to_be_visible()
+        assert await asyncio.to_thread(schedule_at, scene, 16) == [1000]
+
+
 def schedule_at(scene: Scene, *hours: int) -> list[float]:
-    powers = schedule_of(scene, hours=24)
+    powers = schedule_of(scene, fifth_day(scene), 24)
     return [powers[4 * hour] for hour in hours]
 
 
 def put_power(scene: Scene, at: str, power: float) -> None:
     organisation, asset = scene.trader.organisation_id, scene.virtual_asset_id
-    moment = datetime.combine(date.fromisoformat(first_day(scene)), time.fromisoformat(at), BERLIN)
+    moment = datetime.combine(date.fromisoformat(fifth_day(scene)), time.fromisoformat(at), BERLIN)
     point = {"time": moment.isoformat(), "power": power}
     scene.colleague.put(f"/organisations/{organisation}/virtual-assets/{asset}/schedule", {"schedule": [point]})
+
+
+def put_parameters(scene: Scene, **changes: float) -> None:
+    path = f"/physical-assets/{scene.assets['Hürth']}/parameters"
+    names = (
+        "ratedChargePower",
+        "ratedDischargePower",
+        "energyCapacity",
+        "chargeEfficiency",
+        "dischargeEfficiency",
+        "dailyCycleLimit",
+    )
+    stored = scene.owner.get(path)
+    scene.owner.put(path, {**{name: stored[name] for name in names}, **changes})
+
+
+def rename_unavailability(scene: Scene, before: str, after: str) -> None:
+    path = f"/physical-assets/{scene.assets['Stade']}/unavailability"
+    found = next(one for one in scene.owner.get(path) if one["description"] == before)
+    answer = scene.owner.client.patch(f"{path}/{found['id']}", json={"description": after})
+    assert answer.is_success, answer.text

@@ -24,6 +24,14 @@ def third_day(scene: Scene) -> str:
     return _day_after(first_day(scene), 2)
 
 
+def fifth_day(scene: Scene) -> str:
+    return _day_after(first_day(scene), 4)
+
+
+def sixth_day(scene: Scene) -> str:
+    return _day_after(first_day(scene), 5)
+
+
 def _day_after(day: str, days: int) -> str:
     return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
 
@@ -147,9 +155,9 @@ class TestAnOwner:
             await tab.check()
             sold = page.get_by_role("row", name=re.compile(r"^Wholesale, sold [\d.,]+ MWh at €"))
             await expect(sold).to_be_visible()
-            await page.get_by_text("Kept", exact=True).click()
             await expect(page.get_by_text("what you keep", exact=True)).to_be_visible()
             await page.get_by_text("Earned", exact=True).click()
+            await expect(page.get_by_text("what it earned", exact=True)).to_be_visible()
             day = (scene.now.astimezone(BERLIN) - timedelta(days=2)).strftime("%a %-d %b")
             await page.get_by_role("button", name=day, exact=True).click()
             await page.get_by_role("button", name=re.compile("^18:00, ")).click()
@@ -158,4 +166,18 @@ class TestAnOwner:
                 await page.get_by_role("button", name="Parquet").click()
             path = await (await started.value).path()
             assert path.read_bytes()[:4] == b"PAR1"
+            await tab.check()
+
+    async def test_finds_the_same_number_on_the_overview_and_on_revenue(self, open_tab: OpenTab):
+        async with open_tab("owner") as tab:
+            await tab.open("/")
+            kept = tab.page.locator(".revenue-figures div").filter(has_text="30 days").locator("strong")
+            await expect(kept).to_contain_text("€")
+            shown = await kept.inner_text()
+            await tab.page.get_by_role("link", name="Open", exact=True).click()
+            first = tab.page.locator(".figure").first
+            await expect(first).to_contain_text("What you keep")
+            await expect(first.locator(".figure-value")).to_have_text(shown)
+            await expect(tab.page.locator("#screen h1")).to_have_text("Hanse Storage")
+            await tab.settle()
             await tab.check()

@@ -12,7 +12,7 @@ import {
 } from '../shared/api/session'
 import { ProblemNote } from '../shared/ui/states'
 import { Frame } from './Frame'
-import { usePath } from './router'
+import { BASE, usePath } from './router'
 import { SignIn } from './SignIn'
 
 const Join = lazy(() => import('./Join'))
@@ -27,7 +27,12 @@ const queries = new QueryClient({
   },
 })
 
-type State = { is: 'asking' } | { is: 'out' } | { is: 'in'; session: Session } | { is: 'failed'; error: unknown }
+type State =
+  | { is: 'asking' }
+  | { is: 'out' }
+  /** isExpired: the session ended while the console was in use; what was typed stays behind the sign-in. */
+  | { is: 'in'; session: Session; isExpired?: boolean }
+  | { is: 'failed'; error: unknown }
 
 export function App() {
   const [state, setState] = useState<State>(wasSignedIn() ? { is: 'asking' } : { is: 'out' })
@@ -56,7 +61,9 @@ export function App() {
       queries.clear()
       setState({ is: 'out' })
     }
-    const stops = [onSignedOut(leave), onOtherTab((isIn) => (isIn ? setState({ is: 'asking' }) : leave()))]
+    const expire = () => setState((old) => (old.is === 'in' ? { ...old, isExpired: true } : old))
+    const enter = () => setState((old) => (old.is === 'in' ? old : { is: 'asking' }))
+    const stops = [onSignedOut(expire), onOtherTab((isIn) => (isIn ? enter() : leave()))]
     return () => {
       for (const stop of stops) stop()
     }
@@ -76,11 +83,30 @@ export function App() {
       </main>
     )
   if (state.is === 'out') return <SignIn onSignedIn={(session) => setState({ is: 'in', session })} />
+  const isExpired = state.isExpired === true
+  const resume = (session: Session) => {
+    // Another person finds nothing of the one before.
+    if (session.user.id !== state.session.user.id) location.assign(`${BASE}/`)
+    setState({ is: 'in', session })
+    void queries.invalidateQueries()
+  }
   return (
-    <QueryClientProvider client={queries}>
-      <SessionContext value={state.session}>
-        <Frame onSignedOut={() => setState({ is: 'out' })} />
-      </SessionContext>
-    </QueryClientProvider>
+    <>
+      <QueryClientProvider client={queries}>
+        <SessionContext value={state.session}>
+          <div className={isExpired ? 'veil is-veiled' : 'veil'} inert={isExpired}>
+            <Frame onSignedOut={() => setState({ is: 'out' })} />
+          </div>
+        </SessionContext>
+      </QueryClientProvider>
+      {isExpired && (
+        <div className="over-all">
+          <SignIn
+            onSignedIn={resume}
+            note={`The session of ${state.session.user.displayName || state.session.user.username} has ended. Sign in to go on: what you typed is kept.`}
+          />
+        </div>
+      )}
+    </>
   )
 }

@@ -7,7 +7,7 @@ import { FormProblem } from '../shared/ui/states'
 import { Mark } from './Mark'
 import { Link } from './router'
 
-export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void }) {
+export function SignIn({ onSignedIn, note }: { onSignedIn: (session: Session) => void; note?: string }) {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setIsBusy] = useState(false)
 
@@ -33,6 +33,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void 
       </div>
       <form className="card alone-card" onSubmit={(event) => void submit(event)}>
         <h2>Sign in</h2>
+        {note && <p role="status">{note}</p>}
         <Field label="User name" name="username" autoComplete="username" required autoFocus />
         <Field label="Password" name="password" type="password" autoComplete="current-password" required />
         <FormProblem error={error} />

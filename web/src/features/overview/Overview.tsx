@@ -77,7 +77,7 @@ export default function Overview() {
           {batteries.length > 0 && <PhysicalTable assets={batteries} health={health} />}
         </div>
         <div className="overview-side">
-          {mayReadRevenue && !isOperator && <RevenueCard virtual={virtual.data ?? []} physical={batteries} now={now} />}
+          {mayReadRevenue && !isOperator && <RevenueCard now={now} />}
           <ComingCard
             auctions={auctions.data ?? []}
             unavailabilities={unavailabilities}

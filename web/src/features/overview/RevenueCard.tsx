@@ -1,48 +1,24 @@
-import { useQuery } from '@tanstack/react-query'
-import { allPages, type Schemas } from '../../shared/api/client'
-import type { PhysicalAsset, VirtualAsset } from '../../shared/api/resources'
-import { useSession } from '../../shared/api/session'
 import { linear } from '../../shared/charts/scale'
 import { useSize } from '../../shared/charts/size'
 import { decimal, euro, signed } from '../../shared/format'
-import { dayOf, HOUR_MS, momentOf } from '../../shared/time/marketDay'
+import { dayOf, momentOf } from '../../shared/time/marketDay'
 import { dayMonth } from '../../shared/time/words'
 import { Card } from '../../shared/ui/Card'
 import { ProblemNote, Skeleton } from '../../shared/ui/states'
 import { Link } from '../../shell/router'
-import { type DayRevenue, type Source, useDailyRevenue } from './data'
+import { type DayRevenue, useDailyRevenue } from './data'
 
 const DAYS = 30
 const HEIGHT = 190
 
-interface Props {
-  virtual: VirtualAsset[]
-  physical: PhysicalAsset[]
-  now: number
-}
-
 /** What is kept of what the batteries earn: today, in thirty days, and each day of them. */
-export function RevenueCard({ virtual, physical: seen, now }: Props) {
+export function RevenueCard({ now }: { now: number }) {
   const today = dayOf(now)
-  const { organisationID } = useSession().user
-  const physical = seen.filter((one) => one.organisationID === organisationID)
-  const fleets = useQuery({
-    queryKey: ['fleets'],
-    queryFn: () => allPages<Schemas['Fleet']>('/fleets'),
-    enabled: physical.length > 0,
-  })
-  const sources = sourcesOf(
-    virtual,
-    physical,
-    (fleets.data ?? []).filter((one) => one.organisationID === organisationID),
-    now,
-  )
-  const revenue = useDailyRevenue(fleets.isLoading && physical.length > 0 ? [] : sources, today, 2 * DAYS)
+  const revenue = useDailyRevenue(today, 2 * DAYS - 1)
   return (
     <Card title="Revenue" note="EUR, what you keep" actions={<Link to="/revenue">Open</Link>}>
-      {sources.length === 0 && <p className="card-body note">No battery has earned anything in sixty days.</p>}
       {revenue.isError && <ProblemNote error={revenue.error} onRetry={() => void revenue.refetch()} />}
-      {revenue.isLoading && sources.length > 0 && (
+      {revenue.isLoading && (
         <div className="card-body" role="status" aria-label="Loading">
           <Skeleton height={HEIGHT + 60} />
         </div>
@@ -52,34 +28,10 @@ export function RevenueCard({ virtual, physical: seen, now }: Props) {
   )
 }
 
-/** Groups where there are any; what is in none by itself, and only over its own life. */
-function sourcesOf(
-  virtual: VirtualAsset[],
-  physical: PhysicalAsset[],
-  fleets: Schemas['Fleet'][],
-  now: number,
-): Source[] {
-  const since = now - 2 * DAYS * 24 * HOUR_MS
-  const grouped = new Set(fleets.flatMap((fleet) => fleet.physicalAssetIDs))
-  const relevant = virtual.filter((one) => Date.parse(one.end) > since && Date.parse(one.start) <= now)
-  const portfolios = new Set(relevant.flatMap((one) => one.portfolioID ?? []))
-  return [
-    ...[...portfolios].map((id) => ({ kind: 'portfolios', id })),
-    ...fleets.map((one) => ({ kind: 'fleets', id: one.id })),
-    ...physical.filter((one) => !grouped.has(one.id)).map((one) => ({ kind: 'physical-assets', id: one.id })),
-    ...relevant
-      .filter((one) => !one.portfolioID)
-      .map((one) => ({
-        kind: 'virtual-assets',
-        id: one.id,
-        life: { start: Date.parse(one.start), end: Date.parse(one.end) },
-      })),
-  ]
-}
-
 function Figures({ days }: { days: DayRevenue[] }) {
-  const last = days.slice(-DAYS - 1, -1)
-  const before = days.slice(0, DAYS)
+  // The same thirty days, today among them, that the screen Revenue opens with.
+  const last = days.slice(-DAYS)
+  const before = days.slice(-2 * DAYS, -DAYS)
   const today = days.at(-1)
   const sum = (some: DayRevenue[]) => some.reduce((total, one) => total + one.value, 0)
   const month = sum(last)
@@ -95,7 +47,7 @@ function Figures({ days }: { days: DayRevenue[] }) {
           </dd>
         </div>
         <div>
-          <dt>{DAYS} days</dt>
+          <dt>{DAYS} days, with today</dt>
           <dd>
             <strong>{euro(month, 0)}</strong>
             {change !== null && (
@@ -106,7 +58,7 @@ function Figures({ days }: { days: DayRevenue[] }) {
           </dd>
         </div>
       </dl>
-      <Bars days={[...last, ...(today ? [today] : [])]} mean={month / DAYS} />
+      <Bars days={last} mean={month / DAYS} />
     </div>
   )
 }

@@ -1,7 +1,7 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { allPages, answered, api, askJson, type Schemas } from '../../shared/api/client'
 import { type Health, type PhysicalAsset, readHealth, type VirtualAsset } from '../../shared/api/resources'
-import { useMay } from '../../shared/api/session'
+import { useMay, useSession } from '../../shared/api/session'
 import {
   addDays,
   type Day,
@@ -177,48 +177,29 @@ interface Statement {
   lines: { time: string; amount: number }[]
 }
 
-export interface Source {
-  kind: string
-  id: string
-  /** Where nothing is known outside of it. */
-  life?: Span
-}
-
-/** More at once would keep what the reader sees first waiting: a browser has six lines to a server. */
-const AT_ONCE = 2
-
-/** What the reader keeps of what its batteries earn, by market day, of the last `days` days and today. */
-export function useDailyRevenue(sources: Source[], today: Day, days: number) {
+/** What the reader's organisation keeps, by market day, of the last `days` days and today. */
+export function useDailyRevenue(today: Day, days: number) {
+  const organisation = useSession().user.organisationID
   const first = addDays(today, -days)
-  const span = { start: spanOf(first).start, end: spanOf(today).end }
   return useQuery({
-    queryKey: ['revenue', 'daily', sources.map((one) => one.id).join(), first],
+    queryKey: ['revenue', 'daily', organisation, first],
     queryFn: async (): Promise<DayRevenue[]> => {
+      const query = new URLSearchParams({
+        start: instant(spanOf(first).start),
+        end: instant(spanOf(today).end),
+        resolution: 'daily',
+      })
+      const statement = await askJson<Statement>(`/revenue-reporting/organisations/${organisation}/statement?${query}`)
       const sums = new Map<Day, number>()
-      const left = [...sources]
-      const readOn = async () => {
-        for (let source = left.shift(); source; source = left.shift())
-          for (const line of await readLines(source, span)) {
-            const day = dayOf(Date.parse(line.time))
-            sums.set(day, (sums.get(day) ?? 0) + line.amount)
-          }
+      for (const line of statement.lines) {
+        const day = dayOf(Date.parse(line.time))
+        sums.set(day, (sums.get(day) ?? 0) + line.amount)
       }
-      await Promise.all(Array.from({ length: AT_ONCE }, readOn))
       return Array.from({ length: days + 1 }, (_, index) => {
         const day = addDays(first, index)
         return { day, value: sums.get(day) ?? 0 }
       })
     },
-    enabled: sources.length > 0,
     staleTime: 5 * 60_000,
   })
-}
-
-async function readLines({ kind, id, life }: Source, span: Span): Promise<Statement['lines']> {
-  const query = new URLSearchParams({
-    start: instant(Math.max(span.start, life?.start ?? span.start)),
-    end: instant(Math.min(span.end, life?.end ?? span.end)),
-    resolution: 'daily',
-  })
-  return (await askJson<Statement>(`/revenue-reporting/${kind}/${id}/statement?${query}`)).lines
 }

@@ -1,23 +1,41 @@
 import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { askJson } from '../../shared/api/client'
 import type { PhysicalAsset } from '../../shared/api/resources'
+import { useMay, useSession } from '../../shared/api/session'
 import { decimal, efficiencies, megawatts, percent } from '../../shared/format'
 import { weekdayTime } from '../../shared/time/words'
+import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import type { Parameters } from './data'
+import { EditParameters } from './EditParameters'
 
 /** What the battery is rated at, and since when: a change adds a version, the past stays. */
 export function ParametersHistory({ asset }: { asset: PhysicalAsset }) {
   const zone = useZone()
+  const [isEditing, setIsEditing] = useState(false)
+  const isOwner = useSession().user.organisationID === asset.organisationID
+  const mayChange = useMay('Update:physical-assets') && isOwner
   const history = useQuery({
     queryKey: ['physical-assets', asset.id, 'parameters'],
     queryFn: () => askJson<Parameters[]>(`/physical-assets/${asset.id}/parameters/history`),
   })
   return (
-    <Card title="Parameters" note="every version, the one in force marked">
+    <Card
+      title="Parameters"
+      note="every version, the one in force marked"
+      actions={
+        mayChange && (
+          <Button isCompact onClick={() => setIsEditing(true)}>
+            Change
+          </Button>
+        )
+      }
+    >
+      {isEditing && <EditParameters asset={asset} onClose={() => setIsEditing(false)} />}
       <Loaded query={history} skeleton={<SkeletonRows rows={3} />}>
         {(versions) => (
           <Table

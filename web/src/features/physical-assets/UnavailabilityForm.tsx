@@ -7,7 +7,7 @@ import { useMay } from '../../shared/api/session'
 import { clock } from '../../shared/clock'
 import { decimal, megawatts, signed, words } from '../../shared/format'
 import { addDays, dayOf, instant, momentOf } from '../../shared/time/marketDay'
-import { localInput } from '../../shared/time/words'
+import { localInput, momentFrom } from '../../shared/time/words'
 import { Button, IconButton } from '../../shared/ui/Button'
 import { Checkbox, Field, SelectField } from '../../shared/ui/Field'
 import { FormProblem, Skeleton } from '../../shared/ui/states'
@@ -23,7 +23,7 @@ export interface Draft {
   description: string
 }
 
-const KINDS: UnavailabilityKind[] = [
+export const KINDS: UnavailabilityKind[] = [
   'MAINTENANCE',
   'OUTAGE',
   'REDISPATCH',
@@ -291,13 +291,6 @@ function useSettled<T>(value: T, ms: number): T {
     return () => clearTimeout(timer)
   }, [value, ms])
   return settled
-}
-
-function momentFrom(text: string, zone: string): number {
-  const [day = '', time = '00:00'] = text.split('T')
-  if (!/^\d{4}-\d\d-\d\d$/.test(day)) return 0
-  const [hours = 0, minutes = 0] = time.split(':').map(Number)
-  return momentOf(day, hours * 60 + minutes, zone)
 }
 
 function numberFrom(text: string): number {

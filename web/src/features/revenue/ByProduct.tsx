@@ -8,8 +8,8 @@ import { type Bucket, dayOfBucket, type Product } from './data'
 import { Stacks } from './Stacks'
 
 const VIEWS = [
-  { value: 'earned', label: 'Earned' },
   { value: 'kept', label: 'Kept' },
+  { value: 'earned', label: 'Earned' },
 ] as const
 
 const LABEL_PX = 64
@@ -34,7 +34,7 @@ export function ByProduct({ buckets, products, view, onView, chosen, onChoose }:
   return (
     <Card
       title="By product"
-      note={picked ? `EUR a day · ${weekday(picked.time, 'Europe/Berlin')} ${euro(picked.total, 0)}` : 'EUR a day'}
+      note={`EUR a day${view === 'kept' ? ', income up, cost down' : ''}${picked ? ` · ${weekday(picked.time, 'Europe/Berlin')} ${euro(picked.total, 0)}` : ''}`}
       actions={
         <>
           <Legend items={[...products].reverse().map(({ label, colour }) => ({ label, color: colour }))} />

@@ -3,7 +3,7 @@ import { useMay } from '../../shared/api/session'
 import { useMinute } from '../../shared/clock'
 import { euro, plural, signed } from '../../shared/format'
 import { addDays, type Day, dayOf, type Span } from '../../shared/time/marketDay'
-import { dayInWords, dayMonth, weekday } from '../../shared/time/words'
+import { dayInWords, dayMonth } from '../../shared/time/words'
 import { IconButton } from '../../shared/ui/Button'
 import { Card, type Figure, Figures } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
@@ -23,6 +23,7 @@ import {
   type Product,
   type Range,
   SETTLED,
+  type Statement,
   type Subject,
   spanBefore,
   useBuckets,
@@ -41,6 +42,15 @@ const RANGES = [
   { value: 'month', label: '30 days' },
   { value: 'year', label: 'Year' },
 ] as const
+
+const KINDS: Kind[] = ['organisations', 'fleets', 'portfolios', 'virtual-assets', 'physical-assets']
+const GROUPS: Record<Kind, string> = {
+  organisations: 'all together',
+  fleets: 'fleets',
+  portfolios: 'portfolios',
+  'virtual-assets': 'virtual batteries',
+  'physical-assets': 'batteries',
+}
 
 /** What did I earn, from what, per MW, after what I paid? */
 export default function Revenue({ values }: ScreenProps) {
@@ -93,12 +103,12 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
   const volumes = useVolumes(subject, span)
   const [chosen, setChosen] = useState<Day | null>(null)
   const [viewText, setView] = useParameter('view')
-  const view = viewText === 'kept' && statement.data ? 'kept' : 'earned'
+  const view = viewText === 'earned' ? 'earned' : 'kept'
   const move = (days: number) => setUntil(addDays(last, days))
   return (
     <Page
       title={subject.label.replace(/,[^,]*$/, '')}
-      crumb={{ label: 'Revenue', to: '/revenue' }}
+      {...(subject.kind === 'organisations' ? {} : { crumb: { label: 'Revenue', to: '/revenue' } })}
       facts={[subject.label.replace(/^.*,\s*/, ''), view === 'kept' ? 'what you keep' : 'what it earned']}
       aside={
         <>
@@ -108,10 +118,10 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
             value={`${subject.kind}/${subject.id}`}
             onChange={(event) => go(`/revenue/${event.target.value}${location.search}`)}
           >
-            {(['fleets', 'portfolios', 'virtual-assets', 'physical-assets'] as Kind[]).map((kind) => {
+            {KINDS.map((kind) => {
               const members = subjects.filter((one) => one.kind === kind)
               return members.length === 0 ? null : (
-                <optgroup key={kind} label={kind.replace('-', ' ')}>
+                <optgroup key={kind} label={GROUPS[kind]}>
                   {members.map((one) => (
                     <option key={one.id} value={`${one.kind}/${one.id}`}>
                       {one.label.replace(/,[^,]*$/, '')}
@@ -143,20 +153,23 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
     >
       <Loaded query={daily} skeleton={<SkeletonCard height={600} />}>
         {(earned) => {
-          const buckets = view === 'kept' && statement.data ? keptOf(statement.data, earned) : earned
-          const products = present(buckets, view === 'kept' ? [...PRODUCTS, SETTLED] : PRODUCTS)
+          const isKept = view === 'kept' && statement.data !== undefined
+          const buckets = isKept ? keptOf(statement.data, earned) : earned
+          const products = present(buckets, isKept ? [...PRODUCTS, SETTLED] : PRODUCTS)
           const best = [...buckets].sort((a, b) => b.total - a.total)[0]
           const shown =
             chosen && buckets.some((one) => dayOfBucket(one) === chosen) ? chosen : best ? dayOfBucket(best) : last
           return (
             <>
-              <Figures figures={figuresOf(earned, earlier.data ?? [], statement.data?.total, range)} />
+              <Figures
+                figures={figuresOf(earned, earlier.data ?? [], statement.data, { range, isHeld: subject.isHeld })}
+              />
               <div className="revenue">
                 <div className="revenue-main">
                   <ByProduct
                     buckets={buckets}
                     products={products}
-                    view={view}
+                    view={isKept ? 'kept' : 'earned'}
                     onView={statement.data ? setView : null}
                     chosen={shown}
                     onChoose={setChosen}
@@ -198,19 +211,28 @@ function rangeInWords({ start, end }: Span): string {
   return `${year === last.slice(-4) ? first : `${first} ${year}`} – ${last.replace(/^\w+, /, '')}`
 }
 
-function figuresOf(buckets: Bucket[], earlier: Bucket[], net: number | undefined, range: Range): Figure[] {
+/** What the reader keeps comes first: it is what is paid in the end. */
+function figuresOf(
+  buckets: Bucket[],
+  earlier: Bucket[],
+  statement: Statement | undefined,
+  { range, isHeld }: { range: Range; isHeld: boolean },
+): Figure[] {
   const sum = (list: Bucket[]) => list.reduce((total, one) => total + one.total, 0)
   const total = sum(buckets)
   const past = sum(earlier)
   const known = earlier.filter((one) => one.total !== 0).length
   const isComparable = past > 0 && known >= DAYS[range] * 0.8
   const perMw = buckets.reduce((all, one) => all + one.perMw, 0)
-  const best = [...buckets].sort((a, b) => b.total - a.total)[0]
   const days = DAYS[range]
   const figures: Figure[] = [
-    { label: 'Total revenue', value: euro(total, 0), below: `${euro(total / days, 0)} a day` },
     {
-      label: 'Per MW and year',
+      label: isHeld ? 'Earned in the markets' : 'Earned by the batteries',
+      value: euro(total, 0),
+      below: `${euro(total / days, 0)} a day`,
+    },
+    {
+      label: 'Earned per MW and year',
       value: euro((perMw / days) * 365, 0),
       below: `${euro(perMw, 0)} per MW in ${days === 1 ? 'a day' : `${days} days`}`,
     },
@@ -218,18 +240,18 @@ function figuresOf(buckets: Bucket[], earlier: Bucket[], net: number | undefined
       label: days === 1 ? 'Against the day before' : `Against the ${days} days before`,
       value: isComparable ? signed(((total - past) / past) * 100, 1) : '–',
       unit: isComparable ? '%' : '',
-      below: isComparable || known === 0 ? euro(past, 0) : `only ${plural(known, 'day')} of them earned`,
-    },
-    {
-      label: 'Best day',
-      value: best ? euro(best.total, 0) : '–',
-      below: best
-        ? `${weekday(best.time, 'Europe/Berlin')}, ${euro(best.parts.revenue_wholesale ?? 0, 0)} of it wholesale`
-        : '',
+      below:
+        isComparable || known === 0 ? `${euro(past, 0)} earned then` : `only ${plural(known, 'day')} of them earned`,
     },
   ]
-  if (net !== undefined) figures.push({ label: 'What you keep', value: euro(net, 0), below: 'after what you paid' })
-  return figures
+  if (!statement) return figures
+  const came = statement.lines.reduce((all, line) => all + Math.max(0, line.amount), 0)
+  const kept: Figure = {
+    label: 'What you keep',
+    value: euro(statement.total, 0),
+    below: `${euro(came, 0)} came in, ${euro(came - statement.total, 0)} was paid`,
+  }
+  return [kept, ...figures]
 }
 
 function Hours({ subject, span, chosen }: { subject: Subject; span: Span; chosen: Day }) {

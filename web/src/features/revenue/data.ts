@@ -21,28 +21,34 @@ export interface Product {
 }
 
 /** What the statement has beside the products: what is settled with others, and no market's. */
-export const SETTLED: Product = { key: 'settled', label: 'Imbalance and rest', colour: 'var(--ink-3)' }
+export const SETTLED: Product = { key: 'settled', label: 'Imbalance, availability, rest', colour: 'var(--ink-3)' }
 export const TOTAL = 'revenue_total_revenue'
 const PER_MW = 'revenue_normalised_total'
 
-export type Kind = 'fleets' | 'portfolios' | 'virtual-assets' | 'physical-assets'
+export type Kind = 'organisations' | 'fleets' | 'portfolios' | 'virtual-assets' | 'physical-assets'
 
 export interface Subject {
   kind: Kind
   id: string
   label: string
+  /** Whether tolls and auction prices are paid by the reader, for what others own: then they are no earnings. */
+  isHeld: boolean
 }
 
 const WORDS: Record<Kind, string> = {
+  organisations: 'everything it holds and owns',
   fleets: 'fleet',
   portfolios: 'portfolio',
   'virtual-assets': 'virtual battery',
   'physical-assets': 'battery',
 }
 
-/** Everything whose revenue the reader may look at, groups first. */
+const HELD: Kind[] = ['portfolios', 'virtual-assets']
+
+/** Everything whose revenue the reader may look at: all of it together, then groups, then each. */
 export function useSubjects(): { subjects: Subject[]; isLoading: boolean; error: unknown } {
-  const organisation = useSession().user.organisationID
+  const session = useSession()
+  const organisation = session.user.organisationID
   const mayVirtual = useMay('Read:virtual-assets')
   const mayPhysical = useMay('Read:physical-assets')
   const fleets = useQuery({
@@ -61,14 +67,22 @@ export function useSubjects(): { subjects: Subject[]; isLoading: boolean; error:
   const named = (kind: Kind, list: { id: string; name: string; organisationID: string }[] | undefined): Subject[] =>
     (list ?? [])
       .filter((one) => one.organisationID === organisation)
-      .map((one) => ({ kind, id: one.id, label: `${one.name}, ${WORDS[kind]}` }))
+      .map((one) => ({ kind, id: one.id, label: `${one.name}, ${WORDS[kind]}`, isHeld: HELD.includes(kind) }))
+  const owns = (physical.data ?? []).some((one) => one.organisationID === organisation)
+  const whole: Subject = {
+    kind: 'organisations',
+    id: organisation,
+    label: `${session.organisationName}, ${WORDS.organisations}`,
+    isHeld: !owns,
+  }
+  const parts = [
+    ...named('fleets', fleets.data),
+    ...named('portfolios', portfolios.data),
+    ...named('virtual-assets', virtual.data),
+    ...named('physical-assets', physical.data),
+  ]
   return {
-    subjects: [
-      ...named('fleets', fleets.data),
-      ...named('portfolios', portfolios.data),
-      ...named('virtual-assets', virtual.data),
-      ...named('physical-assets', physical.data),
-    ],
+    subjects: parts.length > 0 ? [whole, ...parts] : [],
     isLoading: fleets.isLoading || portfolios.isLoading || virtual.isLoading || physical.isLoading,
     error: fleets.error ?? portfolios.error ?? virtual.error ?? physical.error,
   }
@@ -106,11 +120,22 @@ export function useBuckets(subject: Subject | undefined, span: Span, resolution:
     queryFn: async () => {
       const categories = [TOTAL, PER_MW, ...PRODUCTS.map((product) => product.key)]
       const { data } = await askJson<{ data: Series }>(pointsPath(subject as Subject, span, resolution, categories))
-      return bucketsOf(data)
+      const buckets = bucketsOf(data)
+      return subject?.isHeld ? buckets.map(withoutPaid) : buckets
     },
     enabled: subject !== undefined && span.end > span.start,
     staleTime: 60_000,
   })
+}
+
+const PAID = ['revenue_tolling', 'revenue_vba']
+
+/** What a held battery earned in the markets: what the holder pays for it is no part of that. */
+export function withoutPaid(bucket: Bucket): Bucket {
+  const paid = PAID.reduce((sum, key) => sum + (bucket.parts[key] ?? 0), 0)
+  const total = bucket.total - paid
+  const parts = Object.fromEntries(Object.entries(bucket.parts).filter(([key]) => !PAID.includes(key)))
+  return { ...bucket, total, parts, perMw: bucket.total === 0 ? 0 : (bucket.perMw * total) / bucket.total }
 }
 
 export function bucketsOf(data: Series): Bucket[] {

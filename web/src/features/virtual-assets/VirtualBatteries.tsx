@@ -9,6 +9,7 @@ import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
+import { Portfolios } from './Portfolios'
 import './virtual-assets.css'
 
 /** Every virtual battery of the organisation: those that deliver first, then what is over. */
@@ -58,6 +59,7 @@ export default function VirtualBatteries() {
           }
         </Loaded>
       </Card>
+      {assets.data && <Portfolios assets={all} />}
     </Page>
   )
 }

@@ -1,5 +1,5 @@
 /** Times in words, in Berlin's or UTC's. */
-import { type Day, dayOf, HOUR_MS, type Zone } from './marketDay'
+import { type Day, dayOf, HOUR_MS, momentOf, type Zone } from './marketDay'
 
 type Told = (ms: number, zone: Zone) => string
 
@@ -89,6 +89,14 @@ export function length(start: number, end: number): string {
 /** What `<input type="datetime-local">` shows and gives. */
 export function localInput(ms: number, zone: Zone): string {
   return `${dayOf(ms, zone)}T${time(ms, zone)}`
+}
+
+/** The moment that such an input names; 0 while it is empty. */
+export function momentFrom(text: string, zone: string): number {
+  const [day = '', time = '00:00'] = text.split('T')
+  if (!/^\d{4}-\d\d-\d\d$/.test(day)) return 0
+  const [hours = 0, minutes = 0] = time.split(':').map(Number)
+  return momentOf(day, hours * 60 + minutes, zone)
 }
 
 export function dayInWords(day: Day): string {

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { allPages, answered, api, type Schemas } from '../../../shared/api/client'
+import { allPages, api, ask, type Schemas } from '../../../shared/api/client'
 import { type Organisation, useOrganisations } from '../../../shared/api/names'
 import { decimal, euro, percent, plural, words } from '../../../shared/format'
 import { timeMs, weekday } from '../../../shared/time/words'
@@ -13,6 +13,7 @@ import { useZone } from '../../../shared/zone'
 import { Link } from '../../../shell/router'
 import { AuctionHead } from '../AuctionHead'
 import { type Auction, groupOf, type Results, useAuction, useResults } from '../data'
+import { EditAuction } from './EditAuction'
 
 /** One auction as its operator runs it: who is invited, what backs it, and once it is cleared every bid. */
 export function OperatedAuction({ auction, now }: { auction: Auction; now: number }) {
@@ -33,7 +34,7 @@ export function OperatedAuction({ auction, now }: { auction: Auction; now: numbe
           <ResultsCard auction={full} isClosed={group === 'Closed'} names={names} />
         </div>
         <div className="auction-main">
-          <Terms auction={full} />
+          <Terms auction={full} isFrozen={group !== 'Not started'} />
           <Invited auction={full} organisations={organisations.data ?? []} isFrozen={group !== 'Not started'} />
         </div>
       </div>
@@ -41,14 +42,25 @@ export function OperatedAuction({ auction, now }: { auction: Auction; now: numbe
   )
 }
 
-function Terms({ auction }: { auction: Auction }) {
+function Terms({ auction, isFrozen }: { auction: Auction; isFrozen: boolean }) {
+  const [isEditing, setIsEditing] = useState(false)
   const assets = useQuery({
     queryKey: ['physical-assets', 'list'],
     queryFn: () => allPages<Schemas['PhysicalAsset']>('/physical-assets'),
   })
   const names = new Map((assets.data ?? []).map((asset) => [asset.id, asset.name]))
   return (
-    <Card title="Terms">
+    <Card
+      title="Terms"
+      actions={
+        !isFrozen && (
+          <Button isCompact onClick={() => setIsEditing(true)}>
+            Change
+          </Button>
+        )
+      }
+    >
+      {isEditing && <EditAuction auction={auction} onClose={() => setIsEditing(false)} />}
       <dl className="meaning card-body">
         <div>
           <dt>State</dt>
@@ -86,20 +98,17 @@ function Invited({
   const queries = useQueryClient()
   const invited = new Set(auction.participants ?? [])
   const invite = useMutation({
-    mutationFn: (participants: string[]) =>
-      answered(
-        api.PUT('/auctions/{auctionID}/participants', {
-          params: { path: { auctionID: auction.id } },
-          body: participants,
-        }),
-      ),
+    // One box is one change: it is made to the list as it stands now, whoever changed another box meanwhile.
+    mutationFn: async (id: string) => {
+      const response = await ask(`/auctions/${auction.id}`)
+      const next = new Set(((await response.json()) as Auction).participants ?? [])
+      if (invited.has(id)) next.delete(id)
+      else next.add(id)
+      const ifMatch = response.headers.get('ETag') ?? ''
+      await ask(`/auctions/${auction.id}/participants`, { method: 'PUT', body: [...next], ifMatch })
+    },
     onSettled: () => queries.invalidateQueries({ queryKey: ['auctions'] }),
   })
-  const toggle = (id: string) => {
-    const next = new Set(invited)
-    if (!next.delete(id)) next.add(id)
-    invite.mutate([...next])
-  }
   const shown = organisations.filter((one) => one.kind === 'PARTICIPANT' || invited.has(one.id))
   return (
     <Card title="Invited" note={plural(invited.size, 'organisation')}>
@@ -110,7 +119,7 @@ function Invited({
             label={one.name}
             checked={invited.has(one.id)}
             disabled={isFrozen || invite.isPending}
-            onChange={() => toggle(one.id)}
+            onChange={() => invite.mutate(one.id)}
           />
         ))}
         {isFrozen && <p className="note">Frozen since it opened.</p>}

@@ -10,6 +10,7 @@ import { FormProblem } from '../../../shared/ui/states'
 import { Table } from '../../../shared/ui/Table'
 import { useZone } from '../../../shared/zone'
 import type { Unavailability } from '../data'
+import { EditUnavailability } from '../EditUnavailability'
 
 /** The same in words, with what can be done about each. */
 export function Announced({
@@ -48,12 +49,27 @@ export function Announced({
             <td className="number">{decimal(one.volume.powerCapacity.discharge / 1000, 1)}</td>
             <td className="number">{decimal(one.volume.energyCapacity / 1000, 1)}</td>
             <td className="number">
+              <Change asset={asset} item={one} />
               <Withdraw asset={asset} item={one} />
             </td>
           </tr>
         ))}
       </tbody>
     </Table>
+  )
+}
+
+function Change({ asset, item }: { asset: PhysicalAsset; item: Unavailability }) {
+  const may = useMay('Create:unavailabilities')
+  const [isEditing, setIsEditing] = useState(false)
+  if (!may) return null
+  return (
+    <>
+      <Button kind="quiet" isCompact onClick={() => setIsEditing(true)} aria-label={`Change: ${item.description}`}>
+        Change
+      </Button>
+      {isEditing && <EditUnavailability asset={asset} item={item} onClose={() => setIsEditing(false)} />}
+    </>
   )
 }
 

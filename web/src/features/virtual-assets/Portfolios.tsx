@@ -1,0 +1,125 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { allPages, ask, type Schemas } from '../../shared/api/client'
+import type { VirtualAsset } from '../../shared/api/resources'
+import { useMay, useSession } from '../../shared/api/session'
+import { megawatts, plural } from '../../shared/format'
+import { Button } from '../../shared/ui/Button'
+import { Card } from '../../shared/ui/Card'
+import { EditForm } from '../../shared/ui/EditForm'
+import type { Values } from '../../shared/ui/editing'
+import { FormProblem } from '../../shared/ui/states'
+import { Table } from '../../shared/ui/Table'
+import { Link } from '../../shell/router'
+
+type Portfolio = Schemas['PortfolioView']
+
+/** Groups of virtual batteries, planned and reported on together. */
+export function Portfolios({ assets }: { assets: VirtualAsset[] }) {
+  const organisation = useSession().user.organisationID
+  const may = useMay('Update:schedules')
+  const queries = useQueryClient()
+  const [edited, setEdited] = useState<Portfolio | null>(null)
+  const path = `/organisations/${organisation}/portfolios`
+  const portfolios = useQuery({
+    queryKey: ['portfolios', organisation],
+    queryFn: () => allPages<Portfolio>(path),
+  })
+  const add = useMutation({
+    mutationFn: async () =>
+      (await ask(path, { method: 'POST', body: { name: 'New portfolio' } })).json() as Promise<Portfolio>,
+    onSuccess: setEdited,
+    onSettled: () => queries.invalidateQueries({ queryKey: ['portfolios'] }),
+  })
+  const list = portfolios.data ?? []
+  if (!may && list.length === 0) return null
+  const power = (one: Portfolio) =>
+    assets
+      .filter((asset) => one.virtualAssetIDs.includes(asset.id))
+      .reduce((sum, asset) => sum + asset.ratedDischargePower, 0)
+  return (
+    <Card
+      title="Portfolios"
+      note={plural(list.length, 'group')}
+      actions={
+        may && (
+          <Button isCompact icon="plus" isBusy={add.isPending} onClick={() => add.mutate()}>
+            Portfolio
+          </Button>
+        )
+      }
+    >
+      <FormProblem error={add.error} />
+      {list.length > 0 && (
+        <Table
+          columns={[
+            'Portfolio',
+            { label: 'Batteries', isNumber: true },
+            { label: 'MW, of those shown', isNumber: true },
+            { label: 'Actions', isUnseen: true },
+          ]}
+        >
+          <tbody>
+            {list.map((one) => (
+              <tr key={one.id}>
+                <td>
+                  <Link to={`/revenue/portfolios/${one.id}`}>
+                    <strong>{one.name}</strong>
+                  </Link>
+                </td>
+                <td className="number">{one.virtualAssetIDs.length}</td>
+                <td className="number">{megawatts(power(one))}</td>
+                <td className="number">
+                  {may && (
+                    <Button kind="quiet" isCompact onClick={() => setEdited(one)} aria-label={`Edit ${one.name}`}>
+                      Edit
+                    </Button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </Table>
+      )}
+      {edited && <Edit path={`${path}/${edited.id}`} assets={assets} onClose={() => setEdited(null)} />}
+    </Card>
+  )
+}
+
+function Edit({ path, assets, onClose }: { path: string; assets: VirtualAsset[]; onClose: () => void }) {
+  const queries = useQueryClient()
+  const read = async () => {
+    const response = await ask(path)
+    const found = (await response.json()) as Portfolio
+    const values = { name: found.name, virtualAssetIDs: [...found.virtualAssetIDs].sort().join(',') }
+    return { values, etag: response.headers.get('ETag') ?? '' }
+  }
+  const save = (values: Values, ifMatch: string) =>
+    ask(path, {
+      method: 'PATCH',
+      ifMatch,
+      body: { name: values.name, virtualAssetIDs: values.virtualAssetIDs ? values.virtualAssetIDs.split(',') : [] },
+    })
+  return (
+    <EditForm
+      title="Edit the portfolio"
+      fields={[
+        { key: 'name', label: 'Name' },
+        {
+          key: 'virtualAssetIDs',
+          label: 'Virtual batteries',
+          kind: 'checks',
+          options: assets.map((asset) => ({ value: asset.id, label: asset.name })),
+        },
+      ]}
+      read={read}
+      save={save}
+      onClose={onClose}
+      onSaved={() => {
+        void queries.invalidateQueries({ queryKey: ['portfolios'] })
+        void queries.invalidateQueries({ queryKey: ['virtual-assets'] })
+        onClose()
+      }}
+    />
+  )
+}

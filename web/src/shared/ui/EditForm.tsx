@@ -1,0 +1,220 @@
+/** A form for what several people may change: it names the version it began with, and lists fields that both changed. */
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { faultAt, isConflict } from '../api/problem'
+import { Button } from './Button'
+import { differencesOf, mergedValues, type Side, startingSide, type Values } from './editing'
+import { Checkbox, Field, SelectField } from './Field'
+import { Segmented } from './Segmented'
+import { Sheet } from './Sheet'
+import { FormProblem, ProblemNote, SkeletonRows } from './states'
+
+export interface EditField {
+  key: string
+  label: string
+  unit?: string
+  hint?: string
+  kind?: 'text' | 'number' | 'datetime-local' | 'select' | 'checks'
+  options?: readonly { value: string; label: string }[]
+  /** In the body of a request, where the service points at faults. */
+  pointer?: string
+}
+
+export interface Stored {
+  values: Values
+  etag: string
+}
+
+interface Props {
+  title: string
+  fields: readonly EditField[]
+  /** What is stored, with its ETag. */
+  read: () => Promise<Stored>
+  save: (values: Values, etag: string) => Promise<unknown>
+  onClose: () => void
+  onSaved: () => void
+  action?: string
+}
+
+export function EditForm({ title, read, onClose, ...rest }: Props) {
+  // What editing begins with: read once, and not anew behind the reader's back.
+  const [session] = useState(() => crypto.randomUUID())
+  const stored = useQuery({
+    queryKey: ['editing', session],
+    queryFn: read,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  })
+  return (
+    <Sheet title={title} isOpen onClose={onClose}>
+      {stored.isError && <ProblemNote error={stored.error} onRetry={() => void stored.refetch()} />}
+      {stored.isLoading && <SkeletonRows rows={rest.fields.length} />}
+      {stored.data && <Fields {...rest} base={stored.data} read={read} onClose={onClose} />}
+    </Sheet>
+  )
+}
+
+function Fields({
+  base: first,
+  fields,
+  read,
+  save,
+  onClose,
+  onSaved,
+  action = 'Save',
+}: Omit<Props, 'title'> & { base: Stored }) {
+  const [base, setBase] = useState(first)
+  const [mine, setMine] = useState(first.values)
+  const [theirs, setTheirs] = useState<Stored | null>(null)
+  const [chosen, setChosen] = useState<Record<string, Side>>({})
+  const keys = fields.map(({ key }) => key)
+  const differing = theirs ? differencesOf(keys, base.values, mine, theirs.values) : []
+  const sides = new Map(differing.map((one) => [one.key, chosen[one.key] ?? startingSide(one)]))
+  const isUndecided = [...sides.values()].includes(null)
+  const result = theirs ? mergedValues(theirs.values, mine, sides) : mine
+  const isChanged = keys.some((key) => result[key] !== (theirs ?? base).values[key])
+  const send = useMutation({
+    mutationFn: async () => {
+      if (isChanged) await save(result, (theirs ?? base).etag)
+    },
+    onSuccess: onSaved,
+    onError: async (error) => {
+      if (!isConflict(error)) return
+      if (theirs) setBase(theirs)
+      setMine(result)
+      setChosen({})
+      setTheirs(await read())
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (!isUndecided) send.mutate()
+  }
+  const set = (key: string) => (value: string) => setMine((old) => ({ ...old, [key]: value }))
+  return (
+    <form className="form" onSubmit={submit}>
+      {theirs && (
+        <section className="edit-conflict" aria-label="Changed meanwhile">
+          <p role="alert">
+            <strong>Somebody saved another version while you were editing.</strong> Nothing is lost or overwritten:
+            choose for each field, then save.
+          </p>
+          {differing.length === 0 && <p className="note">It touches no field of yours.</p>}
+          <dl>
+            {differing.map((one) => {
+              const field = fields.find(({ key }) => key === one.key)
+              return (
+                <div key={one.key}>
+                  <dt>{field?.label}</dt>
+                  <dd>
+                    <span className="note">before {shown(field, base.values[one.key])}</span>
+                    <span>
+                      mine <strong>{shown(field, mine[one.key])}</strong>, theirs{' '}
+                      <strong>{shown(field, theirs.values[one.key])}</strong>
+                    </span>
+                    <Segmented
+                      label={field?.label ?? one.key}
+                      options={SIDES}
+                      value={sides.get(one.key) ?? ''}
+                      onChange={(side) => side !== '' && setChosen((old) => ({ ...old, [one.key]: side }))}
+                    />
+                  </dd>
+                </div>
+              )
+            })}
+          </dl>
+        </section>
+      )}
+      {!theirs &&
+        fields.map((field) => (
+          <Input
+            key={field.key}
+            field={field}
+            value={mine[field.key] ?? ''}
+            fault={faultAt(send.error, field.pointer ?? `/${field.key}`)}
+            onChange={set(field.key)}
+          />
+        ))}
+      {!isConflict(send.error) && <FormProblem error={send.error} />}
+      <div className="form-actions">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="primary" type="submit" isBusy={send.isPending} disabled={isUndecided || (!theirs && !isChanged)}>
+          {theirs && !isChanged ? 'Keep theirs' : action}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+const SIDES: readonly { value: Side | ''; label: string }[] = [
+  { value: 'mine', label: 'Keep mine' },
+  { value: 'theirs', label: 'Take theirs' },
+]
+
+function shown(field: EditField | undefined, value: string | undefined): string {
+  if (!value) return 'none'
+  if (field?.kind === 'checks') {
+    const labels = value.split(',').map((one) => field.options?.find((option) => option.value === one)?.label ?? one)
+    return labels.join(', ')
+  }
+  const label = field?.options?.find((option) => option.value === value)?.label ?? value.replace('T', ' ')
+  return field?.unit ? `${label} ${field.unit}` : label
+}
+
+interface InputProps {
+  field: EditField
+  value: string
+  fault: string | undefined
+  onChange: (value: string) => void
+}
+
+function Input({ field, value, fault, onChange }: InputProps) {
+  const { kind = 'text', label, hint, unit, options = [] } = field
+  if (kind === 'select')
+    return (
+      <SelectField
+        label={label}
+        hint={hint}
+        fault={fault}
+        options={options}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    )
+  if (kind === 'checks') {
+    const picked = new Set(value ? value.split(',') : [])
+    const toggle = (id: string) => {
+      const next = new Set(picked)
+      if (!next.delete(id)) next.add(id)
+      onChange([...next].sort().join(','))
+    }
+    return (
+      <fieldset className="checks">
+        <legend>{label}</legend>
+        {options.map((option) => (
+          <Checkbox
+            key={option.value}
+            label={option.label}
+            checked={picked.has(option.value)}
+            onChange={() => toggle(option.value)}
+          />
+        ))}
+        {fault && <p className="field-fault">{fault}</p>}
+      </fieldset>
+    )
+  }
+  return (
+    <Field
+      label={label}
+      hint={hint}
+      fault={fault}
+      suffix={unit}
+      type={kind === 'datetime-local' ? 'datetime-local' : 'text'}
+      inputMode={kind === 'number' ? 'decimal' : undefined}
+      value={value}
+      onChange={(event) => onChange(event.target.value)}
+    />
+  )
+}
