@@ -35,6 +35,17 @@ export default defineConfig(async ({ command }) => {
       assetsInlineLimit: 0,
       reportCompressedSize: false,
       modulePreload: { polyfill: false },
+      rollupOptions: {
+        output: {
+          // Few files for the first screen: what every screen needs is one, the overview another.
+          manualChunks(id: string) {
+            if (/\/node_modules\/(react|react-dom|scheduler|@tanstack|openapi-fetch)\//.test(id)) return 'shared'
+            if (/\/src\/shared\/(?!ui\/(Sheet|EditForm))/.test(id)) return 'shared'
+            if (/\/src\/features\/(overview\/|auctions\/data)/.test(id)) return 'overview'
+            return undefined
+          },
+        },
+      },
     },
     server: {
       port: 5173,

@@ -29,6 +29,47 @@ async def signed_in(app, organisation, role=Role.ADMIN):
         yield tab
 
 
+class TestABatch:
+    async def test_answers_each_read_as_if_it_had_been_asked_alone(self, app, new_organisation):
+        ours, others = await new_organisation(), await new_organisation()
+        mine, foreign = await register_asset(ours), await register_asset(others)
+        paths = [
+            f"/physical-assets/{mine.id}",
+            f"/physical-assets/{foreign.id}",
+            "/physical-assets?limit=1",
+            "/events",
+            "/no-such-thing",
+        ]
+        async with signed_in(app, ours, Role.VIEWER) as tab:
+            answer = await tab.post("/console/api/batch", json={"paths": paths}, headers=A_CHANGE)
+            alone = await tab.get(f"/console/api{paths[0]}", headers=SAME_ORIGIN)
+        assert answer.status_code == 200, answer.text
+        one, refused, listed, stream, unknown = answer.json()
+        assert (one["status"], one["body"], one["etag"]) == (200, alone.json(), alone.headers["etag"])
+        assert (refused["status"], refused["body"]["status"]) == (403, 403)
+        assert [each["id"] for each in listed["body"]] == [str(mine.id)]
+        assert (stream["status"], unknown["status"]) == (406, 404)
+
+    async def test_leads_nowhere_else_and_changes_nothing(self, app, new_organisation):
+        ours = await new_organisation()
+        async with signed_in(app, ours) as tab:
+            answers = [
+                await tab.post("/console/api/batch", json={"paths": paths}, headers=A_CHANGE)
+                for paths in (["/console/session"], ["//auth/me"], ["/auth/me#x"], [], ["/auth/me"] * 101)
+            ]
+            foreign = await tab.post("/console/api/batch", json={"paths": ["/auth/me"]}, headers=SAME_ORIGIN)
+            tokens = await tab.post(
+                "/console/api/batch", json={"paths": ["/auth/public/authenticate"]}, headers=A_CHANGE
+            )
+        assert [answer.status_code for answer in answers] == [404, 404, 400, 400, 400]
+        assert (foreign.status_code, tokens.status_code) == (403, 404)
+
+    async def test_needs_a_session(self, app):
+        async with browser(app) as tab:
+            answer = await tab.post("/console/api/batch", json={"paths": ["/auth/me"]}, headers=A_CHANGE)
+        assert answer.status_code == 401
+
+
 class TestAPassedOnCall:
     async def test_is_the_operation_for_the_sessions_person(self, app, new_organisation):
         ours = await new_organisation()

@@ -6,14 +6,18 @@ import re
 from functools import partial
 from typing import Any
 
+from gridloom.console.batch import answer_batch, read_batch
 from gridloom.console.rules import Home, check_origin
 from gridloom.console.sessions import ConsoleSessions
+from gridloom.edge.answering.reply import Reply, send_reply
 from gridloom.edge.asgi import Receive, Scope, Send
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.guarding.admission import TOKEN_SOURCE
+from gridloom.edge.wire import to_json
 from gridloom.kernel.problem import NotFound
 
 PREFIX = "/console/api"
+BATCH = f"{PREFIX}/batch"
 _NOT_PASSED_ON = (b"cookie", b"authorization")
 _TOKENS_ARE_HERE = ("/auth/public/authenticate", "/auth/public/refresh")
 """What would hand a token to a script."""
@@ -27,7 +31,8 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         check_origin(scope["method"], headers, self._edge.resources[Home])
-        path = _inner_path(scope["path"])
+        is_batch = scope["path"] == BATCH and scope["method"] == "POST"
+        path = scope["path"] if is_batch else _inner_path(scope["path"])
         sessions = self._edge.resources[ConsoleSessions]
         cookie_header = headers.get(b"cookie")
         cookie = sessions.cookie_of(cookie_header.decode("latin-1") if cookie_header else None)
@@ -38,7 +43,21 @@ class Gateway:
             "headers": [(name, value) for name, value in scope["headers"] if name not in _NOT_PASSED_ON],
             TOKEN_SOURCE: partial(sessions.token_of, cookie),
         }
-        await self._edge(inner, receive, partial(_send_through, send))
+        if not is_batch:
+            await self._edge(inner, receive, partial(_send_through, send))
+            return
+        batch = await read_batch(receive)
+        answers = await answer_batch(inner, batch, _lead_inward, partial(_call_through, self._edge))
+        outcome = Reply(200, {"Content-Type": "application/json", "Cache-Control": "no-store"}, to_json(answers))
+        await send_reply(outcome, headers, send, receive, is_head=False)
+
+
+async def _call_through(edge: Edge, scope: Scope, receive: Receive, send: Send) -> None:
+    await edge(scope, receive, partial(_send_through, send))
+
+
+def _lead_inward(path: str) -> str:
+    return _inner_path(f"{PREFIX}{path}")
 
 
 def _inner_path(path: str) -> str:

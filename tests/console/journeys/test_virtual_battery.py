@@ -64,7 +64,7 @@ class TestATrader:
             await page.keyboard.type("-4,5")
             await page.keyboard.press("Enter")
             await expect(page.get_by_text("1 changed")).to_be_visible()
-            await expect(page.get_by_text(re.compile("discharge .* more"))).to_be_visible()
+            await expect(page.get_by_text(re.compile("charge .* more"))).to_be_visible()
             await tab.check()
             await page.keyboard.press("Control+s")
             await expect(page.get_by_text("No changes")).to_be_visible()

@@ -1,9 +1,10 @@
 /** Around every screen: the rail, the bar with the clock, and what is said when the connection is lost. */
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
-import { allPages, type Schemas } from '../shared/api/client'
+import { useAuctions } from '../features/auctions/data'
 import { live, useConnection } from '../shared/api/live'
-import { signOut, useMay, useSession } from '../shared/api/session'
+import { signOut, useSession } from '../shared/api/session'
+import { useMinute } from '../shared/clock'
 import { initials, words } from '../shared/format'
 import { IconButton } from '../shared/ui/Button'
 import { Icon } from '../shared/ui/Icon'
@@ -11,6 +12,7 @@ import { Segmented } from '../shared/ui/Segmented'
 import { Empty, SkeletonCard } from '../shared/ui/states'
 import { chooseZone, useZone } from '../shared/zone'
 import { Boundary } from './Boundary'
+import { useInterests } from './interests'
 import { useShortcuts } from './keyboard'
 import { Mark } from './Mark'
 import { Link, match, usePath } from './router'
@@ -29,7 +31,11 @@ export function Frame({ onSignedOut }: { onSignedOut: () => void }) {
   const queries = useQueryClient()
   const path = usePath()
   const [isPaletteOpen, setIsPaletteOpen] = useState(false)
-  const places = useMemo(() => PLACES.filter((place) => place.isShown(session)), [session])
+  const interests = useInterests()
+  const places = useMemo(
+    () => PLACES.filter((place) => place.isShown(session) && (place.isWanted?.(interests) ?? true)),
+    [session, interests],
+  )
   const openPalette = useCallback(() => setIsPaletteOpen(true), [])
   useShortcuts(places, openPalette)
   useEffect(() => live.start(queries), [queries])
@@ -142,14 +148,11 @@ function RailLink({ place, path }: { place: Place; path: string }) {
 
 /** How many auctions take bids now. */
 function OpenAuctions() {
-  const may = useMay('Read:auctions')
-  const open = useQuery({
-    queryKey: ['auctions', 'open'],
-    queryFn: () => allPages<Schemas['AuctionView']>('/auctions?status=RUNNING'),
-    enabled: may,
-    refetchInterval: 60_000,
-  })
-  const count = open.data?.length ?? 0
+  const now = useMinute()
+  const auctions = useAuctions()
+  const count = (auctions.data ?? []).filter(
+    (one) => Date.parse(one.start) <= now && now < Date.parse(one.end) && one.state !== 'CANCELLED',
+  ).length
   if (count === 0) return null
   return (
     <span className="count">

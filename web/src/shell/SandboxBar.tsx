@@ -1,11 +1,13 @@
 /** What time it is on the platform; in the sandbox also how to move it, and how fast the simulated world runs. */
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { ask, askJson, offers } from '../shared/api/client'
 import { sentenceOf } from '../shared/api/problem'
 import { useIsOperator, useSession } from '../shared/api/session'
+import { type Simulator, usePlaying, useSimulator } from '../shared/api/simulator'
 import { clock, useNow } from '../shared/clock'
-import { longDay, timeS, weekday } from '../shared/time/words'
+import { percent } from '../shared/format'
+import { age, longDay, timeS, weekday } from '../shared/time/words'
 import { Icon } from '../shared/ui/Icon'
 import { useZone, zoneName } from '../shared/zone'
 
@@ -16,17 +18,6 @@ const STEPS = [
 ]
 const SPEEDS = [1, 4, 24, 96]
 
-interface Simulator {
-  running: boolean
-  seed: number
-  speed: number
-  now: string
-  historyComplete?: boolean
-  progress?: number
-  /** Why the world stands still. */
-  fault?: string
-}
-
 export function SandboxBar() {
   const { environment } = useSession()
   const zone = useZone()
@@ -34,13 +25,15 @@ export function SandboxBar() {
   const isSandbox = environment === 'sandbox'
   const queries = useQueryClient()
 
+  const hasSimulator = offers('GET /sandbox/simulator')
+  useSimulator()
   useEffect(() => {
-    if (!isSandbox) return
+    if (!isSandbox || hasSimulator) return
     const read = () => void clock.read().catch(() => undefined)
     read()
     const timer = setInterval(read, 10_000)
     return () => clearInterval(timer)
-  }, [isSandbox])
+  }, [isSandbox, hasSimulator])
 
   const move = useMutation({
     mutationFn: async (advance: string) => {
@@ -90,20 +83,21 @@ export function SandboxBar() {
   )
 }
 
-function useSimulator() {
-  const isThere = useSession().environment === 'sandbox' && offers('GET /sandbox/simulator')
-  return useQuery({
-    queryKey: ['simulator'],
-    queryFn: () => askJson<Simulator>('/sandbox/simulator'),
-    enabled: isThere,
-    refetchInterval: 10_000,
-    retry: false,
-  })
-}
-
 /** Why the simulated world stands still, if it does: above every screen, for none of them moves. */
 export function SimulatorFault() {
   const { data } = useSimulator()
+  const playing = usePlaying()
+  if (playing && !data?.fault)
+    return (
+      <div className="strip playing" role="status">
+        <strong>The sandbox plays its history: {percent(playing.progress)}</strong>
+        <progress value={playing.progress} aria-label="History played" />
+        <span className="note">
+          {playing.leftMs === null ? 'a few minutes' : `about ${age(Math.max(5_000, playing.leftMs))}`} left; until then
+          every figure still moves
+        </span>
+      </div>
+    )
   if (!data?.fault) return null
   return (
     <p className="strip" role="status">

@@ -3,6 +3,7 @@ import { type ComponentType, lazy } from 'react'
 import { offers } from '../shared/api/client'
 import type { Permission, Session } from '../shared/api/session'
 import type { IconName } from '../shared/ui/Icon'
+import type { Interests } from './interests'
 import type { Values } from './router'
 
 export interface ScreenProps {
@@ -18,6 +19,8 @@ export interface Place {
   /** After `g`. */
   letter: string
   isShown: (session: Session) => boolean
+  /** Whether there is anything for the reader; left out where there always is. */
+  isWanted?: (interests: Interests) => boolean
 }
 
 const may = (permission: Permission) => (session: Session) =>
@@ -34,8 +37,16 @@ export const PLACES: Place[] = [
     icon: 'battery',
     letter: 'v',
     isShown: may('Read:virtual-assets'),
+    isWanted: (interests) => interests.trades,
   },
-  { label: 'Auctions', path: '/auctions', icon: 'auction', letter: 'a', isShown: may('Read:auctions') },
+  {
+    label: 'Auctions',
+    path: '/auctions',
+    icon: 'auction',
+    letter: 'a',
+    isShown: may('Read:auctions'),
+    isWanted: (interests) => interests.trades,
+  },
   { label: 'Revenue', path: '/revenue', icon: 'revenue', letter: 'r', isShown: may('Read:revenue') },
   {
     label: 'Physical assets',
@@ -43,6 +54,7 @@ export const PLACES: Place[] = [
     icon: 'asset',
     letter: 'p',
     isShown: may('Read:physical-assets'),
+    isWanted: (interests) => interests.owns,
   },
   {
     label: 'Delivery',

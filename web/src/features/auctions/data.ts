@@ -18,7 +18,8 @@ export function useAuctions() {
     queryKey: AUCTIONS,
     queryFn: () => allPages<Auction>('/auctions?limit=1000'),
     enabled: useMay('Read:auctions'),
-    refetchInterval: 60_000,
+    // Openings and clearings are told by events.
+    staleTime: 5 * 60_000,
   })
 }
 

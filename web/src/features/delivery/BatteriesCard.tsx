@@ -1,53 +1,53 @@
 import type { PhysicalAsset } from '../../shared/api/resources'
 import { decimal, megawatts, signed } from '../../shared/format'
-import { QUARTER_MS, quarterAt } from '../../shared/time/marketDay'
-import { time } from '../../shared/time/words'
+import { QUARTER_MS, quarterAt, type Span } from '../../shared/time/marketDay'
+import { age, time } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
-import { useLatest } from '../overview/data'
-import type { DispatchPoint } from './data'
+import type { Delivered } from './data'
 
 interface Props {
   batteries: PhysicalAsset[]
-  dispatches: Map<string, DispatchPoint[]>
-  /** The moment whose quarter-hour is shown. */
-  at: number
-  /** Whether that is now: of no other moment is it known here what was measured. */
-  isNow: boolean
+  delivered: Map<string, Delivered>
+  span: Span
+  now: number
 }
 
 interface Line {
   asset: PhysicalAsset
   charge: number | null
+  /** kW of a quarter-hour, or kWh of a day. */
   dispatch: number | null
   measured: number | null
+  reserve: number | null
+  deviation: number | null
+  parts: string
 }
 
-/** Every battery: what it must do in this quarter-hour, and what it does. */
-export function BatteriesCard({ batteries, dispatches, at, isNow }: Props) {
+/** Every battery: the last quarter-hour that is over, measured against what was dispatched for it; of a past day, all. */
+export function BatteriesCard({ batteries, delivered, span, now }: Props) {
   const zone = useZone()
-  const latest = useLatest(batteries)
-  const quarter = quarterAt(at)
-  const lines: Line[] = batteries.map((asset) => {
-    const told = isNow ? latest.get(asset.id) : undefined
-    const due = dispatches.get(asset.id)?.find((point) => Date.parse(point.time) === quarter)
-    return {
-      asset,
-      charge: told?.state_of_charge?.value ?? due?.stateOfChargePercentage ?? null,
-      dispatch: due?.power ?? null,
-      measured: told?.active_power?.value ?? null,
-    }
+  const isToday = span.start <= now && now < span.end
+  const isPast = span.end <= now
+  const quarter = isToday ? Math.max(span.start, quarterAt(now) - QUARTER_MS) : span.start
+  const lines = batteries.map((asset) => {
+    const found = delivered.get(asset.id)
+    return isPast ? lineOfDay(asset, found) : lineOfQuarter(asset, found, quarter)
   })
-  const zones = [...new Set(batteries.map((one) => one.deliveryZone))]
+  const zones = [...new Set(batteries.map((one) => one.deliveryZone))].sort()
+  const ended = quarter + QUARTER_MS
+  const note = isPast
+    ? 'the whole day, MWh'
+    : `${time(quarter, zone)}–${time(ended, zone)}, MW${isToday && ended <= now ? `, ended ${age(now - ended)} ago` : ''}`
   return (
     <Card
       title="Batteries"
-      note={`${time(quarter, zone)}–${time(quarter + QUARTER_MS, zone)}, MW`}
+      note={note}
       actions={
-        <Button isCompact icon="download" onClick={() => download(lines)}>
+        <Button isCompact icon="download" onClick={() => download(lines, isPast)}>
           CSV
         </Button>
       }
@@ -59,6 +59,7 @@ export function BatteriesCard({ batteries, dispatches, at, isNow }: Props) {
           { label: 'SoC, %', isNumber: true },
           { label: 'Dispatch', isNumber: true },
           { label: 'Measured', isNumber: true },
+          { label: 'Reserve', isNumber: true },
           { label: 'Deviation', isNumber: true },
         ]}
       >
@@ -68,7 +69,7 @@ export function BatteriesCard({ batteries, dispatches, at, isNow }: Props) {
             {lines
               .filter((line) => line.asset.deliveryZone === name)
               .map((line) => (
-                <Row key={line.asset.id} line={line} />
+                <Row key={line.asset.id} line={line} hours={isPast ? 24 : 1} />
               ))}
           </tbody>
         ))}
@@ -76,37 +77,87 @@ export function BatteriesCard({ batteries, dispatches, at, isNow }: Props) {
           <Sum name="All zones" lines={lines} />
         </tfoot>
       </Table>
+      <p className="card-body note">
+        Measured is without the response to FCR and aFRR, which stands by itself; deviation is measured less dispatched.
+      </p>
     </Card>
   )
 }
 
-const shown = (kw: number | null) => (kw === null ? '–' : signed(kw / 1000, 2))
+const PARTS: Record<string, string> = { OWN: 'own use', DRIFT: 'drift' }
 
-function Row({ line }: { line: Line }) {
-  const { asset, charge, dispatch, measured } = line
-  const deviation = dispatch === null || measured === null ? null : measured - dispatch
-  const isLarge = deviation !== null && Math.abs(deviation) > 0.02 * asset.parameters.ratedDischargePower
+function lineOfQuarter(asset: PhysicalAsset, found: Delivered | undefined, quarter: number): Line {
+  const due = found?.dispatch.find((point) => Date.parse(point.time) === quarter)
+  const done = found?.performance?.performance.find((point) => Date.parse(point.time) === quarter)
+  const reserve = done?.reserveResponse ?? null
+  const measured = done?.measuredPower === undefined ? null : done.measuredPower - (reserve ?? 0)
+  return {
+    asset,
+    charge: done?.measuredStateOfChargePercentage ?? due?.stateOfChargePercentage ?? null,
+    dispatch: due?.power ?? done?.dispatchedPower ?? null,
+    measured,
+    reserve,
+    deviation: done?.powerDeviation ?? null,
+    parts: (due?.parts ?? [])
+      .filter((part) => part.kind in PARTS && Math.abs(part.power) >= 1)
+      .map((part) => `${PARTS[part.kind]} ${signed(part.power / 1000, 1)}`)
+      .join(', '),
+  }
+}
+
+function lineOfDay(asset: PhysicalAsset, found: Delivered | undefined): Line {
+  const points = found?.performance?.performance ?? []
+  const sum = (pick: (point: (typeof points)[number]) => number | undefined): number | null => {
+    const known = points.map(pick).filter((value): value is number => value !== undefined)
+    return known.length === 0 ? null : known.reduce((all, value) => all + value / 4, 0)
+  }
+  const own = { OWN: 0, DRIFT: 0 }
+  for (const point of found?.dispatch ?? [])
+    for (const part of point.parts) {
+      const kind: string = part.kind
+      if (kind === 'OWN' || kind === 'DRIFT') own[kind] += part.power / 4
+    }
+  const reserve = sum((point) => point.reserveResponse)
+  const measured = sum((point) => point.measuredPower)
+  return {
+    asset,
+    charge: points.at(-1)?.measuredStateOfChargePercentage ?? null,
+    dispatch: sum((point) => point.dispatchedPower),
+    measured: measured === null ? null : measured - (reserve ?? 0),
+    reserve,
+    deviation: sum((point) => point.powerDeviation),
+    parts: (['OWN', 'DRIFT'] as const)
+      .filter((kind) => Math.abs(own[kind]) >= 50)
+      .map((kind) => `${PARTS[kind]} ${signed(own[kind] / 1000, 1)}`)
+      .join(', '),
+  }
+}
+
+const shown = (kw: number | null) => (kw === null ? '–' : signed(kw / 1000, 1))
+const toneOf = (text: string) =>
+  text.startsWith('+') ? 'tone-discharge' : text.startsWith('−') ? 'tone-charge' : 'note'
+
+function Row({ line, hours }: { line: Line; hours: number }) {
+  const { asset, charge, dispatch, measured, reserve, deviation, parts } = line
+  const rated = asset.parameters.ratedDischargePower * hours
+  const isLarge = deviation !== null && Math.abs(deviation) > 0.02 * rated
   return (
     <tr>
       <td>
         <Link to={`/physical-assets/${asset.id}`} className="battery-link">
           {asset.name}
         </Link>{' '}
-        <span className="note">{megawatts(asset.parameters.ratedDischargePower)} MW</span>
+        <span className="note">
+          {megawatts(asset.parameters.ratedDischargePower)} MW{parts && ` · ${parts}`}
+        </span>
       </td>
       <td className="number">{charge === null ? '–' : decimal(charge, 1)}</td>
-      <td
-        className={`number ${dispatch && dispatch > 0 ? 'tone-discharge' : dispatch && dispatch < 0 ? 'tone-charge' : ''}`}
-      >
-        {shown(dispatch)}
-      </td>
+      <td className={`number ${toneOf(shown(dispatch))}`}>{shown(dispatch)}</td>
       <td className="number">{shown(measured)}</td>
+      <td className="number note">{shown(reserve)}</td>
       <td className={`number ${isLarge ? 'tone-warning' : ''}`}>
         {isLarge && <span className="visually-hidden">large: </span>}
-        <Deviation
-          share={deviation === null ? 0 : deviation / asset.parameters.ratedDischargePower}
-          isLarge={isLarge}
-        />
+        <DeviationBar share={deviation === null ? 0 : deviation / rated} isLarge={isLarge} />
         {shown(deviation)}
       </td>
     </tr>
@@ -114,7 +165,7 @@ function Row({ line }: { line: Line }) {
 }
 
 /** A hair's breadth around nothing: half the strip is five percent of the rated power. */
-function Deviation({ share, isLarge }: { share: number; isLarge: boolean }) {
+function DeviationBar({ share, isLarge }: { share: number; isLarge: boolean }) {
   const part = Math.min(50, (Math.abs(share) / 0.05) * 50)
   return (
     <span className={`deviation ${isLarge ? 'is-large' : ''}`} aria-hidden="true">
@@ -128,32 +179,37 @@ function Sum({ name, lines }: { name: string; lines: Line[] }) {
     const values = lines.map(pick).filter((value): value is number => value !== null)
     return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0)
   }
-  const capacity = lines.reduce(
-    (sum, line) => sum + (line.charge === null ? 0 : line.asset.parameters.energyCapacity),
-    0,
-  )
-  const stored = lines.reduce((sum, line) => sum + ((line.charge ?? 0) / 100) * line.asset.parameters.energyCapacity, 0)
-  const deviation = total((line) =>
-    line.dispatch === null || line.measured === null ? null : line.measured - line.dispatch,
-  )
+  const known = lines.filter((line) => line.charge !== null)
+  const capacity = known.reduce((sum, line) => sum + line.asset.parameters.energyCapacity, 0)
+  const stored = known.reduce((sum, line) => sum + ((line.charge ?? 0) / 100) * line.asset.parameters.energyCapacity, 0)
   return (
     <tr className="zone-sum">
       <th scope="row">{name}</th>
       <td className="number">{capacity > 0 ? decimal((stored / capacity) * 100, 1) : '–'}</td>
       <td className="number">{shown(total((line) => line.dispatch))}</td>
       <td className="number">{shown(total((line) => line.measured))}</td>
-      <td className="number">{shown(deviation)}</td>
+      <td className="number">{shown(total((line) => line.reserve))}</td>
+      <td className="number">{shown(total((line) => line.deviation))}</td>
     </tr>
   )
 }
 
-function download(lines: Line[]): void {
+function download(lines: Line[], isDay: boolean): void {
+  const unit = isDay ? 'Kwh' : 'Kw'
   const rows = lines.map((line) =>
-    [line.asset.name, line.asset.deliveryZone, line.charge, line.dispatch, line.measured].join(','),
+    [
+      line.asset.name,
+      line.asset.deliveryZone,
+      line.charge,
+      line.dispatch,
+      line.measured,
+      line.reserve,
+      line.deviation,
+    ].join(','),
   )
-  const text = ['name,deliveryZone,stateOfChargePercentage,dispatchKw,measuredKw', ...rows].join('\n')
+  const head = `name,deliveryZone,stateOfChargePercentage,dispatch${unit},measured${unit},reserveResponse${unit},deviation${unit}`
   const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
+  link.href = URL.createObjectURL(new Blob([[head, ...rows].join('\n')], { type: 'text/csv' }))
   link.download = 'batteries.csv'
   link.click()
   URL.revokeObjectURL(link.href)

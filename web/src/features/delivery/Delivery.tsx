@@ -14,7 +14,8 @@ import { go, Link } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screens'
 import { BatteriesCard } from './BatteriesCard'
 import './delivery.css'
-import { type Run, totalsOf, useDispatches, useRuns, useZones, type Zone } from './data'
+import { DeviationCard } from './DeviationCard'
+import { type Run, totalsOf, useDelivered, useRuns, useZones, type Zone } from './data'
 import { ZonesCard } from './ZonesCard'
 
 /** What was netted, what could not be served? */
@@ -39,7 +40,7 @@ function DeliveryDay({ values }: ScreenProps) {
   const runs = useRuns(span)
   const zones = useZones(span)
   const batteries = assets.data ?? []
-  const dispatches = useDispatches(batteries, span)
+  const { delivered } = useDelivered(batteries, span, now)
   const power = batteries.reduce((sum, one) => sum + one.parameters.ratedDischargePower, 0)
   const move = (days: number) => go(`/delivery/${addDays(day, days)}`)
   return (
@@ -83,12 +84,7 @@ function DeliveryDay({ values }: ScreenProps) {
             </Card>
           )}
           {batteries.length > 0 ? (
-            <BatteriesCard
-              batteries={batteries}
-              dispatches={dispatches}
-              at={day === today ? now : span.start}
-              isNow={day === today}
-            />
+            <BatteriesCard batteries={batteries} delivered={delivered} span={span} now={now} />
           ) : (
             <Card title="Batteries">
               <Empty title="No battery is visible to the operator">
@@ -97,6 +93,9 @@ function DeliveryDay({ values }: ScreenProps) {
             </Card>
           )}
         </div>
+      )}
+      {span.start < now && delivered.size > 0 && (
+        <DeviationCard performances={[...delivered.values()].map((one) => one.performance)} span={span} now={now} />
       )}
     </Page>
   )

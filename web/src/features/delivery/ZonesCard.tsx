@@ -113,7 +113,7 @@ interface Placed {
   y: Scale
 }
 
-/** The largest zone on top; each gets the height that its own reach needs. */
+/** In the order of the table beside; each gets the height that its own reach needs. */
 function place(zones: Zone[], batteries: PhysicalAsset[], height: number): Placed[] {
   const known = zones
     .map((zone) => {
@@ -127,7 +127,7 @@ function place(zones: Zone[], batteries: PhysicalAsset[], height: number): Place
         ...reachOf(bars),
       }
     })
-    .sort((a, b) => b.powerKw - a.powerKw)
+    .sort((a, b) => a.zone.deliveryZone.localeCompare(b.zone.deliveryZone))
   // A little air above the highest and below the lowest bar: one that reaches the edge looks cut.
   for (const one of known) {
     one.up *= AIR

@@ -1,18 +1,16 @@
 /** What was planned for the batteries, zone by zone. */
-import { useQueries, useQuery } from '@tanstack/react-query'
-import { allPages, answered, api, askJson, type Schemas } from '../../shared/api/client'
+import { useQuery } from '@tanstack/react-query'
+import { allPages, answered, api, askMany, type Schemas } from '../../shared/api/client'
 import type { PhysicalAsset } from '../../shared/api/resources'
-import { instant, QUARTER_MS, type Span } from '../../shared/time/marketDay'
+import { instant, QUARTER_MS, quarterAt, type Span } from '../../shared/time/marketDay'
 
 export type Run = Schemas['DeliveryRun']
 export type Zone = Schemas['DeliveryZone']
 export type ZoneQuarter = Schemas['ZoneQuarter']
 
-export interface DispatchPoint {
-  time: string
-  power: number
-  stateOfChargePercentage: number
-}
+export type DispatchPoint = Schemas['DispatchPoint']
+export type Performance = Schemas['DeliveryPerformance']
+export type PerformancePoint = Schemas['PerformancePoint']
 
 /** The runs of a day, newest first. */
 export function useRuns({ start, end }: Span) {
@@ -23,7 +21,6 @@ export function useRuns({ start, end }: Span) {
         `/delivery/runs?${new URLSearchParams({ start: instant(start), end: instant(end), limit: '200' })}`,
         200,
       ),
-    refetchInterval: 30_000,
   })
 }
 
@@ -33,28 +30,67 @@ export function useZones({ start, end }: Span) {
     queryKey: ['delivery', 'zones', start],
     queryFn: () =>
       answered(api.GET('/delivery/zones', { params: { query: { start: instant(start), end: instant(end) } } })),
-    refetchInterval: 30_000,
   })
 }
 
-export function useDispatches(assets: PhysicalAsset[], { start, end }: Span) {
-  const found = useQueries({
-    queries: assets.map((asset) => ({
-      queryKey: ['delivery', 'dispatch', asset.id, start],
-      queryFn: () =>
-        askJson<{ dispatch: DispatchPoint[] }>(
-          `/physical-assets/${asset.id}/dispatch?${new URLSearchParams({ start: instant(start), end: instant(end) })}`,
-        ),
-      retry: false,
-      refetchInterval: 60_000,
-    })),
+export interface Delivered {
+  dispatch: DispatchPoint[]
+  /** Of the quarter-hours that are over; null where it may not be read. */
+  performance: Performance | null
+}
+
+/** What every battery was to do and what it did, in one request; what is over is read as far as it is over. */
+export function useDelivered(assets: PhysicalAsset[], { start, end }: Span, now: number) {
+  const over = Math.min(end, quarterAt(now))
+  const found = useQuery({
+    queryKey: ['delivery', 'delivered', assets.map((one) => one.id).join(), start, over],
+    queryFn: () => {
+      const query = (until: number) => new URLSearchParams({ start: instant(start), end: instant(until) })
+      return askMany<unknown>(
+        assets.flatMap((asset) => [
+          `/physical-assets/${asset.id}/dispatch?${query(end)}`,
+          ...(over > start ? [`/physical-assets/${asset.id}/performance?${query(over)}`] : []),
+        ]),
+      )
+    },
+    enabled: assets.length > 0,
+    placeholderData: (old) => old,
   })
-  return new Map(
-    found.flatMap(({ data }, index) => {
-      const asset = assets[index]
-      return data && asset ? [[asset.id, data.dispatch] as const] : []
-    }),
-  )
+  const step = over > start ? 2 : 1
+  const delivered = new Map<string, Delivered>()
+  assets.forEach((asset, index) => {
+    const dispatch = found.data?.[index * step] as { dispatch: DispatchPoint[] } | null | undefined
+    const performance = step === 2 ? (found.data?.[index * step + 1] as Performance | null | undefined) : null
+    if (dispatch) delivered.set(asset.id, { dispatch: dispatch.dispatch, performance: performance ?? null })
+  })
+  return { delivered, isLoading: found.isLoading }
+}
+
+export interface Deviation {
+  time: number
+  /** MW measured less dispatched, without the response to reserves; all batteries together. */
+  mw: number
+  reserveMw: number
+  /** 0 to 1, of the batteries that were to do something. */
+  measuredShare: number
+}
+
+/** By quarter-hours, all batteries together. */
+export function deviationsOf(performances: (Performance | null)[]): Deviation[] {
+  const sums = new Map<number, Deviation & { count: number }>()
+  for (const performance of performances)
+    for (const point of performance?.performance ?? []) {
+      const time = Date.parse(point.time)
+      const sum = sums.get(time) ?? { time, mw: 0, reserveMw: 0, measuredShare: 0, count: 0 }
+      sum.mw += (point.powerDeviation ?? 0) / 1000
+      sum.reserveMw += (point.reserveResponse ?? 0) / 1000
+      sum.measuredShare += point.measuredShare ?? (point.measuredPower === undefined ? 0 : 1)
+      sum.count += 1
+      sums.set(time, sum)
+    }
+  return [...sums.values()]
+    .map(({ count, ...one }) => ({ ...one, measuredShare: one.measuredShare / count }))
+    .sort((a, b) => a.time - b.time)
 }
 
 /** One bar of a zone, MW, each piece on the side on which it is drawn. */

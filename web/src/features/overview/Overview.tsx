@@ -1,5 +1,6 @@
 import { usePhysicalAssets, useVirtualAssets } from '../../shared/api/resources'
 import { useIsOperator, useMay } from '../../shared/api/session'
+import { usePlaying } from '../../shared/api/simulator'
 import { useNow } from '../../shared/clock'
 import { megawatts, plural } from '../../shared/format'
 import { QUARTER_MS } from '../../shared/time/marketDay'
@@ -8,16 +9,19 @@ import { Page } from '../../shared/ui/Page'
 import { useZone } from '../../shared/zone'
 import { useAuctions, useMedians } from '../auctions/data'
 import { ComingCard } from './ComingCard'
-import { useHealth, useOutlook, useUnavailabilities } from './data'
+import { useFleetStatus, useOutlook, useUnavailabilities } from './data'
+import { FleetCard } from './FleetCard'
 import { nextGate } from './next'
+import { useOperations } from './operator'
 import './overview.css'
 import { PhysicalTable } from './PhysicalTable'
 import { QueueCard } from './QueueCard'
 import { closingFirst, needsOf } from './queue'
 import { RevenueCard } from './RevenueCard'
 import { VirtualTable } from './VirtualTable'
+import { ZonesTable } from './ZonesTable'
 
-const MOST_VALUED = 4
+const MOST_VALUED = 2
 
 /** What needs me now? */
 export default function Overview() {
@@ -34,9 +38,17 @@ export default function Overview() {
   const living = (virtual.data ?? []).filter((one) => Date.parse(one.end) > now)
   const batteries = physical.data ?? []
   const { cuts, idle } = useOutlook(living, now)
-  const health = useHealth(batteries)
+  const status = useFleetStatus(batteries)
+  const { health } = status
+  const isPlaying = usePlaying() !== null
+  const { operations, isLoading: isLookingAround } = useOperations(batteries, now)
   const unavailabilities = useUnavailabilities(batteries)
-  const isLoading = virtual.isLoading || physical.isLoading || (mayReadAuctions && auctions.isLoading)
+  const isLoading =
+    virtual.isLoading ||
+    physical.isLoading ||
+    status.isLoading ||
+    isLookingAround ||
+    (mayReadAuctions && auctions.isLoading)
   const isBidder = mayBid && !isOperator
   const medians = useMedians(isBidder ? closingFirst(auctions.data ?? [], now, MOST_VALUED) : [])
   const needs = needsOf(
@@ -49,12 +61,14 @@ export default function Overview() {
       physical: batteries,
       health,
       mayBid: isBidder,
+      isPlaying,
+      operations: isOperator ? operations : null,
     },
     now,
     (ms) => time(ms, zone),
   )
   const gateSeconds = living[0]?.dispatchGateClosureSeconds ?? 480
-  const gate = nextGate(now, gateSeconds)
+  const gate = nextGate(now, gateSeconds, Math.min(...living.map((one) => Date.parse(one.start))))
   const error = virtual.error ?? physical.error ?? auctions.error
 
   return (
@@ -72,11 +86,21 @@ export default function Overview() {
     >
       <div className="overview">
         <div className="overview-main">
-          <QueueCard needs={needs} now={now} isLoading={isLoading} error={error} />
-          {living.length > 0 && <VirtualTable assets={living} now={now} />}
-          {batteries.length > 0 && <PhysicalTable assets={batteries} health={health} />}
+          <QueueCard
+            needs={needs}
+            now={now}
+            isLoading={isLoading}
+            error={error}
+            unasked={isOperator ? operations.unasked : []}
+          />
+          {living.length > 0 && !isOperator && <VirtualTable assets={living} now={now} />}
+          {batteries.length > 0 && isOperator && (
+            <ZonesTable operations={operations} batteries={batteries} status={status} now={now} />
+          )}
+          {batteries.length > 0 && !isOperator && <PhysicalTable assets={batteries} status={status} />}
         </div>
         <div className="overview-side">
+          {isOperator && batteries.length > 0 && <FleetCard assets={batteries} status={status} />}
           {mayReadRevenue && !isOperator && <RevenueCard now={now} />}
           <ComingCard
             auctions={auctions.data ?? []}

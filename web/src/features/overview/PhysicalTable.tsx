@@ -1,20 +1,20 @@
 import type { Health, PhysicalAsset } from '../../shared/api/resources'
+import { usePlaying } from '../../shared/api/simulator'
 import { useNow } from '../../shared/clock'
 import { decimal, megawatts, size, words } from '../../shared/format'
 import { age } from '../../shared/time/words'
 import { Card } from '../../shared/ui/Card'
 import { TableScroll } from '../../shared/ui/TableScroll'
 import { Link } from '../../shell/router'
-import { useLatest } from './data'
+import type { FleetStatus, Latest } from './data'
 import { ChargeBar, Power, PowerBar } from './VirtualTable'
 
 const MOST = 24
 const STALE_MS = 5 * 60_000
 
 /** The owner's batteries: what is in them, what they do, and whether they can. */
-export function PhysicalTable({ assets, health }: { assets: PhysicalAsset[]; health: Map<string, Health> }) {
+export function PhysicalTable({ assets, status }: { assets: PhysicalAsset[]; status: FleetStatus }) {
   const shown = assets.slice(0, MOST)
-  const latest = useLatest(shown)
   return (
     <Card title="Physical batteries" note={`${assets.length}`}>
       <TableScroll>
@@ -26,7 +26,7 @@ export function PhysicalTable({ assets, health }: { assets: PhysicalAsset[]; hea
                 State of charge, %
               </th>
               <th scope="col" colSpan={2}>
-                Power now, MW
+                Power now, MW <span className="note">bar: share of rated</span>
               </th>
               <th scope="col" className="number wide-only-cell">
                 Available, MW
@@ -36,7 +36,12 @@ export function PhysicalTable({ assets, health }: { assets: PhysicalAsset[]; hea
           </thead>
           <tbody>
             {shown.map((asset) => (
-              <Row key={asset.id} asset={asset} health={health.get(asset.id)} latest={latest.get(asset.id)} />
+              <Row
+                key={asset.id}
+                asset={asset}
+                health={status.health.get(asset.id)}
+                latest={status.latest.get(asset.id)}
+              />
             ))}
           </tbody>
         </table>
@@ -48,7 +53,7 @@ export function PhysicalTable({ assets, health }: { assets: PhysicalAsset[]; hea
 interface RowProps {
   asset: PhysicalAsset
   health: Health | undefined
-  latest: Record<string, { time: string; value: number } | undefined> | undefined
+  latest: Latest | undefined
 }
 
 function Row({ asset, health, latest }: RowProps) {
@@ -56,7 +61,8 @@ function Row({ asset, health, latest }: RowProps) {
   const charge = latest?.state_of_charge?.value ?? null
   const power = latest?.active_power?.value ?? null
   const told = latest?.active_power ?? latest?.state_of_charge
-  const isStale = told !== undefined && now - Date.parse(told.time) > STALE_MS
+  const isPlaying = usePlaying() !== null
+  const isStale = !isPlaying && told !== undefined && now - Date.parse(told.time) > STALE_MS
   const { parameters } = asset
   return (
     <tr>

@@ -12,13 +12,15 @@ interface Props {
   now: number
   isLoading: boolean
   error: unknown
+  /** What could not be looked at. */
+  unasked?: string[]
 }
 
-export function QueueCard({ needs, now, isLoading, error }: Props) {
+export function QueueCard({ needs, now, isLoading, error, unasked = [] }: Props) {
   return (
     <section className="card queue" aria-label="Queue by deadline">
       {needs.length === 0 && isLoading && <SkeletonRows rows={4} height={66} />}
-      {needs.length === 0 && !isLoading && (error ? <ProblemNote error={error} /> : <Calm />)}
+      {needs.length === 0 && !isLoading && (error ? <ProblemNote error={error} /> : <Calm unasked={unasked} />)}
       <ol>
         {needs.slice(0, MOST).map((need, index) => (
           <li key={need.key} className="need">
@@ -49,7 +51,13 @@ export function QueueCard({ needs, now, isLoading, error }: Props) {
   )
 }
 
-function Calm() {
+function Calm({ unasked }: { unasked: string[] }) {
+  if (unasked.length > 0)
+    return (
+      <Empty title="Nothing that could be looked at needs you">
+        Could not be asked just now: {unasked.join(', ')}.
+      </Empty>
+    )
   return <Empty title="Nothing needs you now">What closes, drifts or breaks appears here by its deadline.</Empty>
 }
 

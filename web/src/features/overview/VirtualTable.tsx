@@ -8,18 +8,20 @@ import { Skeleton } from '../../shared/ui/states'
 import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
-import { useToday } from './data'
+import { type Today, useToday } from './data'
 
 const MOST = 24
+const NONE = new Map<string, Today>()
 const SPARK = { width: 132, height: 30 }
 
 export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: number }) {
   const shown = assets.slice(0, MOST)
   const today = useToday(shown, now)
-  const charges = shown.map((_, index) => chargeAt(today[index]?.data?.charge, now))
+  const known = today.data ?? NONE
+  const charges = shown.map((asset) => chargeAt(known.get(asset.id)?.charge, now))
   const stored = shown.reduce((sum, asset, index) => sum + ((charges[index] ?? 0) / 100) * asset.energyCapacity, 0)
   const capacity = shown.reduce((sum, asset) => sum + asset.energyCapacity, 0)
-  const net = today.reduce((sum, one) => sum + (one.data?.power ?? 0), 0)
+  const net = [...known.values()].reduce((sum, one) => sum + (one.powerKw ?? 0), 0)
   return (
     <Card
       title="Batteries"
@@ -47,7 +49,7 @@ export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: num
                 State of charge, %
               </th>
               <th scope="col" colSpan={2}>
-                Power now, MW
+                Power now, MW <span className="note">bar: share of rated</span>
               </th>
               <th scope="col" className="wide-only-cell">
                 Today, 00–24 h
@@ -61,8 +63,8 @@ export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: num
                 key={asset.id}
                 asset={asset}
                 charge={charges[index] ?? null}
-                points={today[index]?.data?.charge}
-                power={today[index]?.data?.power ?? null}
+                points={known.get(asset.id)?.charge}
+                power={known.get(asset.id)?.powerKw ?? null}
                 now={now}
               />
             ))}
@@ -76,13 +78,15 @@ export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: num
 type Points = { time: string; stateOfChargePercentage: number }[]
 
 function chargeAt(points: Points | undefined, now: number): number | null {
-  if (!points) return null
-  let found: number | null = null
-  for (const point of points) {
-    if (Date.parse(point.time) > now) break
-    found = point.stateOfChargePercentage
-  }
-  return found
+  const next = points?.findIndex((point) => Date.parse(point.time) > now) ?? -1
+  const before = points?.at(next < 0 ? -1 : Math.max(0, next - 1))
+  if (!points || !before) return null
+  const after = next > 0 ? points[next] : undefined
+  if (!after) return before.stateOfChargePercentage
+  // Power is constant within a quarter-hour, so the store moves evenly.
+  const [from, to] = [Date.parse(before.time), Date.parse(after.time)]
+  const share = (now - from) / (to - from)
+  return before.stateOfChargePercentage + share * (after.stateOfChargePercentage - before.stateOfChargePercentage)
 }
 
 interface RowProps {
@@ -158,8 +162,9 @@ export function PowerBar({ power, charge, discharge }: { power: number; charge: 
 
 export function Power({ power }: { power: number | null }) {
   if (power === null) return <span className="note">–</span>
-  const tone = power > 0 ? 'tone-discharge' : power < 0 ? 'tone-charge' : 'note'
-  return <strong className={tone}>{signed(power / 1000)}</strong>
+  const text = signed(power / 1000)
+  const tone = text.startsWith('+') ? 'tone-discharge' : text.startsWith('−') ? 'tone-charge' : 'note'
+  return <strong className={tone}>{text}</strong>
 }
 
 function Spark({ points, now }: { points: Points; now: number }) {

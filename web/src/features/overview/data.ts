@@ -1,6 +1,6 @@
-import { useQueries, useQuery } from '@tanstack/react-query'
-import { allPages, answered, api, askJson, type Schemas } from '../../shared/api/client'
-import { type Health, type PhysicalAsset, readHealth, type VirtualAsset } from '../../shared/api/resources'
+import { useQuery } from '@tanstack/react-query'
+import { askJson, askMany, type Schemas } from '../../shared/api/client'
+import type { Health, PhysicalAsset, VirtualAsset } from '../../shared/api/resources'
 import { useMay, useSession } from '../../shared/api/session'
 import {
   addDays,
@@ -32,29 +32,24 @@ export interface Outlook {
 /** What the next three days hold as planned: the cuts that are known to come, and who has no plan for tomorrow. */
 export function useOutlook(assets: VirtualAsset[], now: number): Outlook {
   const from = quarterAt(now)
-  const found = useQueries({
-    queries: assets.slice(0, MOST).map((asset) => {
-      const start = Math.max(from, Date.parse(asset.start))
-      const end = Math.min(from + AHEAD_MS, Date.parse(asset.end))
-      return {
-        queryKey: ['virtual-assets', asset.id, 'projected', start],
-        queryFn: () =>
-          answered(
-            api.GET('/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/projected', {
-              params: {
-                path: { organisationID: asset.organisationID, virtualAssetID: asset.id },
-                query: { start: instant(start), end: instant(end) },
-              },
-            }),
-          ),
-        enabled: start < end,
-        staleTime: 5 * 60_000,
-      }
-    }),
+  const asked = assets.slice(0, MOST).filter((asset) => Date.parse(asset.end) > from)
+  const found = useQuery({
+    queryKey: ['virtual-assets', 'outlook', asked.map((one) => one.id).join(), from],
+    queryFn: () =>
+      askMany<Projected[]>(
+        asked.map((asset) => {
+          const start = Math.max(from, Date.parse(asset.start))
+          const end = Math.min(Math.max(from + AHEAD_MS, start + QUARTER_MS), Date.parse(asset.end))
+          return `${pathOf(asset)}/state-of-energy/projected?${spanQuery({ start, end })}`
+        }),
+      ),
+    enabled: asked.length > 0,
+    staleTime: 5 * 60_000,
+    placeholderData: (old) => (old?.length === asked.length ? old : undefined),
   })
-  const known = found.flatMap(({ data }, index) => {
-    const asset = assets[index]
-    return data && asset ? [{ asset, points: data as Projected[] }] : []
+  const known = (found.data ?? []).flatMap((points, index) => {
+    const asset = asked[index]
+    return points && asset ? [{ asset, points }] : []
   })
   const tomorrow = spanOf(addDays(dayOf(now), 1))
   return {
@@ -62,6 +57,10 @@ export function useOutlook(assets: VirtualAsset[], now: number): Outlook {
     idle: known.filter(({ asset, points }) => isIdle(asset, points, tomorrow)).map(({ asset }) => asset),
   }
 }
+
+const pathOf = (asset: VirtualAsset): string => `/organisations/${asset.organisationID}/virtual-assets/${asset.id}`
+const spanQuery = ({ start, end }: Span): string =>
+  new URLSearchParams({ start: instant(start), end: instant(end) }).toString()
 
 function cutsOf(asset: VirtualAsset, points: Projected[]): Cut[] {
   return points.flatMap(({ time, expectedCut: cut }) =>
@@ -79,92 +78,95 @@ function isIdle(asset: VirtualAsset, points: Projected[], day: Span): boolean {
 
 const isWithin = (moment: number, span: Span): boolean => moment >= span.start && moment < span.end
 
-export function useHealth(assets: PhysicalAsset[]): Map<string, Health> {
-  const found = useQueries({
-    queries: assets.slice(0, MOST).map((asset) => ({
-      queryKey: ['physical-assets', asset.id, 'health'],
-      queryFn: () => readHealth(asset.id),
-      refetchInterval: 30_000,
-      retry: false,
-    })),
+export type Latest = Record<string, { time: string; value: number } | undefined>
+
+export interface FleetStatus {
+  health: Map<string, Health>
+  latest: Map<string, Latest>
+  isLoading: boolean
+}
+
+/** Health and last telemetry of all batteries in one request: no event tells that measurements stop. */
+export function useFleetStatus(assets: PhysicalAsset[]): FleetStatus {
+  const may = useMay('Read:monitoring')
+  const shown = assets.slice(0, MOST)
+  const found = useQuery({
+    queryKey: ['physical-assets', 'status', shown.map((one) => one.id).join()],
+    queryFn: async () => {
+      const paths = shown.flatMap((asset) => [
+        `/physical-assets/${asset.id}/health`,
+        ...(may ? [`/monitoring/${asset.id}/datapoints/latest`] : []),
+      ])
+      return askMany<unknown>(paths)
+    },
+    enabled: shown.length > 0,
+    refetchInterval: 30_000,
+    staleTime: 10_000,
   })
-  return new Map(
-    found.flatMap(({ data }, index) => {
-      const asset = assets[index]
-      return data && asset ? [[asset.id, data] as const] : []
-    }),
-  )
+  const step = may ? 2 : 1
+  const health = new Map<string, Health>()
+  const latest = new Map<string, Latest>()
+  shown.forEach((asset, index) => {
+    const one = found.data?.[index * step] as Health | null | undefined
+    const points = may ? (found.data?.[index * step + 1] as { data: Latest } | null | undefined) : null
+    if (one) health.set(asset.id, one)
+    if (points) latest.set(asset.id, points.data)
+  })
+  return { health, latest, isLoading: found.isLoading }
 }
 
 export function useUnavailabilities(assets: PhysicalAsset[]) {
-  const found = useQueries({
-    queries: assets.slice(0, MOST).map((asset) => ({
-      queryKey: ['physical-assets', asset.id, 'unavailability'],
-      queryFn: () => allPages<Schemas['Unavailability']>(`/physical-assets/${asset.id}/unavailability?limit=1000`),
-      retry: false,
-    })),
+  const shown = assets.slice(0, MOST)
+  const found = useQuery({
+    queryKey: ['physical-assets', 'unavailabilities', shown.map((one) => one.id).join()],
+    queryFn: () =>
+      askMany<Schemas['Unavailability'][]>(
+        shown.map((asset) => `/physical-assets/${asset.id}/unavailability?limit=1000`),
+      ),
+    enabled: shown.length > 0,
+    staleTime: 5 * 60_000,
   })
-  return found.flatMap(({ data }, index) => {
-    const asset = assets[index]
-    return data && asset ? data.map((item) => ({ name: asset.name, item })) : []
+  return (found.data ?? []).flatMap((items, index) => {
+    const asset = shown[index]
+    return items && asset ? items.map((item) => ({ name: asset.name, item })) : []
   })
 }
 
-interface Latest {
-  data: Record<string, { time: string; value: number } | undefined>
+export interface Today {
+  charge: { time: string; stateOfChargePercentage: number }[]
+  powerKw: number | null
 }
 
-export function useLatest(assets: PhysicalAsset[]): Map<string, Latest['data']> {
-  const may = useMay('Read:monitoring')
-  const found = useQueries({
-    queries: assets.slice(0, MOST).map((asset) => ({
-      queryKey: ['physical-assets', asset.id, 'latest'],
-      queryFn: () => askJson<Latest>(`/monitoring/${asset.id}/datapoints/latest`),
-      refetchInterval: 15_000,
-      enabled: may,
-      retry: false,
-    })),
-  })
-  return new Map(
-    found.flatMap(({ data }, index) => {
-      const asset = assets[index]
-      return data && asset ? [[asset.id, data.data] as const] : []
-    }),
-  )
-}
-
-/** A virtual battery's state of charge today, and its power now. */
+/** Virtual batteries' state of charge today, and their power now, in one request. */
 export function useToday(assets: VirtualAsset[], now: number) {
   const day = spanOf(dayOf(now))
   const quarter = quarterAt(now)
-  return useQueries({
-    queries: assets.slice(0, MOST).map((asset) => {
-      const path = { organisationID: asset.organisationID, virtualAssetID: asset.id }
-      const start = Math.max(day.start, Date.parse(asset.start))
-      const end = Math.min(day.end, Date.parse(asset.end))
-      return {
-        queryKey: ['virtual-assets', asset.id, 'today', day.start, quarter],
-        queryFn: async () => {
-          if (start >= end) return { charge: [], power: null }
-          const span = { start: instant(start), end: instant(end) }
-          const charge = await answered(
-            api.GET('/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-charge', {
-              params: { path, query: span },
-            }),
-          )
-          const isLiving = Date.parse(asset.start) <= quarter && quarter < Date.parse(asset.end)
-          const blocks = isLiving
-            ? await answered(
-                api.GET('/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks', {
-                  params: { path, query: { start: instant(quarter), end: instant(quarter + QUARTER_MS) } },
-                }),
-              )
-            : []
-          const power = blocks.reduce((sum, block) => sum + (block.schedule[0]?.power ?? 0), 0)
-          return { charge, power: isLiving ? power : null }
-        },
-      }
-    }),
+  const shown = assets.slice(0, MOST)
+  return useQuery({
+    queryKey: ['virtual-assets', 'today', shown.map((one) => one.id).join(), quarter],
+    queryFn: async (): Promise<Map<string, Today>> => {
+      const living = shown.flatMap((asset) => {
+        const start = Math.max(day.start, Date.parse(asset.start))
+        const end = Math.min(day.end, Date.parse(asset.end))
+        return start < end ? [{ asset, span: { start, end } }] : []
+      })
+      const answers = await askMany<unknown>(
+        living.flatMap(({ asset, span }) => [
+          `${pathOf(asset)}/state-of-charge?${spanQuery(span)}`,
+          `${pathOf(asset)}/blocks?${spanQuery({ start: quarter, end: quarter + QUARTER_MS })}`,
+        ]),
+      )
+      return new Map(
+        living.map(({ asset }, index) => {
+          const isNow = Date.parse(asset.start) <= quarter && quarter < Date.parse(asset.end)
+          const blocks = (answers[2 * index + 1] ?? []) as Schemas['BlockView'][]
+          const powerKw = isNow ? blocks.reduce((sum, block) => sum + (block.schedule[0]?.power ?? 0), 0) : null
+          return [asset.id, { charge: (answers[2 * index] ?? []) as Today['charge'], powerKw }] as const
+        }),
+      )
+    },
+    enabled: shown.length > 0,
+    placeholderData: (old) => old,
   })
 }
 

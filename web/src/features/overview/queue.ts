@@ -4,6 +4,8 @@ import { decimal, euro, percent, size } from '../../shared/format'
 import { addDays, dayOf, momentOf } from '../../shared/time/marketDay'
 import type { IconName } from '../../shared/ui/Icon'
 import type { Auction } from '../auctions/data'
+import type { Operations } from './operator'
+import { operatorNeeds } from './operatorNeeds'
 
 export interface Need {
   key: string
@@ -41,6 +43,10 @@ export interface Known {
   physical: PhysicalAsset[]
   health: Map<string, Health>
   mayBid: boolean
+  /** While the sandbox plays its history, telemetry is behind the clock and nothing is stale. */
+  isPlaying?: boolean
+  /** For the operator. */
+  operations?: Operations | null
 }
 
 const URGENT_MS = 15 * 60_000
@@ -51,9 +57,16 @@ export function needsOf(known: Known, now: number, tellTime: (ms: number) => str
     ...planNeeds(known, now, tellTime),
     ...balanceNeeds(known, now, tellTime),
     ...cutNeeds(known, now, tellTime),
-    ...healthNeeds(known, tellTime),
+    ...(known.operations ? operatorNeeds({ ...known, operations: known.operations }, now, tellTime) : []),
+    ...(known.isPlaying ? [] : healthNeeds(known, tellTime)),
   ]
-  return needs.sort((a, b) => (a.deadline ?? Number.POSITIVE_INFINITY) - (b.deadline ?? Number.POSITIVE_INFINITY))
+  return needs.sort(byUrgency)
+}
+
+/** By deadline; what has none comes last, the oldest first. */
+function byUrgency(a: Need, b: Need): number {
+  const late = Number.MAX_SAFE_INTEGER
+  return (a.deadline ?? late) - (b.deadline ?? late) || (a.since ?? late) - (b.since ?? late) || 0
 }
 
 function auctionNeeds({ auctions, medians, mayBid }: Known, now: number, tellTime: (ms: number) => string): Need[] {

@@ -17,7 +17,6 @@ export function useVirtualAsset(id: string) {
           params: { path: { organisationID: organisation, virtualAssetID: id } },
         }),
       ),
-    refetchInterval: 60_000,
   })
 }
 

@@ -92,6 +92,29 @@ export async function askJson<T>(path: string, asking?: Asking): Promise<T> {
   return (await ask(path, asking)).json() as Promise<T>
 }
 
+export interface Answered {
+  status: number
+  body: unknown
+  etag: string | null
+}
+
+const MOST_AT_ONCE = 100
+
+/** Several reads in one request, each answered in its place. */
+export async function askAll(paths: readonly string[]): Promise<Answered[]> {
+  const found: Answered[] = []
+  for (let from = 0; from < paths.length; from += MOST_AT_ONCE) {
+    const body = { paths: paths.slice(from, from + MOST_AT_ONCE) }
+    found.push(...(await askJson<Answered[]>('/batch', { method: 'POST', body })))
+  }
+  return found
+}
+
+/** The same, of answers of one kind; null where one was refused. */
+export async function askMany<T>(paths: readonly string[]): Promise<(T | null)[]> {
+  return (await askAll(paths)).map(({ status, body }) => (status < 300 ? (body as T) : null))
+}
+
 /** Whether the service has an operation, such as `GET /delivery/runs`. */
 export function offers(operation: string): boolean {
   return known.has(operation)
