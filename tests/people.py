@@ -26,7 +26,7 @@ from gridloom.kernel.ids import OrganisationID, UserID, uuid7
 PASSWORD = "harbour-spindle-ochre-71"
 PASSWORD_HASH = hash_now(PASSWORD)
 OPERATOR_USERNAME = "operator"
-RENEWED_AFTER_S = 600
+RENEWED_AFTER_S = 300
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,10 @@ from gridloom.edge.shares import Shares
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
-from gridloom.identity import api_key_routes, auth_routes, organisation_routes
+from gridloom.identity import api_key_routes, auth_routes, organisation_routes, session_routes
 from gridloom.identity import residence as identity
 from gridloom.identity.reach import check_replay
+from gridloom.identity.second_factor import routes as second_factor
 from gridloom.logbook import routes as logbook
 from gridloom.monitoring import residence as monitoring
 from gridloom.monitoring import routes as monitoring_routes
@@ -88,6 +89,8 @@ from gridloom.worker.health import FollowingReplicas, HealthCheck, HealthChecks,
 
 ROOMS: tuple[ModuleType, ...] = (
     auth_routes,
+    second_factor,
+    session_routes,
     api_key_routes,
     organisation_routes,
     physical_assets,

@@ -55,6 +55,7 @@ class Settings:
     metrics_token: str | None = field(default=None, repr=False)
     metrics_port: int | None = None
     secrets_key: str | None = field(default=None, repr=False)
+    former_secrets_keys: tuple[str, ...] = field(default=(), repr=False)
     cors_origins: tuple[str, ...] = ()
     trusts_proxy: bool = False
     smtp_url: str | None = field(default=None, repr=False)
@@ -213,6 +214,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_METRICS_TOKEN": ("metrics_token", _read_text),
     "GRIDLOOM_METRICS_PORT": ("metrics_port", _whole_between(1, 65535)),
     "GRIDLOOM_SECRETS_KEY": ("secrets_key", _read_text),
+    "GRIDLOOM_FORMER_SECRETS_KEYS": ("former_secrets_keys", lambda text: tuple(text.split())),
     "GRIDLOOM_CORS_ORIGINS": ("cors_origins", _read_origins),
     "GRIDLOOM_TRUST_PROXY": ("trusts_proxy", _read_switch),
     "GRIDLOOM_SMTP_URL": ("smtp_url", _read_address("smtp", "smtps")),

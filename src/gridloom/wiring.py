@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Final
 
-from gridloom import edge_retention
+from gridloom import edge_retention, key_expiry
 from gridloom.ancillary.awards import RECORD_AWARDS
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
@@ -49,6 +49,7 @@ JOB_ROOMS: Final[tuple[ModuleType, ...]] = (
     event_retention,
     forecast_publishing,
     gates,
+    key_expiry,
     optimisation_jobs,
     revalidation,
     telemetry_folding,

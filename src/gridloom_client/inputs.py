@@ -35,6 +35,13 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     """A part of a body; what keeps its default is not sent."""
 
 
+class TotpRemoval(Given):
+    """A code of the device, or a recovery code; the password is checked too where it is given."""
+
+    code: str
+    password: str | None = None
+
+
 class Parameters(Given):
     """What a physical asset is rated at: kW, kWh and ratios."""
 

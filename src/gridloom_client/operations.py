@@ -173,7 +173,7 @@ class Declared(Generic[P, T]):
         return made
 
     def is_in_query(self, name: str) -> bool:
-        return self.method in ("GET", "DELETE") or name in self._in_query
+        return (self.method in ("GET", "DELETE") and name != "body") or name in self._in_query
 
     def _encode_content(self, values: dict[str, Any]) -> bytes | None:
         if "body" in values:

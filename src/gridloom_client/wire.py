@@ -27,7 +27,11 @@ Keep = msgspec.UnsetType
 ID: TypeAlias = UUID | str
 
 _ACRONYMS = {"id": "ID", "ids": "IDs", "soc": "SoC"}
-_SPELT = {"refresh_token": "refresh_token", "exchange_notification_ids": "exchangeNotificationIds"}
+_SPELT = {
+    "refresh_token": "refresh_token",
+    "exchange_notification_ids": "exchangeNotificationIds",
+    "keep_api_keys": "keepAPIKeys",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from http.cookies import SimpleCookie
 
 import pytest
@@ -11,7 +12,9 @@ from tests.conftest import migrated_database, running
 from tests.console.browsing import A_CHANGE, ORIGIN, SAME_ORIGIN, browser, sign_in
 from tests.people import PASSWORD, People, client_of
 
+from gridloom.console.sessions import ConsoleSessions
 from gridloom.identity.permissions import Role
+from gridloom.identity.tokens import hash_of
 
 
 class TestSigningIn:
@@ -143,3 +146,72 @@ class TestASession:
                     break
                 await asyncio.sleep(0.02)
         assert answer.status_code == 401
+
+
+class TestItsEnd:
+    async def age(self, app, tab, **columns):
+        """As if the session were so much older."""
+        (session_id,) = [
+            row["session_id"]
+            for row in await app.pool.fetch(
+                "select c.session_id from console_session c where c.cookie_hash = $1",
+                hash_of(tab.cookies["gridloom_session"]),
+            )
+        ]
+        for column, by in columns.items():
+            statement = f"update session set {column} = {column} - $2::interval where id = $1"
+            await app.pool.execute(statement, session_id, by)
+        app.resources[ConsoleSessions].forget(tab.cookies["gridloom_session"])
+        app.authenticator._cache.clear()
+
+    async def test_comes_after_two_idle_hours_and_not_before(self, app, new_organisation):
+        ours = await new_organisation()
+        async with browser(app) as tab:
+            await sign_in(tab, ours.people[Role.TRADER])
+            await self.age(app, tab, expires_at=timedelta(minutes=119))
+            assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 200
+            await self.age(app, tab, expires_at=timedelta(minutes=119))
+            assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 200
+            await self.age(app, tab, expires_at=timedelta(minutes=121))
+            assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 401
+
+    async def test_comes_after_twelve_hours_whatever_happens(self, app, new_organisation):
+        ours = await new_organisation()
+        async with browser(app) as tab:
+            await sign_in(tab, ours.people[Role.TRADER])
+            await self.age(app, tab, created_at=timedelta(hours=11, minutes=30))
+            assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 200
+            lasts = await app.pool.fetchval(
+                """select s.expires_at - s.created_at from session s join console_session c on c.session_id = s.id
+                   where c.cookie_hash = $1""",
+                hash_of(tab.cookies["gridloom_session"]),
+            )
+            assert lasts == timedelta(hours=12)
+            await self.age(app, tab, created_at=timedelta(minutes=31), expires_at=timedelta(minutes=31))
+            assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 401
+
+    async def test_is_not_put_off_by_a_stream_that_is_merely_open(self, app, new_organisation):
+        ours = await new_organisation()
+        async with browser(app) as tab:
+            await sign_in(tab, ours.people[Role.TRADER])
+            cookie = tab.cookies["gridloom_session"]
+            await self.age(app, tab, expires_at=timedelta(minutes=60))
+            asked = """select s.expires_at from session s join console_session c on c.session_id = s.id
+                       where c.cookie_hash = $1"""
+            before = await app.pool.fetchval(asked, hash_of(cookie))
+            await app.resources[ConsoleSessions].token_of(cookie, counts_as_use=False)
+            assert await app.pool.fetchval(asked, hash_of(cookie)) == before
+            await app.resources[ConsoleSessions].token_of(cookie)
+            assert await app.pool.fetchval(asked, hash_of(cookie)) > before
+
+    async def test_shows_among_ones_sessions(self, app, new_organisation):
+        ours = await new_organisation()
+        person = ours.people[Role.TRADER]
+        async with browser(app) as tab:
+            await sign_in(tab, person)
+            listed = (await tab.get("/console/api/auth/sessions", headers=SAME_ORIGIN)).json()
+            assert [(one["kind"], one["current"]) for one in listed] == [("TOKEN", False), ("CONSOLE", True)]
+            (other,) = [one for one in (await person.client.get("/auth/sessions")).json() if not one["current"]]
+            assert (await person.client.delete(f"/auth/sessions/{other['id']}")).status_code == 204
+            await asyncio.sleep(0.2)
+            assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 401

@@ -100,3 +100,42 @@ class TestADatabaseOfAnEarlierRelease:
             etag = (await ada.get(f"/physical-assets/{PHYSICAL}")).headers["etag"]
             changed = await ada.patch(f"/physical-assets/{PHYSICAL}", json=named, headers={"If-Match": etag})
             assert changed.status_code == 200, changed.text
+
+
+KEYS = f"""
+insert into api_key (id, member_id, name, permissions, secret_hash, expires_at) values
+  (gen_random_uuid(), '00000000-0000-0000-0000-0000000000bb', 'endless', '{{Read:monitoring}}', sha256('a'), null),
+  (gen_random_uuid(), '00000000-0000-0000-0000-0000000000bb', 'short', '{{Read:monitoring}}', sha256('b'),
+   now() + interval '3 days');
+insert into invitation (id, organisation_id, email, role, token_hash, invited_by, expires_at, accepted_at)
+values ('00000000-0000-0000-0000-0000000000cc', '{OWNER}', 'ada@example.org', 'ADMIN', sha256('c'),
+        gen_random_uuid(), now(), now());
+insert into audit_log (organisation_id, id, actor_kind, action, method, resource, status, details)
+values ('{OWNER}', gen_random_uuid(), 'USER', 'acceptInvitation', 'POST', '/auth/public/invitations/accept', 201,
+        '{{"userID": "00000000-0000-0000-0000-0000000000bb", "invitationID": "00000000-0000-0000-0000-0000000000cc"}}');
+insert into session (id, member_id, created_at, expires_at) values
+  ('00000000-0000-0000-0000-0000000000dd', '00000000-0000-0000-0000-0000000000bb', now() - interval '1 hour',
+   now() + interval '30 days');
+insert into console_session (cookie_hash, session_id) values (sha256('d'), '00000000-0000-0000-0000-0000000000dd');
+"""
+
+
+class TestAccountsOfAnEarlierRelease:
+    async def test_get_an_end_of_their_keys_and_sessions_and_their_address(self, settings, tmp_path):
+        async with empty_database() as old, empty_database() as new:
+            await fill_as_of(old, "0250", tmp_path / "migrations")
+            await _execute(old, KEYS)
+            dump = tmp_path / "dump"
+            await asyncio.to_thread(back_up, replace(settings, database_url=old), dump)
+            await asyncio.to_thread(restore, replace(settings, database_url=new), dump)
+            connection = await asyncpg.connect(new)
+            await migrate(connection)
+            days = await connection.fetch(
+                "select name, round(extract(epoch from expires_at - now()) / 86400)::int as days from api_key"
+            )
+            assert {row["name"]: row["days"] for row in days} == {"endless": 365, "short": 3}
+            assert await connection.fetchval("select email from member") == "ada@example.org"
+            assert await connection.fetchval(
+                "select expires_at - created_at < interval '12 hours 1 second' from session"
+            )
+            await connection.close()

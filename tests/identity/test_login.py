@@ -44,7 +44,10 @@ class TestLogin:
         assert me["username"] == person.username
         assert me["organisationID"] == str(organisation.id)
         assert me["role"] == "TRADER"
-        assert set(me) == {"id", "username", "displayName", "organisationID", "role", "permissions"}
+        assert set(me) == {
+            *("id", "username", "displayName", "organisationID", "role", "permissions"),
+            *("hasSecondFactor", "mustEnrolSecondFactor"),
+        }
 
     async def test_does_not_care_about_the_case_of_the_user_name(self, anonymous, organisation):
         assert (await log_in(anonymous, organisation.people[Role.VIEWER].username.upper())).status_code == 200

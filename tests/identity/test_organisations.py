@@ -46,7 +46,10 @@ class TestOrganisation:
     async def test_is_founded_by_the_operator(self, operator):
         answer = await operator.post("/organisations", json={"name": "New Storage", "kind": "PARTICIPANT"})
         assert answer.status_code == 201
-        assert set(answer.json()) == {"id", "name", "kind", "createdAt"}
+        assert set(answer.json()) == {
+            *("id", "name", "kind", "createdAt"),
+            *("requireSecondFactor", "maxKeyAgeDays", "allowedNetworks"),
+        }
         assert answer.headers["etag"]
         read = await operator.get(f"/organisations/{answer.json()['id']}")
         assert read.json() == answer.json()

@@ -5,23 +5,24 @@ from datetime import UTC, datetime
 import pytest
 from standardwebhooks import Webhook as Verifier
 
+from gridloom.database.sealing import Seal, SecretUnreadable
 from gridloom.kernel.ids import uuid7
-from gridloom.webhooks.signing import Seal, SecretUnreadable, new_secret, shown, signed_headers
+from gridloom.webhooks.signing import new_secret, shown, signed_headers
 
 
 class TestASealedSecret:
     def test_is_unreadable_without_its_key(self) -> None:
         secret = new_secret()
-        kept = Seal("a long key").close(secret)
+        kept = Seal("a long key", "webhook").close(secret)
         assert secret not in kept
-        assert Seal("a long key").open(kept) == secret
-        for other in (Seal("another key"), Seal(None)):
+        assert Seal("a long key", "webhook").open(kept) == secret
+        for other in (Seal("another key", "webhook"), Seal(None, "webhook")):
             with pytest.raises(SecretUnreadable):
                 other.open(kept)
 
     def test_from_before_there_was_a_key_stays_readable(self) -> None:
         secret = new_secret()
-        assert Seal("a key that came later").open(Seal(None).close(secret)) == secret
+        assert Seal("a key that came later", "webhook").open(Seal(None, "webhook").close(secret)) == secret
 
 
 class TestASignature:

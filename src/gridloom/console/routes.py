@@ -2,24 +2,58 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from gridloom.console import store
 from gridloom.console.rules import ForeignRequest, Home, refuse_known_foreign
-from gridloom.console.sessions import ConsoleSessions, NoConsoleSession, new_cookie
-from gridloom.edge import PUBLIC, Answer, Call, View, operation
+from gridloom.console.sessions import LONGEST_IDLE, ConsoleSessions, NoConsoleSession, new_cookie
+from gridloom.edge import PUBLIC, Answer, Call, RequestBody, View, operation
+from gridloom.edge.guarding.admission import NetworkNotAllowed
 from gridloom.identity import views
 from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT
 from gridloom.identity.model import SessionEnd
 from gridloom.identity.permissions import OrganisationKind
-from gridloom.identity.signing_in.login import WrongCredentials, sign_in
+from gridloom.identity.second_factor.challenges import SecondFactorRequired
+from gridloom.identity.second_factor.sign_in import ChallengeExpired, complete_sign_in
+from gridloom.identity.second_factor.verification import WrongSecondFactor
+from gridloom.identity.signing_in.login import SingleSignOnRequired, WrongCredentials, sign_in
+from gridloom.identity.signing_in.password_rules import LONGEST
 from gridloom.identity.signing_in.passwords import LoginsBusy
+from gridloom.identity.signing_in.sessions import TokenPair
 from gridloom.identity.signing_in.throttling import LoginThrottled
 from gridloom.identity.store import sessions as identity_sessions
 from gridloom.identity.tokens import hash_of
 from gridloom.identity.verifying.verification import Authenticator
-from gridloom.identity.views import NOT_KEPT, Credentials
+from gridloom.identity.views import NOT_KEPT
 from gridloom.settings import Settings
 
 TAG = "Console"
+
+
+class ConsoleCredentials(RequestBody):
+    """`username` and `password`, or `challenge` and `code`."""
+
+    username: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    password: Annotated[str, Meta(min_length=1, max_length=LONGEST)] | None = None
+    challenge: (
+        Annotated[str, Meta(min_length=1, max_length=200, description="Of a 401 that asked for a code")] | None
+    ) = None
+    code: Annotated[str, Meta(min_length=1, max_length=40, description="Of the device, or a recovery code")] | None = (
+        None
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        by_password = [name for name in ("username", "password") if getattr(self, name) is not None]
+        by_code = [name for name in ("challenge", "code") if getattr(self, name) is not None]
+        if by_password and by_code:
+            raise ValueError(f"is not sent together with {by_password[0]} - at field `{by_code[0]}`")
+        wanted = ("challenge", "code") if by_code else ("username", "password")
+        for name in wanted:
+            if getattr(self, name) is None:
+                raise ValueError(f"is missing - at field `{name}`")
 
 
 class ConsoleSession(View):
@@ -41,19 +75,43 @@ class ConsoleSession(View):
     cookie="set",
     rate_limit="public",
     body_limit_bytes=PUBLIC_BODY_LIMIT,
-    problems=(WrongCredentials, ForeignRequest, LoginThrottled, LoginsBusy),
+    problems=(
+        WrongCredentials,
+        SecondFactorRequired,
+        ChallengeExpired,
+        WrongSecondFactor,
+        ForeignRequest,
+        NetworkNotAllowed,
+        SingleSignOnRequired,
+        LoginThrottled,
+        LoginsBusy,
+    ),
     defers_transaction=True,
     secret_answer=True,
 )
-async def begin_console_session(call: Call, body: Credentials) -> Answer[None]:
-    """Sets a cookie that only the console's gateway takes. The tokens behind it stay in the service."""
+async def begin_console_session(call: Call, body: ConsoleCredentials) -> Answer[None]:
+    """Sets a cookie that only the console's gateway takes. The tokens behind it stay in the service.
+
+    Takes a user name and a password or, where these were answered with a challenge, the challenge and a code. The
+    session ends after two idle hours, and after twelve hours in any case.
+    """
     refuse_known_foreign(call.headers, call.resources[Home])
-    pair = await sign_in(call, body.username, body.password)
+    if body.challenge is not None and body.code is not None:
+        pair = await complete_sign_in(call, body.challenge, body.code)
+    else:
+        assert body.username is not None
+        assert body.password is not None
+        pair = await sign_in(call, body.username, body.password)
+    return Answer(None, headers=await begin_cookie(call, pair))
+
+
+async def begin_cookie(call: Call, pair: TokenPair) -> dict[str, str]:
+    """The headers that give a browser the session that has just begun."""
     cookie = new_cookie()
     await store.insert_cookie(call.db, hash_of(cookie), pair.caller.session_id)
+    await store.begin_console_time(call.db, pair.caller.session_id, LONGEST_IDLE)
     call.signed_in_as(pair.caller)
-    headers = {**NOT_KEPT, "Set-Cookie": call.resources[ConsoleSessions].set_cookie(cookie)}
-    return Answer(None, headers=headers)
+    return {**NOT_KEPT, "Set-Cookie": call.resources[ConsoleSessions].set_cookie(cookie)}
 
 
 @operation(

@@ -6,7 +6,8 @@ import re
 import secrets
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from http.cookies import CookieError, SimpleCookie
 from typing import Final
 
@@ -14,10 +15,14 @@ from gridloom.console import store
 from gridloom.database.pool import Pool
 from gridloom.edge.operation import CONSOLE_COOKIE
 from gridloom.identity.keyring import Keyring
-from gridloom.identity.tokens import ACCESS_LIFETIME, REFRESH_LIFETIME, hash_of, sign_access_token
+from gridloom.identity.tokens import ACCESS_LIFETIME, hash_of, sign_access_token
 from gridloom.kernel.problem import Unauthenticated
 
 MOST_TOKENS: Final = 20_000
+LONGEST_SESSION: Final = timedelta(hours=12)
+LONGEST_IDLE: Final = timedelta(hours=2)
+USE_STORED_EVERY_S: Final = 60.0
+"""How exactly idleness is known: a write for each call would be more than it is worth."""
 RENEWED_BEFORE_S: Final = 120.0
 """So long before its end a token is replaced: no call starts with one that ends under its hands."""
 _COOKIE: Final = re.compile(r"gls_[A-Za-z0-9_-]{43}")
@@ -35,6 +40,8 @@ class _Token:
     text: str
     good_until: float
     """By this process's own clock."""
+    used_at: float
+    """When its use was stored last, by the same clock."""
 
 
 class ConsoleSessions:
@@ -55,25 +62,31 @@ class ConsoleSessions:
         raise NoConsoleSession("Nobody is signed in to the console here.")
 
     def set_cookie(self, cookie: str) -> str:
-        days = int(REFRESH_LIFETIME.total_seconds())
-        return (
-            f"{self.cookie_name}={cookie}; Max-Age={days}; Path=/console; HttpOnly; SameSite=Strict{self._attributes}"
-        )
+        value = f"{cookie}; Max-Age={int(LONGEST_SESSION.total_seconds())}"
+        return f"{self.cookie_name}={value}; Path=/console; HttpOnly; SameSite=Strict{self._attributes}"
 
     def clear_cookie(self) -> str:
         return f"{self.cookie_name}=; Max-Age=0; Path=/console; HttpOnly; SameSite=Strict{self._attributes}"
 
-    async def token_of(self, cookie: str) -> str:
-        """The session's access token, signed anew when the last one nears its end."""
+    async def token_of(self, cookie: str, *, counts_as_use: bool = True) -> str:
+        """The session's access token, signed anew when the last one nears its end.
+
+        counts_as_use: whether the session is idle for two hours from now on, or from its last use.
+        """
         cookie_hash = hash_of(cookie)
         kept = self._tokens.get(cookie_hash)
-        if kept is not None and kept.good_until > time.monotonic():
-            return kept.text
         asked_at = time.monotonic()
-        session = await store.continue_session(self._pool, cookie_hash, REFRESH_LIFETIME)
+        is_good = kept is not None and kept.good_until > asked_at
+        if kept is not None and is_good and (not counts_as_use or kept.used_at > asked_at - USE_STORED_EVERY_S):
+            return kept.text
+        session = await self._find_session(cookie_hash, counts_as_use=counts_as_use)
         if session is None:
             self.forget(cookie)
             raise NoConsoleSession("The session has ended. Sign in again.")
+        used_at = asked_at if counts_as_use else (kept.used_at if kept is not None else float("-inf"))
+        if kept is not None and is_good:
+            self._tokens[cookie_hash] = replace(kept, used_at=used_at)
+            return kept.text
         text = sign_access_token(
             await self._keyring.for_signing(),
             user_id=session.member_id,
@@ -82,11 +95,16 @@ class ConsoleSessions:
             issued_at=session.now,
         )
         good_until = asked_at + ACCESS_LIFETIME.total_seconds() - RENEWED_BEFORE_S
-        self._tokens[cookie_hash] = _Token(text, good_until)
+        self._tokens[cookie_hash] = _Token(text, good_until, used_at)
         self._tokens.move_to_end(cookie_hash)
         while len(self._tokens) > MOST_TOKENS:
             self._tokens.popitem(last=False)
         return text
+
+    async def _find_session(self, cookie_hash: bytes, *, counts_as_use: bool) -> store.LivingSession | None:
+        if counts_as_use:
+            return await store.continue_session(self._pool, cookie_hash, idle=LONGEST_IDLE, longest=LONGEST_SESSION)
+        return await store.find_session(self._pool, cookie_hash, longest=LONGEST_SESSION)
 
     def forget(self, cookie: str) -> None:
         self._tokens.pop(hash_of(cookie), None)

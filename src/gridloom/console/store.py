@@ -27,25 +27,56 @@ async def insert_cookie(db: Database, cookie_hash: bytes, session_id: UUID) -> N
     )
 
 
-async def continue_session(db: Database, cookie_hash: bytes, lifetime: timedelta) -> LivingSession | None:
-    """The login behind a cookie, whose days start again; None for one that is unknown, over or ended."""
+async def continue_session(
+    db: Database, cookie_hash: bytes, *, idle: timedelta, longest: timedelta
+) -> LivingSession | None:
+    """The login behind a cookie, used now; None for one that is unknown, over or ended.
+
+    It ends when it has not been used for `idle`, and `longest` after it began in any case.
+    """
     row = await db.fetchrow(
         """
         with continued as (
-          update session s set expires_at = statement_timestamp() + $2::interval
+          update session s
+          set expires_at = least(statement_timestamp() + $2::interval, s.created_at + $3::interval),
+              last_used_at = statement_timestamp()
           from console_session c, member m
           where c.cookie_hash = $1 and s.id = c.session_id and m.id = s.member_id
             and s.ended_at is null and s.expires_at > statement_timestamp()
+            and s.created_at > statement_timestamp() - $3::interval
           returning s.id, s.member_id, m.organisation_id
         )
         select id, member_id, organisation_id, statement_timestamp() as now from continued
         """,
         cookie_hash,
-        lifetime,
+        idle,
+        longest,
     )
     if row is None:
         return None
     return LivingSession(row["id"], row["member_id"], row["organisation_id"], row["now"])
+
+
+async def find_session(db: Database, cookie_hash: bytes, *, longest: timedelta) -> LivingSession | None:
+    """The same without counting as a use."""
+    row = await db.fetchrow(
+        """
+        select s.id, s.member_id, m.organisation_id, statement_timestamp() as now
+        from console_session c join session s on s.id = c.session_id join member m on m.id = s.member_id
+        where c.cookie_hash = $1 and s.ended_at is null and s.expires_at > statement_timestamp()
+          and s.created_at > statement_timestamp() - $2::interval
+        """,
+        cookie_hash,
+        longest,
+    )
+    if row is None:
+        return None
+    return LivingSession(row["id"], row["member_id"], row["organisation_id"], row["now"])
+
+
+async def begin_console_time(db: Database, session_id: UUID, idle: timedelta) -> None:
+    """Let a session that has just begun end when it is not used."""
+    await db.execute("update session set expires_at = created_at + $2::interval where id = $1", session_id, idle)
 
 
 async def read_organisation(db: Database, organisation_id: UUID) -> tuple[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from gridloom.kernel.networks import Network, is_within
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -21,6 +23,13 @@ class Caller:
     session_id: UUID
     username: str
     display_name: str
+    allowed_networks: tuple[tuple[Network, ...], ...] = ()
+    """Lists of networks, in each of which the caller's address must lie: the organisation's and an API key's."""
+    physical_asset_ids: frozenset[UUID] | None = None
+    """The only assets an API key reaches; None where it reaches whatever its organisation does."""
+    has_second_factor: bool = False
+    must_enrol: bool = False
+    """Whether the organisation demands a second factor and this person has none yet."""
     key: str = field(init=False, repr=False, compare=False)
     """What idempotency keys and rate limits are counted by; written once, since every request asks for it."""
 
@@ -30,3 +39,6 @@ class Caller:
     @property
     def is_operator(self) -> bool:
         return self.organisation_kind == "OPERATOR"
+
+    def is_allowed_from(self, address: str) -> bool:
+        return all(is_within(address, networks) for networks in self.allowed_networks)

@@ -22,7 +22,7 @@ from gridloom.edge.answering.negotiation import negotiate
 from gridloom.edge.asgi import Receive, Scope, Send
 from gridloom.edge.call import AuditHook, Call, Resources
 from gridloom.edge.changes import ReplayGuard, carry_out_change
-from gridloom.edge.guarding.admission import Authenticator, NobodyKnown, admit
+from gridloom.edge.guarding.admission import Authenticator, NobodyKnown, admit, refuse_outside_key_assets
 from gridloom.edge.guarding.connections import Connections
 from gridloom.edge.guarding.departure import Departure, Departures
 from gridloom.edge.guarding.rate_limit import RateLimiter, RequestBuckets, network_of
@@ -226,6 +226,8 @@ class Edge:
         for parameter, text in zip(operation.path_parameters, values, strict=True):
             arguments[parameter.argument] = parse_parameter("path", parameter.name, text, parameter.type)
         call.path_values = arguments.copy()
+        if call.known_caller is not None:
+            refuse_outside_key_assets(call)
         query_string = scope["query_string"]
         if operation.read_query is not None:
             arguments["query"] = operation.read_query(split_query(query_string))

@@ -24,6 +24,8 @@ SIGNED_IN: Final = "signed-in"
 """Open to every signed-in caller."""
 Access: TypeAlias = Permission | Literal["public", "signed-in"]
 
+AssetScope: TypeAlias = Literal["filtered", "free"] | None
+
 CONSOLE_COOKIE = "gridloom_session"
 """What holds the console's session in a browser."""
 
@@ -61,6 +63,8 @@ class Operation:
     secret_answer: bool
     from_replica: bool
     cookie: str | None
+    open_before_enrolment: bool
+    asset_scope: AssetScope
     deprecated: str | None
     sunset: str | None
     handler: Handler
@@ -102,6 +106,8 @@ def operation(
     secret_answer: bool = False,
     from_replica: bool = False,
     cookie: str | None = None,
+    open_before_enrolment: bool = False,
+    asset_scope: AssetScope = None,
     deprecated: str | None = None,
     sunset: str | None = None,
     operation_id: str | None = None,
@@ -123,6 +129,9 @@ def operation(
     answers: the JSON that a streamed answer holds, where the return type cannot say it.
     body_schema: the JSON Schema of a raw body, for the media types in body_schema_for.
     cookie: "needed" or "set" where the console's cookie takes the place of a token.
+    open_before_enrolment: open to a person who still has to set up the second factor that the organisation demands.
+    asset_scope: what it does for an API key made for certain physical assets, where no path parameter names one:
+    "filtered" where the handler keeps to these assets, "free" where no asset is concerned; else the key is refused.
     from_replica: a read replica may answer it, once it has replayed what the caller must see.
     secret_answer: the answer shows a secret once; what is stored for a safe retry is sealed.
     """
@@ -155,6 +164,8 @@ def operation(
             secret_answer=secret_answer,
             from_replica=from_replica,
             cookie=cookie,
+            open_before_enrolment=open_before_enrolment,
+            asset_scope=asset_scope,
             deprecated=deprecated,
             sunset=sunset,
             handler=handler,

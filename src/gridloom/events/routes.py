@@ -55,6 +55,7 @@ class EventQuery(QueryParameters):
     access=SIGNED_IN,
     produces=(EVENT_STREAM,),
     problems=(EventsForgotten, TooManyRequests),
+    asset_scope="filtered",
 )
 async def follow_events(call: Call, query: EventQuery) -> EventStream:
     """Every event of the caller's organisation that the caller may read, each once and in order.

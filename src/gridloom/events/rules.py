@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from uuid import UUID
 
 from gridloom.events.model import SequencedEvent
 
@@ -21,8 +23,20 @@ class Filter:
         return not self.subjects or any(subject == one or subject.startswith(f"{one}/") for one in self.subjects)
 
 
-def is_told(sequenced: SequencedEvent, filter: Filter, permissions: frozenset[str]) -> bool:
-    """Whether a reader with these permissions, now, is told this event of its organisation's order."""
+def is_told(
+    sequenced: SequencedEvent,
+    filter: Filter,
+    permissions: frozenset[str],
+    physical_asset_ids: Collection[UUID] | None = None,
+) -> bool:
+    """Whether a reader with these permissions, now, is told this event of its organisation's order.
+
+    physical_asset_ids: the only assets the reader reaches, where it was made for certain ones.
+    """
     if not sequenced.is_open or sequenced.permission not in permissions:
         return False
+    if physical_asset_ids is not None:
+        own = Filter(subjects=tuple(f"physical-assets/{asset_id}" for asset_id in physical_asset_ids))
+        if not own.lets_through(sequenced.event.type, sequenced.event.subject):
+            return False
     return filter.lets_through(sequenced.event.type, sequenced.event.subject)

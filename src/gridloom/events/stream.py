@@ -12,7 +12,7 @@ from gridloom.edge.answering.incidents import report_broken_stream
 from gridloom.events.framing import HEARTBEAT, opening, place
 from gridloom.events.hub import EventHub
 from gridloom.events.rules import Filter, is_told
-from gridloom.kernel.problem import Unauthenticated
+from gridloom.kernel.problem import Forbidden, Unauthenticated
 
 HEARTBEAT_S = 15.0
 RETRY_MS = 2000
@@ -35,7 +35,7 @@ async def stream_events(
             try:
                 caller = await call.still_signed_in()
                 events = await channel.read(position) if channel.head > position else []
-            except Unauthenticated:
+            except (Unauthenticated, Forbidden):
                 return  # whoever comes back is told why
             except DATABASE_FAULTS as fault:
                 # Whoever comes back goes on where this stream ended, or is told that the database is away.
@@ -45,7 +45,7 @@ async def stream_events(
                 return
             if events:
                 position = events[-1].sequence
-                told = [one for one in events if is_told(one, filter, caller.permissions)]
+                told = [one for one in events if is_told(one, filter, caller.permissions, caller.physical_asset_ids)]
                 if told:
                     told_place = told[-1].sequence
                     yield b"".join(one.frame for one in told)

@@ -135,6 +135,13 @@ class DispatchDeviation(View):
     delivered: Annotated[float, Meta(description="kWh that were measured")]
 
 
+class APIKeyExpiring(View):
+    api_key_id: UUID
+    name: str
+    username: Annotated[str, Meta(description="The member who made it")]
+    expires_at: datetime
+
+
 class WebhookDisabled(View):
     webhook_id: UUID
     url: str
@@ -234,6 +241,11 @@ _TYPES = (
         "dispatch.deviation",
         DispatchDeviation,
         "A battery has not done what it must for two quarter-hours running.",
+    ),
+    EventType(
+        "api-key.expiring",
+        APIKeyExpiring,
+        "An API key of a member ends within two weeks. It is told once for each key.",
     ),
     EventType(
         "webhook.disabled",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from uuid import UUID
+
+import msgspec
 
 from gridloom.edge import SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
 from gridloom.identity import views
 from gridloom.identity.permissions import in_order
-from gridloom.identity.person import PersonNeeded, person_of
-from gridloom.identity.store import api_keys
+from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of, person_of
+from gridloom.identity.reach import organisation_reach
+from gridloom.identity.security_policy import parse_networks
+from gridloom.identity.store import api_keys, grants
 from gridloom.identity.tokens import hash_of, new_api_key
 from gridloom.identity.views import NOT_KEPT, NewAPIKey
 from gridloom.kernel.ids import APIKeyID, uuid7
@@ -16,6 +21,24 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Unprocessable
 
 TAG = "Authentication"
+
+
+CLOCK_TOLERANCE = timedelta(minutes=5)
+"""A caller that asks for the whole time goes by a clock of its own."""
+
+
+class KeyLivesTooLong(Unprocessable):
+    """The key would live longer than the organisation's `maxKeyAgeDays` allow."""
+
+    status = 422
+    title = "The key would live too long"
+
+
+class UnknownKeyAssets(Unprocessable):
+    """The key is meant for physical assets that the caller's organisation neither owns nor was granted."""
+
+    status = 422
+    title = "The key names assets that cannot be reached"
 
 
 class ExpiryPassed(Unprocessable):
@@ -32,13 +55,17 @@ class ExpiryPassed(Unprocessable):
     tag=TAG,
     access=SIGNED_IN,
     status=201,
-    problems=(PersonNeeded, ExpiryPassed),
+    problems=(PersonNeeded, ReauthenticationRequired, ExpiryPassed, KeyLivesTooLong, UnknownKeyAssets),
     secret_answer=True,
 )
 async def create_api_key(call: Call, body: NewAPIKey) -> Answer[views.IssuedAPIKey]:
     """A credential for a machine. It can never do more than its creator may at the moment of use."""
-    caller = person_of(call)
+    caller = await fresh_person_of(call)
     _refuse_more_than_held(body.permissions, caller)
+    networks = parse_networks(body.allowed_networks or [], "/allowedNetworks")
+    if body.physical_asset_ids is not None:
+        await _refuse_unreached_assets(call, caller, body.physical_asset_ids)
+    age = await api_keys.lock_key_age(call.db, caller.organisation_id)
     secret = new_api_key()
     key = await api_keys.insert_api_key(
         call.db,
@@ -47,19 +74,12 @@ async def create_api_key(call: Call, body: NewAPIKey) -> Answer[views.IssuedAPIK
         name=body.name,
         permissions=in_order(body.permissions),
         secret_hash=hash_of(secret),
-        expires_at=body.expires_at,
+        expires_at=_choose_expiry(body.expires_at, age),
+        physical_asset_ids=None if body.physical_asset_ids is None else list(dict.fromkeys(body.physical_asset_ids)),
+        allowed_networks=networks,
     )
-    if key is None:
-        raise ExpiryPassed("expiresAt lies in the past.", errors=[FieldError("/expiresAt", "lies in the past")])
     call.audit_details.update(apiKeyID=str(key.id), permissions=in_order(key.permissions))
-    issued = views.IssuedAPIKey(
-        id=key.id,
-        name=key.name,
-        permissions=in_order(key.permissions),
-        created_at=key.created_at,
-        expires_at=key.expires_at,
-        secret=secret,
-    )
+    issued = views.IssuedAPIKey(**msgspec.structs.asdict(views.view_of_key(key, key.permissions)), secret=secret)
     return Answer(issued, headers=NOT_KEPT)
 
 
@@ -78,17 +98,76 @@ async def list_api_keys(call: Call, query: Paging) -> Page[views.APIKeyView]:
     summary="Revoke an API key",
     tag=TAG,
     access=SIGNED_IN,
-    problems=(PersonNeeded,),
+    problems=(PersonNeeded, ReauthenticationRequired),
 )
 async def delete_api_key(call: Call, api_key_id: UUID) -> None:
     """The key stops working everywhere within a second."""
-    caller = person_of(call)
+    caller = await fresh_person_of(call)
     owner_id = await api_keys.find_key_owner(call.db, api_key_id)
     if owner_id is None:
         raise NotFound(f"There is no API key {api_key_id}.")
     if owner_id != caller.id:
         raise Forbidden(f"The API key {api_key_id} is not yours.")
     await api_keys.delete_api_key(call.db, api_key_id)
+
+
+@operation(
+    "GET",
+    "/organisations/{organisationID}/api-keys",
+    summary="List the members' API keys",
+    tag="Organisations",
+    access=Permission.MANAGE_ORGANISATION,
+)
+async def list_organisation_api_keys(call: Call, organisation_id: UUID, query: Paging) -> Page[views.MemberAPIKeyView]:
+    """Every member's, the oldest first, without their secrets, with what each may do now."""
+    await organisation_reach(call.db, call.caller, organisation_id)
+    found = await api_keys.list_organisation_keys(
+        call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1
+    )
+    page = query.page(found, lambda one: one.key.id)
+    return Page([views.view_of_member_key(one) for one in page.items], page.next_cursor)
+
+
+@operation(
+    "DELETE",
+    "/organisations/{organisationID}/api-keys/{apiKeyID}",
+    summary="Revoke a member's API key",
+    tag="Organisations",
+    access=Permission.MANAGE_ORGANISATION,
+    problems=(PersonNeeded, ReauthenticationRequired),
+)
+async def delete_organisation_api_key(call: Call, organisation_id: UUID, api_key_id: UUID) -> None:
+    """The key stops working everywhere within a second."""
+    await fresh_person_of(call)
+    await organisation_reach(call.db, call.caller, organisation_id)
+    username = await api_keys.find_organisation_key(call.db, organisation_id, api_key_id)
+    if username is None:
+        raise NotFound(f"No member of the organisation has an API key {api_key_id}.")
+    await api_keys.delete_api_key(call.db, api_key_id)
+    call.audit_details.update(username=username)
+
+
+def _choose_expiry(wanted: datetime | None, age: api_keys.KeyAge) -> datetime:
+    latest = age.now + timedelta(days=age.max_days)
+    if wanted is None:
+        return latest
+    if wanted <= age.now:
+        raise ExpiryPassed("expiresAt lies in the past.", errors=[FieldError("/expiresAt", "lies in the past")])
+    if wanted > latest + CLOCK_TOLERANCE:
+        fault = f"lies more than {age.max_days} days ahead"
+        raise KeyLivesTooLong(f"expiresAt {fault}.", errors=[FieldError("/expiresAt", fault)])
+    return wanted
+
+
+async def _refuse_unreached_assets(call: Call, caller: Caller, asset_ids: list[UUID]) -> None:
+    reached = await grants.list_reached_assets(call.db, caller.organisation_id, asset_ids)
+    faults = [
+        FieldError(f"/physicalAssetIDs/{place}", "is no physical asset of your organisation, or granted to it")
+        for place, asset_id in enumerate(asset_ids)
+        if asset_id not in reached
+    ]
+    if faults:
+        raise UnknownKeyAssets(f"{len(faults)} of the assets cannot be reached.", errors=faults[:50])
 
 
 def _refuse_more_than_held(wanted: list[Permission], caller: Caller) -> None:

@@ -7,17 +7,21 @@ import asyncio
 from gridloom.audit.model import Actor
 from gridloom.audit.recording import record_refusal
 from gridloom.edge import PUBLIC, SIGNED_IN, Answer, Call, Caller, operation
+from gridloom.edge.guarding.admission import NetworkNotAllowed
 from gridloom.identity import views
 from gridloom.identity.keyring import JWKS_MAX_AGE, Keyring
 from gridloom.identity.model import InvitationStatus, SessionEnd
 from gridloom.identity.person import PersonNeeded, person_of
-from gridloom.identity.signing_in.login import WrongCredentials, check_login, sign_in
+from gridloom.identity.second_factor.challenges import SecondFactorRequired
+from gridloom.identity.signing_in.login import SingleSignOnRequired, WrongCredentials, check_login, sign_in
 from gridloom.identity.signing_in.password_rules import PasswordRefused, check_password
 from gridloom.identity.signing_in.passwords import LoginsBusy, PasswordHasher
 from gridloom.identity.signing_in.sessions import continue_session
 from gridloom.identity.signing_in.throttling import LoginThrottled
 from gridloom.identity.signing_in.usernames import UsernameRefused, check_username
 from gridloom.identity.store import invitations, members, sessions
+from gridloom.identity.store.api_keys import delete_member_keys
+from gridloom.identity.store.second_factors import delete_challenges
 from gridloom.identity.tokens import hash_of
 from gridloom.identity.views import NOT_KEPT, Acceptance, Credentials, PasswordChange, RefreshRequest
 from gridloom.kernel.ids import UserID, uuid7
@@ -67,12 +71,22 @@ class WrongCurrentPassword(Problem):
     access=PUBLIC,
     rate_limit="public",
     body_limit_bytes=PUBLIC_BODY_LIMIT,
-    problems=(WrongCredentials, LoginThrottled, LoginsBusy),
+    problems=(
+        WrongCredentials,
+        SecondFactorRequired,
+        NetworkNotAllowed,
+        SingleSignOnRequired,
+        LoginThrottled,
+        LoginsBusy,
+    ),
     defers_transaction=True,
     secret_answer=True,
 )
 async def authenticate(call: Call, body: Credentials) -> Answer[views.Tokens]:
-    """An access token for fifteen minutes, and a refresh token for thirty days that obtains the next one."""
+    """An access token for fifteen minutes, and a refresh token for thirty days that obtains the next one.
+
+    A user with a second factor gets a 401 with a `challenge` instead, for `POST /auth/public/second-factor`.
+    """
     pair = await sign_in(call, body.username, body.password)
     return Answer(views.tokens_of(pair), headers=NOT_KEPT)
 
@@ -167,6 +181,7 @@ async def accept_invitation(call: Call, body: Acceptance) -> views.User:
         display_name=body.display_name,
         role=invitation.role,
         password_hash=password_hash,
+        email=invitation.email,
     )
     if member is None:
         raise UsernameTaken(f"The user name {username} is taken.", errors=[FieldError("/username", "is taken")])
@@ -187,13 +202,30 @@ async def accept_invitation(call: Call, body: Acceptance) -> views.User:
     return views.user_of(call.caller)
 
 
-@operation("POST", "/auth/logout", summary="Log out", tag=TAG, access=SIGNED_IN, problems=(PersonNeeded,))
+@operation(
+    "POST",
+    "/auth/logout",
+    summary="Log out",
+    tag=TAG,
+    access=SIGNED_IN,
+    problems=(PersonNeeded,),
+    open_before_enrolment=True,
+    asset_scope="free",
+)
 async def logout(call: Call) -> None:
     """Ends this login: its access and refresh tokens stop working everywhere within a second."""
     await sessions.end_session(call.db, person_of(call).session_id, SessionEnd.LOGOUT)
 
 
-@operation("GET", "/auth/me", summary="Who am I", tag=TAG, access=SIGNED_IN)
+@operation(
+    "GET",
+    "/auth/me",
+    summary="Who am I",
+    tag=TAG,
+    access=SIGNED_IN,
+    open_before_enrolment=True,
+    asset_scope="free",
+)
 async def read_me(call: Call) -> views.User:
     """The caller with what it may do at this moment. For an API key: the key, under its creator's user name."""
     return views.user_of(call.caller)
@@ -210,7 +242,7 @@ async def read_me(call: Call) -> views.User:
     defers_transaction=True,
 )
 async def update_password(call: Call, body: PasswordChange) -> None:
-    """Sets a new password; every other login of this user ends."""
+    """Sets a new password; every other login of this user ends, and its API keys are revoked unless `keepAPIKeys`."""
     caller = person_of(call)
     names = (caller.username, caller.display_name)
     await asyncio.to_thread(check_password, body.new_password, names, pointer="/newPassword")
@@ -227,4 +259,7 @@ async def update_password(call: Call, body: PasswordChange) -> None:
     db = await call.begin()
     if not await members.change_password(db, caller.id, known_hash=account.password_hash, new_hash=new_hash):
         raise WrongCurrentPassword("The password was changed a moment ago.")
+    await delete_challenges(db, caller.id)
     await sessions.end_other_sessions(db, caller.id, kept=caller.session_id, cause=SessionEnd.PASSWORD_CHANGED)
+    if not body.keep_api_keys:
+        call.audit_details["revokedAPIKeys"] = await delete_member_keys(db, caller.id)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
 from gridloom.kernel.ids import APIKeyID, InvitationID, OrganisationID, SessionID, UserID, moment_of, uuid7
+from gridloom.kernel.networks import Network
 from gridloom.kernel.permission import Permission
 
 
@@ -20,6 +21,9 @@ class Organisation:
     version: int
     created_at: datetime
     updated_at: datetime
+    require_second_factor: bool = False
+    max_key_age_days: int = 365
+    allowed_networks: tuple[str, ...] = ()
 
     @property
     def etag(self) -> str:
@@ -43,6 +47,8 @@ class Member:
     role: Role
     version: int
     created_at: datetime
+    email: str | None = None
+    has_second_factor: bool = False
 
     @property
     def permissions(self) -> frozenset[Permission]:
@@ -58,7 +64,11 @@ class Account:
     """A member with what a login is checked against."""
 
     member: Member
-    password_hash: str
+    password_hash: str | None
+    """None for a member who signs in by single sign-on alone."""
+    allowed_networks: tuple[Network, ...] = ()
+    """Those of the organisation; none means any."""
+    must_use_single_sign_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +79,35 @@ class NewSession:
     began_at: datetime
 
 
+class SessionKind(StrEnum):
+    TOKEN = "TOKEN"  # noqa: S105 — a kind, not a token
+    CONSOLE = "CONSOLE"
+
+
+class SignInMethod(StrEnum):
+    PASSWORD = "PASSWORD"  # noqa: S105 — a method, not a password
+    SINGLE_SIGN_ON = "SINGLE_SIGN_ON"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A login as its member sees it."""
+
+    id: SessionID
+    member_id: UserID
+    kind: SessionKind
+    created_at: datetime
+    last_used_at: datetime
+    address: str | None
+    user_agent: str | None
+
+
 class SessionEnd(StrEnum):
     LOGOUT = "LOGOUT"
     PASSWORD_CHANGED = "PASSWORD_CHANGED"  # noqa: S105 — a cause, not a password
     REFRESH_REUSED = "REFRESH_REUSED"
+    ENDED_BY_USER = "ENDED_BY_USER"
+    PASSWORDS_DISALLOWED = "PASSWORDS_DISALLOWED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +118,20 @@ class APIKey:
     permissions: frozenset[str]
     """What was asked for; what holds now is never more than the creator's own."""
     created_at: datetime
-    expires_at: datetime | None
+    expires_at: datetime
+    physical_asset_ids: tuple[UUID, ...] | None = None
+    """The only assets it reaches; None for all that its creator's organisation reaches."""
+    allowed_networks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberKey:
+    """An API key with the member who made it."""
+
+    key: APIKey
+    username: str
+    held: frozenset[Permission]
+    """What the member may do now; the key can do no more."""
 
 
 class InvitationStatus(StrEnum):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID
 
 from msgspec import UNSET
 
+from gridloom.database.clock import real_now
 from gridloom.database.committing.after_commit import after_commit
 from gridloom.edge import SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
 from gridloom.identity import views
 from gridloom.identity.mail import Mailer
 from gridloom.identity.model import InvitationStatus, Member, Organisation, found_organisation
 from gridloom.identity.permissions import OrganisationKind, Role, in_order, permissions_of
+from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of
 from gridloom.identity.reach import organisation_reach
-from gridloom.identity.store import invitations, members, organisations
+from gridloom.identity.security_policy import WouldLockYouOut, parse_networks, refuse_lockout
+from gridloom.identity.store import api_keys, invitations, members, organisations
 from gridloom.identity.tokens import INVITATION_LIFETIME, hash_of, new_invitation_token
 from gridloom.identity.views import NOT_KEPT, MemberChange, NewInvitation, NewOrganisation, OrganisationChange
 from gridloom.kernel.ids import InvitationID, uuid7
@@ -60,7 +65,15 @@ async def create_organisation(call: Call, body: NewOrganisation) -> Answer[views
     return _answer_organisation(organisation)
 
 
-@operation("GET", "/organisations", summary="List organisations", tag=TAG, access=SIGNED_IN, from_replica=True)
+@operation(
+    "GET",
+    "/organisations",
+    summary="List organisations",
+    tag=TAG,
+    access=SIGNED_IN,
+    from_replica=True,
+    asset_scope="free",
+)
 async def list_organisations(call: Call, query: Paging) -> Page[views.OrganisationView]:
     """The oldest first. The operator sees all of them, everybody else their own."""
     own = None if call.caller.is_operator else call.caller.organisation_id
@@ -69,7 +82,14 @@ async def list_organisations(call: Call, query: Paging) -> Page[views.Organisati
     return Page([views.view_of_organisation(organisation) for organisation in page.items], page.next_cursor)
 
 
-@operation("GET", "/organisations/{organisationID}", summary="Read an organisation", tag=TAG, access=SIGNED_IN)
+@operation(
+    "GET",
+    "/organisations/{organisationID}",
+    summary="Read an organisation",
+    tag=TAG,
+    access=SIGNED_IN,
+    asset_scope="free",
+)
 async def read_organisation(call: Call, organisation_id: UUID) -> Answer[views.OrganisationView]:
     """Members of an organisation read their own; the operator reads any."""
     await organisation_reach(call.db, call.caller, organisation_id)
@@ -78,17 +98,37 @@ async def read_organisation(call: Call, organisation_id: UUID) -> Answer[views.O
     return _answer_organisation(organisation)
 
 
-@operation("PATCH", "/organisations/{organisationID}", summary="Rename an organisation", tag=TAG, access=MANAGE)
+@operation(
+    "PATCH",
+    "/organisations/{organisationID}",
+    summary="Change an organisation",
+    tag=TAG,
+    access=MANAGE,
+    problems=(PersonNeeded, ReauthenticationRequired, WouldLockYouOut),
+)
 async def update_organisation(
     call: Call, organisation_id: UUID, body: OrganisationChange
 ) -> Answer[views.OrganisationView]:
-    """Only the given fields change. Send `If-Match` to make sure that nobody changed it meanwhile."""
+    """Fields that are left out stay. What it demands of its members and keys is changed by a person who has signed in
+    within the last ten minutes. A lower `maxKeyAgeDays` shortens the keys there are: each ends within so many days."""
     organisation = await _lock_organisation(call, organisation_id)
     call.check_if_match(organisation.etag)
-    if body.name is not UNSET and body.name != organisation.name:
-        call.audit_details.update(before={"name": organisation.name}, after={"name": body.name})
-        organisation = await organisations.rename_organisation(call.db, organisation_id, body.name)
-    return _answer_organisation(organisation)
+    wanted = _apply_change(organisation, body)
+    if _security_of(wanted) != _security_of(organisation):
+        await fresh_person_of(call)
+    if wanted.allowed_networks != organisation.allowed_networks and call.caller.organisation_id == organisation_id:
+        refuse_lockout(list(wanted.allowed_networks), call.address)
+    if wanted == organisation:
+        return _answer_organisation(organisation)
+    before, after = _describe_change(organisation), _describe_change(wanted)
+    call.audit_details.update(
+        before={name: value for name, value in before.items() if value != after[name]},
+        after={name: value for name, value in after.items() if value != before[name]},
+    )
+    if wanted.max_key_age_days < organisation.max_key_age_days:
+        ends_by = await real_now(call.db) + timedelta(days=wanted.max_key_age_days)
+        await api_keys.shorten_keys(call.db, organisation_id, ends_by)
+    return _answer_organisation(await organisations.update_organisation(call.db, wanted))
 
 
 @operation(
@@ -176,7 +216,10 @@ async def list_members(call: Call, organisation_id: UUID, query: Paging) -> Page
     await organisation_reach(call.db, call.caller, organisation_id)
     found = await members.list_members(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda member: member.id)
-    return Page([views.view_of_member(member) for member in page.items], page.next_cursor)
+    return Page(
+        [views.view_of_member(member, with_email=MANAGE in call.caller.permissions) for member in page.items],
+        page.next_cursor,
+    )
 
 
 @operation(
@@ -191,7 +234,7 @@ async def update_member(
     call: Call, organisation_id: UUID, user_id: UUID, body: MemberChange
 ) -> Answer[views.MemberView]:
     """Holds for the member's sessions and API keys within a second."""
-    member = await _lock_member(call, organisation_id, user_id)
+    member = await lock_member(call, organisation_id, user_id)
     call.check_if_match(member.etag)
     if body.role is not UNSET and body.role is not member.role:
         _refuse_giving_more_than_held(call.caller, body.role, member.organisation_kind)
@@ -201,7 +244,7 @@ async def update_member(
         changed = await members.read_member(call.db, organisation_id, user_id)
         assert changed is not None
         member = changed
-    return Answer(views.view_of_member(member), etag=member.etag)
+    return Answer(views.view_of_member(member, with_email=True), etag=member.etag)
 
 
 @operation(
@@ -214,7 +257,7 @@ async def update_member(
 )
 async def delete_member(call: Call, organisation_id: UUID, user_id: UUID) -> None:
     """Their sessions and API keys stop working everywhere within a second."""
-    member = await _lock_member(call, organisation_id, user_id)
+    member = await lock_member(call, organisation_id, user_id)
     call.check_if_match(member.etag)
     await _refuse_losing_last_admin(call, member)
     await members.delete_member(call.db, member.id)
@@ -228,7 +271,7 @@ async def _lock_organisation(call: Call, organisation_id: UUID) -> Organisation:
     return organisation
 
 
-async def _lock_member(call: Call, organisation_id: UUID, user_id: UUID) -> Member:
+async def lock_member(call: Call, organisation_id: UUID, user_id: UUID) -> Member:
     """The member, with the organisation locked: of two changes to its members the second waits for the first."""
     await _lock_organisation(call, organisation_id)
     member = await members.read_member(call.db, organisation_id, user_id)
@@ -247,6 +290,34 @@ def _refuse_giving_more_than_held(caller: Caller, role: Role, kind: Organisation
 async def _refuse_losing_last_admin(call: Call, member: Member) -> None:
     if member.role is Role.ADMIN and await members.count_admins(call.db, member.organisation_id) == 1:
         raise LastAdministrator(f"{member.username} is the last ADMIN of the organisation.")
+
+
+def _apply_change(organisation: Organisation, body: OrganisationChange) -> Organisation:
+    networks = organisation.allowed_networks
+    if body.allowed_networks is not UNSET:
+        networks = tuple(parse_networks(body.allowed_networks, "/allowedNetworks"))
+    return replace(
+        organisation,
+        name=organisation.name if body.name is UNSET else body.name,
+        require_second_factor=(
+            organisation.require_second_factor if body.require_second_factor is UNSET else body.require_second_factor
+        ),
+        max_key_age_days=organisation.max_key_age_days if body.max_key_age_days is UNSET else body.max_key_age_days,
+        allowed_networks=networks,
+    )
+
+
+def _security_of(organisation: Organisation) -> tuple[object, ...]:
+    return organisation.require_second_factor, organisation.max_key_age_days, organisation.allowed_networks
+
+
+def _describe_change(organisation: Organisation) -> dict[str, object]:
+    return {
+        "name": organisation.name,
+        "requireSecondFactor": organisation.require_second_factor,
+        "maxKeyAgeDays": organisation.max_key_age_days,
+        "allowedNetworks": list(organisation.allowed_networks),
+    }
 
 
 def _answer_organisation(organisation: Organisation) -> Answer[views.OrganisationView]:

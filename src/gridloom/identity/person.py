@@ -1,9 +1,15 @@
-"""What only a person may do: credentials and sessions are none of a machine's business."""
+"""What only a person may do, and what only a person who has just signed in may do."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Final
+
 from gridloom.edge import Call, Caller
+from gridloom.identity.store.sessions import has_signed_in_within
 from gridloom.kernel.problem import Forbidden
+
+FRESH_FOR: Final = timedelta(minutes=10)
 
 
 class PersonNeeded(Forbidden):
@@ -13,8 +19,26 @@ class PersonNeeded(Forbidden):
     title = "Only a person can do this"
 
 
+class ReauthenticationRequired(Forbidden):
+    """Credentials are changed only within ten minutes of signing in, so that a session left open is not enough.
+
+    Sign in again and repeat the request with the new token.
+    """
+
+    status = 403
+    title = "Sign in again first"
+
+
 def person_of(call: Call) -> Caller:
-    """The caller, if it is somebody who has logged in."""
+    """The caller, if it is a person who has logged in."""
     if call.caller.kind != "USER":
         raise PersonNeeded("An API key cannot manage credentials or sessions.")
     return call.caller
+
+
+async def fresh_person_of(call: Call) -> Caller:
+    """The caller, if it is a person who has logged in within the last ten minutes."""
+    caller = person_of(call)
+    if not await has_signed_in_within(call.pool, caller.session_id, FRESH_FOR):
+        raise ReauthenticationRequired("This needs a sign-in of the last ten minutes.")
+    return caller

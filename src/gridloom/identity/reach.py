@@ -8,6 +8,7 @@ from uuid import UUID
 from gridloom.database.pool import Database
 from gridloom.edge import Call
 from gridloom.edge.caller import Caller
+from gridloom.edge.guarding.admission import OutsideKeyAssets
 from gridloom.identity.store.grants import AssetRights, read_rights
 from gridloom.identity.store.organisations import organisation_exists
 from gridloom.kernel.ids import OrganisationID
@@ -36,6 +37,9 @@ async def asset_reach(
     rights = await read_rights(db, asset_id, caller.organisation_id)
     if rights is None or (kind is not None and rights.kind != kind):
         raise NotFound(f"There is no {_name_kind(kind)} {asset_id}.")
+    reached = caller.physical_asset_ids
+    if reached is not None and asset_id not in reached:
+        raise OutsideKeyAssets(f"The API key was not made for the {_name_kind(rights.kind)} {asset_id}.")
     if permission not in caller.permissions:
         raise Forbidden(f"The role {caller.role} does not have {permission}.")
     if not _is_open_to(caller, rights, permission):

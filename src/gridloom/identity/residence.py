@@ -10,6 +10,7 @@ from typing import Any
 import asyncpg
 
 from gridloom.database.pool import Pool, server_settings
+from gridloom.database.sealing import Sealing
 from gridloom.edge.dispatch import Edge
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.mail import Mailer
@@ -31,7 +32,8 @@ async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
     keyring, hasher = Keyring(edge.pool), PasswordHasher()
     mailer = Mailer(settings.smtp_url, settings.mail_from)
     authenticator = Authenticator(edge.pool, keyring, connect)
-    for resource in (keyring, hasher, mailer, authenticator, RecentRefusals()):
+    sealing = Sealing(settings.secrets_key, settings.former_secrets_keys)
+    for resource in (sealing, keyring, hasher, mailer, authenticator, RecentRefusals()):
         edge.resources.add(resource)
     edge.authenticator = authenticator
 

@@ -30,6 +30,7 @@ CLOCK_SKEW_S: Final = 5.0
 API_KEY_PREFIX: Final = "glk_"
 _REFRESH_PREFIX: Final = "glr_"
 _INVITATION_PREFIX: Final = "gli_"
+_CHALLENGE_PREFIX: Final = "glc_"
 _API_KEY: Final = re.compile(r"glk_([A-Za-z0-9_-]{43})([0-9a-f]{8})")
 
 
@@ -127,6 +128,10 @@ def new_refresh_token() -> str:
 
 def new_invitation_token() -> str:
     return _INVITATION_PREFIX + secrets.token_urlsafe(32)
+
+
+def new_challenge() -> str:
+    return _CHALLENGE_PREFIX + secrets.token_urlsafe(32)
 
 
 def new_api_key() -> str:

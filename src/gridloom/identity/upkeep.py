@@ -11,6 +11,7 @@ import structlog
 from gridloom.database.away import DATABASE_FAULTS
 from gridloom.database.pool import Pool
 from gridloom.identity.store.login_throttle import forget_empty_buckets, forget_past_networks
+from gridloom.identity.store.second_factors import delete_expired_challenges
 from gridloom.identity.store.sessions import forget_past_sessions
 from gridloom.identity.store.signing_keys import forget_past_signing_keys
 
@@ -22,6 +23,7 @@ log = structlog.get_logger(__name__)
 async def tidy(pool: Pool) -> None:
     """Safe to run in any number of replicas at once."""
     await forget_past_sessions(pool)
+    await delete_expired_challenges(pool)
     await forget_empty_buckets(pool)
     await forget_past_networks(pool)
     await forget_past_signing_keys(pool)

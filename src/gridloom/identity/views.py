@@ -10,7 +10,17 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Caller, Instant, Name, RequestBody, View
-from gridloom.identity.model import APIKey, Invitation, InvitationStatus, Member, Organisation
+from gridloom.edge.guarding.rate_limit import network_of
+from gridloom.identity.model import (
+    APIKey,
+    Invitation,
+    InvitationStatus,
+    Member,
+    MemberKey,
+    Organisation,
+    Session,
+    SessionKind,
+)
 from gridloom.identity.permissions import OrganisationKind, Role, in_order
 from gridloom.identity.signing_in.password_rules import LONGEST, SHORTEST
 from gridloom.identity.signing_in.sessions import TokenPair
@@ -36,6 +46,12 @@ OpaqueToken = Annotated[str, Meta(min_length=1, max_length=200)]
 NOT_KEPT: Final = {"Cache-Control": "no-store"}
 """No cache on the way may keep an answer with a secret in it."""
 
+Code = Annotated[str, Meta(pattern=r"^[0-9]{6}(?!\n)$", description="Six digits", examples=["492039"])]
+Networks = Annotated[
+    list[Annotated[str, Meta(max_length=50, examples=["203.0.113.0/24"])]],
+    Meta(max_length=100, description="In CIDR notation; none means any"),
+]
+KeyAgeDays = Annotated[int, Meta(ge=1, le=3650, description="Within how many days a new API key ends")]
 PermissionList = Annotated[list[Permission], Meta(min_length=1, max_length=100)]
 
 
@@ -55,15 +71,33 @@ class Acceptance(RequestBody):
     display_name: Name
 
 
+class SecondFactorCode(RequestBody):
+    challenge: OpaqueToken
+    code: Annotated[str, Meta(min_length=1, max_length=40, description="Of the device, or a recovery code")]
+
+
 class PasswordChange(RequestBody):
     current_password: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
     new_password: NewPassword
+    keep_api_keys: Annotated[
+        bool, Meta(description="Whether the user's API keys go on working; otherwise they are revoked")
+    ] = msgspec.field(name="keepAPIKeys", default=False)
 
 
 class NewAPIKey(RequestBody):
     name: Name
     permissions: PermissionList
-    expires_at: Instant | None = None
+    expires_at: Annotated[
+        Instant | None, Meta(description="Within the organisation's `maxKeyAgeDays`, which is also the default")
+    ] = None
+    physical_asset_ids: (
+        Annotated[
+            list[UUID],
+            Meta(min_length=1, max_length=1000, description="The only assets the key reaches; all when left out"),
+        ]
+        | None
+    ) = None
+    allowed_networks: Networks | None = None
 
 
 class NewOrganisation(RequestBody):
@@ -73,6 +107,9 @@ class NewOrganisation(RequestBody):
 
 class OrganisationChange(RequestBody):
     name: Name | UnsetType = UNSET
+    require_second_factor: bool | UnsetType = UNSET
+    max_key_age_days: KeyAgeDays | UnsetType = UNSET
+    allowed_networks: Networks | UnsetType = UNSET
 
 
 class NewInvitation(RequestBody):
@@ -118,6 +155,22 @@ class User(View):
     organisation_id: UUID
     role: Role
     permissions: list[Permission]
+    has_second_factor: bool
+    must_enrol_second_factor: Annotated[
+        bool, Meta(description="Whether the organisation demands a second factor that is still missing")
+    ]
+
+
+class SessionView(View):
+    """Where the caller is signed in."""
+
+    id: UUID
+    kind: SessionKind
+    created_at: datetime
+    last_used_at: Annotated[datetime, Meta(description="Exact to five minutes")]
+    network: Annotated[str | None, Meta(description="Where the sign-in came from", examples=["203.0.113.7"])]
+    user_agent: Annotated[str | None, Meta(description="What the signing-in program called itself")]
+    current: Annotated[bool, Meta(description="Whether this request belongs to it")]
 
 
 class APIKeyView(View):
@@ -127,17 +180,21 @@ class APIKeyView(View):
     name: str
     permissions: list[Permission]
     created_at: datetime
-    expires_at: datetime | None
+    expires_at: datetime
+    physical_asset_ids: Annotated[list[UUID] | None, Meta(description="null: all that its creator reaches")]
+    allowed_networks: list[str]
 
 
-class IssuedAPIKey(View):
+class MemberAPIKeyView(APIKeyView):
+    """A member's key without its secret."""
+
+    user_id: UUID
+    username: str
+
+
+class IssuedAPIKey(APIKeyView):
     """A new key with its secret, which is shown this once."""
 
-    id: UUID
-    name: str
-    permissions: list[Permission]
-    created_at: datetime
-    expires_at: datetime | None
     secret: Annotated[str, Meta(description="Send it as a Bearer token. It cannot be shown again")]
 
 
@@ -146,6 +203,9 @@ class OrganisationView(View):
     name: str
     kind: OrganisationKind
     created_at: datetime
+    require_second_factor: bool
+    max_key_age_days: int
+    allowed_networks: list[str]
 
 
 class InvitationView(View):
@@ -178,6 +238,8 @@ class MemberView(View):
     display_name: str
     role: Role
     created_at: datetime
+    email: Annotated[str | None, Meta(description="Of the invitation; shown to ADMINs")]
+    has_second_factor: bool
 
 
 def tokens_of(pair: TokenPair) -> Tokens:
@@ -197,6 +259,20 @@ def user_of(caller: Caller) -> User:
         organisation_id=caller.organisation_id,
         role=Role(caller.role),
         permissions=in_order(caller.permissions),
+        has_second_factor=caller.has_second_factor,
+        must_enrol_second_factor=caller.must_enrol,
+    )
+
+
+def view_of_session(session: Session, current_id: UUID) -> SessionView:
+    return SessionView(
+        id=session.id,
+        kind=session.kind,
+        created_at=session.created_at,
+        last_used_at=session.last_used_at,
+        network=None if session.address is None else network_of(session.address),
+        user_agent=session.user_agent,
+        current=session.id == current_id,
     )
 
 
@@ -208,12 +284,25 @@ def view_of_key(key: APIKey, held: frozenset[str]) -> APIKeyView:
         permissions=in_order(key.permissions & held),
         created_at=key.created_at,
         expires_at=key.expires_at,
+        physical_asset_ids=None if key.physical_asset_ids is None else list(key.physical_asset_ids),
+        allowed_networks=list(key.allowed_networks),
     )
+
+
+def view_of_member_key(found: MemberKey) -> MemberAPIKeyView:
+    shown = view_of_key(found.key, found.held)
+    return MemberAPIKeyView(**msgspec.structs.asdict(shown), user_id=found.key.member_id, username=found.username)
 
 
 def view_of_organisation(organisation: Organisation) -> OrganisationView:
     return OrganisationView(
-        id=organisation.id, name=organisation.name, kind=organisation.kind, created_at=organisation.created_at
+        id=organisation.id,
+        name=organisation.name,
+        kind=organisation.kind,
+        created_at=organisation.created_at,
+        require_second_factor=organisation.require_second_factor,
+        max_key_age_days=organisation.max_key_age_days,
+        allowed_networks=list(organisation.allowed_networks),
     )
 
 
@@ -229,7 +318,7 @@ def view_of_invitation(invitation: Invitation) -> InvitationView:
     )
 
 
-def view_of_member(member: Member) -> MemberView:
+def view_of_member(member: Member, *, with_email: bool) -> MemberView:
     return MemberView(
         id=member.id,
         organisation_id=member.organisation_id,
@@ -237,6 +326,8 @@ def view_of_member(member: Member) -> MemberView:
         display_name=member.display_name,
         role=member.role,
         created_at=member.created_at,
+        email=member.email if with_email else None,
+        has_second_factor=member.has_second_factor,
     )
 
 

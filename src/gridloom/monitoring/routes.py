@@ -147,6 +147,7 @@ async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> 
     audited=False,
     defers_transaction=True,
     problems=(NotFound, TooManyPoints, TooManyRequests),
+    asset_scope="filtered",
 )
 async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
     """As for one asset, with the asset beside each point: columns `{physicalAssetID: {signal: {time[], value[]}}}`,

@@ -47,7 +47,15 @@ READ = Permission.READ_PHYSICAL_ASSETS
 UPDATE = Permission.UPDATE_PHYSICAL_ASSETS
 
 
-@operation("GET", "/physical-assets", summary="List the assets you may read", tag=TAG, access=READ, from_replica=True)
+@operation(
+    "GET",
+    "/physical-assets",
+    summary="List the assets you may read",
+    tag=TAG,
+    access=READ,
+    from_replica=True,
+    asset_scope="filtered",
+)
 async def list_physical_assets(call: Call, query: AssetsQuery) -> Page[PhysicalAsset]:
     """Those that your organisation owns and those it holds a grant on, in the order of registration."""
     rows = await store.list_assets(
@@ -57,6 +65,7 @@ async def list_physical_assets(call: Call, query: AssetsQuery) -> Page[PhysicalA
         fleet_id=query.fleet_id,
         after=query.after(UUID),
         limit=query.limit + 1,
+        only=call.caller.physical_asset_ids,
     )
     return query.page(rows, lambda asset: asset.id)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -125,8 +125,9 @@ async def list_assets(
     fleet_id: UUID | None,
     after: UUID | None,
     limit: int,
+    only: Collection[UUID] | None = None,
 ) -> list[PhysicalAsset]:
-    """Those that the organisation owns or may read by a grant, as they were registered.
+    """Those that the organisation owns or may read by a grant, as they were registered; `only`: of these alone.
 
     One plan serves all readers, however unequal their organisations are; to make a new one for each request would cost
     four times the reading. `(select $n)` hides values from the planner, so that it has no reason to; a range over whole
@@ -141,6 +142,7 @@ async def list_assets(
           where (a.organisation_id, a.kind, a.key) > ((select id from reader), 'PHYSICAL', (select place from reader))
             and (a.organisation_id, a.kind, a.key) <= ((select id from reader), 'PHYSICAL', {_LAST_KEY})
             and ((select $2::uuid) is null or a.organisation_id = (select $2))
+            and ((select $6::uuid[]) is null or a.id = any((select $6)::uuid[]))
             and ((select $3::uuid) is null
                  or exists (select 1 from physical_asset p where p.asset_key = a.key and p.fleet_id = (select $3)))
           order by a.organisation_id, a.kind, a.key limit (select $5::int)
@@ -150,6 +152,7 @@ async def list_assets(
             and (g.organisation_id, g.asset_key) <= ((select id from reader), {_LAST_KEY})
             and g.permissions @> array['Read:physical-assets']
             and (select a.kind = 'PHYSICAL' and ((select $2) is null or a.organisation_id = (select $2))
+                        and ((select $6) is null or a.id = any((select $6)::uuid[]))
                  from asset a where a.key = g.asset_key)
             and ((select $3) is null
                  or exists (select 1 from physical_asset p
@@ -169,6 +172,7 @@ async def list_assets(
         fleet_id,
         after,
         limit,
+        None if only is None else list(only),
     )
     return [stored.asset for stored in await _read_asset_rows(db, rows)]
 

@@ -116,6 +116,7 @@ class ReferencePriceQuery(Paging, kw_only=True):
     access=Permission.READ_REVENUE,
     problems=(AsOfTooEarly,),
     from_replica=True,
+    asset_scope="free",
 )
 async def list_reference_prices(call: Call, query: ReferencePriceQuery) -> Page[ReferencePrice]:
     """One series by start, as it stands or as it was known at a moment."""

@@ -33,7 +33,9 @@ class ClockChange(RequestBody):
     advance: timedelta | UnsetType = UNSET
 
 
-@operation("GET", "/sandbox/clock", summary="What time it is on the platform", tag=TAG, access=SIGNED_IN)
+@operation(
+    "GET", "/sandbox/clock", summary="What time it is on the platform", tag=TAG, access=SIGNED_IN, asset_scope="free"
+)
 async def read_clock(call: Call) -> ClockView:
     """The platform's clock, and the real time beside it."""
     return _show_clock(await platform_now(call.db))

@@ -9,6 +9,7 @@ from prometheus_client import Counter
 
 from gridloom.database.clock import real_now
 from gridloom.database.committing.after_commit import transaction
+from gridloom.database.sealing import Seal, SecretUnreadable
 from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission
 from gridloom.webhooks import delivery_store
@@ -16,7 +17,7 @@ from gridloom.webhooks.calling import Caller, Outcome
 from gridloom.webhooks.delivery_store import Claimed
 from gridloom.webhooks.model import DeliveryState
 from gridloom.webhooks.rules import GONE, is_accepted, next_attempt
-from gridloom.webhooks.signing import Seal, SecretUnreadable, signed_headers
+from gridloom.webhooks.signing import signed_headers
 
 if TYPE_CHECKING:
     from gridloom.database.pool import Database, Pool

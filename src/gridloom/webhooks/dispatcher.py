@@ -13,13 +13,13 @@ from uuid import UUID
 import structlog
 
 from gridloom.database.committing.after_commit import transaction
+from gridloom.database.sealing import Seal
 from gridloom.events.store import CHANNEL as EVENTS
 from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
 from gridloom.webhooks import delivery_store
 from gridloom.webhooks.calling import WHOLE_CALL_S, Caller
 from gridloom.webhooks.deliver import deliver
 from gridloom.webhooks.rules import TRIED_FOR
-from gridloom.webhooks.signing import Seal
 from gridloom.webhooks.store import CHANNEL as WISHES
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from gridloom.database.sealing import Sealing
 from gridloom.edge import Answer, Call, Page, Paging, operation
 from gridloom.events.types import EVENT_TYPES
 from gridloom.kernel.ids import uuid7
@@ -26,7 +27,7 @@ from gridloom.webhooks.model import (
     WebhookWithSecret,
 )
 from gridloom.webhooks.rules import TRIED_FOR
-from gridloom.webhooks.signing import Seal, new_secret, shown
+from gridloom.webhooks.signing import new_secret, shown
 
 TAG = "Events"
 ACCESS = Permission.MANAGE_ORGANISATION
@@ -78,7 +79,7 @@ async def create_webhook(call: Call, body: NewWebhook) -> Answer[WebhookWithSecr
         types=_drop_repeated_types(body.types),
         description=body.description,
         maker=_maker_of(call),
-        secret=call.resources[Seal].close(secret),
+        secret=call.resources[Sealing].webhooks.close(secret),
     )
     call.audit_details["webhookID"] = str(kept.webhook.id)
     headers = {"Location": f"/webhooks/{kept.webhook.id}"}
@@ -168,7 +169,7 @@ async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotati
         call.db,
         call.caller.organisation_id,
         webhook_id,
-        call.resources[Seal].close(secret),
+        call.resources[Sealing].webhooks.close(secret),
         timedelta(seconds=body.overlap_seconds),
     )
     if kept is None:

@@ -13,6 +13,7 @@ from functools import partial
 import asyncpg
 
 from gridloom.database.listen import Listener
+from gridloom.database.sealing import Sealing
 from gridloom.edge.dispatch import Edge
 from gridloom.events.hub import EventHub
 from gridloom.events.sequencer import Sequencer
@@ -26,7 +27,6 @@ from gridloom.webhooks import store as webhook_store
 from gridloom.webhooks.addresses import AddressRules
 from gridloom.webhooks.calling import Caller
 from gridloom.webhooks.dispatcher import Dispatcher
-from gridloom.webhooks.signing import Seal
 from gridloom.worker.health import Check, HealthChecks
 from gridloom.worker.heap import give_memory_back_for_ever
 from gridloom.worker.signals import END_STREAMS
@@ -129,9 +129,8 @@ async def stream_events(edge: Edge, settings: Settings) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def deliver_webhooks(edge: Edge, settings: Settings) -> AsyncIterator[None]:
-    rules, seal = AddressRules(is_sandbox=settings.environment == "sandbox"), Seal(settings.secrets_key)
-    for resource in (rules, seal):
-        edge.resources.add(resource)
+    rules, seal = AddressRules(is_sandbox=settings.environment == "sandbox"), edge.resources[Sealing].webhooks
+    edge.resources.add(rules)
     caller = Caller(rules)
     dispatcher = Dispatcher(edge.pool, caller, seal)
     dispatcher.attach(edge.resources[Listener])

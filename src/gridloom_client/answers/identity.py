@@ -30,6 +30,8 @@ class Me(Answered):
     display_name: str | None = None
     role: str | None = None
     permissions: tuple[str, ...] = ()
+    has_second_factor: bool = False
+    must_enrol_second_factor: bool = False
 
 
 class User(Answered):
@@ -40,12 +42,53 @@ class User(Answered):
     role: str | None = None
 
 
+class NewTotp(Answered):
+    """The one answer that shows the secret of a second factor."""
+
+    secret: str
+    uri: str
+
+
+class RecoveryCodes(Answered):
+    """The one answer that shows them."""
+
+    recovery_codes: tuple[str, ...]
+
+
+class SessionEntry(Answered):
+    """`kind` is TOKEN or CONSOLE."""
+
+    id: UUID
+    kind: str
+    created_at: datetime
+    last_used_at: datetime
+    current: bool
+    network: str | None = None
+    user_agent: str | None = None
+
+
 class ApiKeyEntry(Answered):
     id: UUID
     name: str
     permissions: tuple[str, ...]
     created_at: datetime
     expires_at: datetime | None = None
+    physical_asset_ids: tuple[UUID, ...] | None = None
+    allowed_networks: tuple[str, ...] = ()
+
+
+class MemberApiKey(Answered):
+    """A member's key."""
+
+    id: UUID
+    user_id: UUID
+    username: str
+    name: str
+    permissions: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None = None
+    physical_asset_ids: tuple[UUID, ...] | None = None
+    allowed_networks: tuple[str, ...] = ()
 
 
 class IssuedApiKey(Answered):
@@ -57,6 +100,8 @@ class IssuedApiKey(Answered):
     permissions: tuple[str, ...]
     created_at: datetime
     expires_at: datetime | None = None
+    physical_asset_ids: tuple[UUID, ...] | None = None
+    allowed_networks: tuple[str, ...] = ()
 
 
 class Organisation(Answered):
@@ -64,6 +109,9 @@ class Organisation(Answered):
     name: str
     kind: str
     created_at: datetime | None = None
+    require_second_factor: bool = False
+    max_key_age_days: int = 365
+    allowed_networks: tuple[str, ...] = ()
 
 
 class Invitation(Answered):
@@ -94,6 +142,8 @@ class Member(Answered):
     username: str
     role: str
     display_name: str | None = None
+    email: str | None = None
+    has_second_factor: bool = False
 
 
 class AuditEntry(Answered):

@@ -3,12 +3,20 @@
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom_client.answers.identity import AuditEntry, Invitation, IssuedInvitation, Member, Organisation
+from gridloom_client.answers.identity import (
+    AuditEntry,
+    Invitation,
+    IssuedInvitation,
+    Member,
+    MemberApiKey,
+    Organisation,
+)
 from gridloom_client.choices import OrganisationKind, Role
 from gridloom_client.operations import M, Surface, collection, operation
-from gridloom_client.wire import ID
+from gridloom_client.wire import ID, KEEP, Keep
 
 
 class Organisations(Surface[M]):
@@ -26,7 +34,17 @@ class Organisations(Surface[M]):
     def get(self, organisation_id: ID) -> Organisation: ...
 
     @operation("PATCH", "/organisations/{organisationID}")
-    def update(self, organisation_id: ID, *, name: str, if_match: str | None = None) -> Organisation: ...
+    def update(
+        self,
+        organisation_id: ID,
+        *,
+        name: str | Keep = KEEP,
+        require_second_factor: bool | Keep = KEEP,
+        max_key_age_days: int | Keep = KEEP,
+        allowed_networks: Sequence[str] | Keep = KEEP,
+        if_match: str | None = None,
+    ) -> Organisation:
+        """What is left out stays."""
 
     @collection("/organisations/{organisationID}/invitations")
     def invitations(self, organisation_id: ID, *, page_size: int | None = None) -> Invitation: ...
@@ -46,6 +64,17 @@ class Organisations(Surface[M]):
 
     @operation("DELETE", "/organisations/{organisationID}/members/{userID}")
     def remove_member(self, organisation_id: ID, user_id: ID, *, if_match: str | None = None) -> None: ...
+
+    @operation("DELETE", "/organisations/{organisationID}/members/{userID}/second-factor")
+    def reset_second_factor(self, organisation_id: ID, user_id: ID) -> None:
+        """For a member who has lost it."""
+
+    @collection("/organisations/{organisationID}/api-keys")
+    def api_keys(self, organisation_id: ID, *, page_size: int | None = None) -> MemberApiKey:
+        """Every member's, for ADMINs."""
+
+    @operation("DELETE", "/organisations/{organisationID}/api-keys/{apiKeyID}")
+    def revoke_api_key(self, organisation_id: ID, api_key_id: ID) -> None: ...
 
     @collection("/audit-log")
     def audit_log(

@@ -30,7 +30,13 @@ class Platform(Surface[M]):
         """Where everything is."""
 
     @operation("POST", "/console/session")
-    def begin_console_session(self, username: str, password: str) -> None:
+    def begin_console_session(
+        self,
+        username: str | None = None,
+        password: str | None = None,
+        challenge: str | None = None,
+        code: str | None = None,
+    ) -> None:
         """Signs a browser in to the console: the answer sets a cookie. Programs use tokens or API keys instead."""
 
     @operation("GET", "/console/session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol
 
@@ -17,7 +16,39 @@ TOKEN_SOURCE = "gridloom.token-source"  # noqa: S105 — a key of the scope
 """Where in a scope something in front of the service, in the same process, says whose call it passes on: a function
 that gives the token of this moment. No server puts it there, so nobody can send it."""
 
-TokenSource = Callable[[], Awaitable[str]]
+
+class TokenSource(Protocol):
+    async def __call__(self, *, counts_as_use: bool = True) -> str:
+        """The token of this moment. counts_as_use: False for a look at an answer that goes on for long."""
+
+
+class NetworkNotAllowed(Forbidden):
+    """The caller's organisation, or its API key, is used from certain networks only, and the request comes from
+    elsewhere.
+
+    An ADMIN sees the networks with the organisation and changes them there; the platform's operator may clear them.
+    """
+
+    status = 403
+    title = "The request comes from a network that is not allowed"
+
+
+class SecondFactorEnrolmentRequired(Forbidden):
+    """The organisation demands a second factor and the caller has none.
+
+    Until `POST` and `PUT /auth/totp` have set one up, the token reaches only `/auth/totp`, `/auth/me` and
+    `/auth/logout`.
+    """
+
+    status = 403
+    title = "A second factor has to be set up first"
+
+
+class OutsideKeyAssets(Forbidden):
+    """The API key was made for certain physical assets, and the request concerns something else."""
+
+    status = 403
+    title = "The API key does not reach this"
 
 
 class Authenticator(Protocol):
@@ -58,24 +89,51 @@ async def admit(
     if source is None:
         token = _read_bearer(call)
         caller = authenticator.known(token) or await authenticator.authenticate(token)
-        call.signed_in_as(caller, partial(_verify_token, authenticator, token))
+        call.signed_in_as(caller, partial(_verify_again, authenticator, token, call.address))
     else:
-        caller = await _verify_lent_token(authenticator, source)
-        call.signed_in_as(caller, partial(_verify_lent_token, authenticator, source))
+        caller = await _verify_token(authenticator, await source())
+        call.signed_in_as(caller, partial(_verify_lent_again, authenticator, source, call.address))
     holder = call.shares.holder_of(caller)
     if holder is not None:
         await buckets.take(call.pool, holder, answer_headers)
+    if caller.allowed_networks:
+        refuse_foreign_network(caller, call.address)
+    if caller.must_enrol and not call.operation.open_before_enrolment:
+        raise SecondFactorEnrolmentRequired("Your organisation demands a second factor: set one up at /auth/totp.")
     if access != SIGNED_IN and access not in caller.permissions:
         raise Forbidden(f"This needs the permission {access}, which {caller.role} does not hold.")
+
+
+def refuse_foreign_network(caller: Caller, address: str) -> None:
+    if not caller.is_allowed_from(address):
+        raise NetworkNotAllowed(f"Calls from {address} are not allowed.")
+
+
+def refuse_outside_key_assets(call: Call) -> None:
+    """An API key that was made for certain assets reaches these, lists of them, and what concerns no asset."""
+    reached = call.caller.physical_asset_ids
+    if reached is None or call.operation.asset_scope is not None:
+        return
+    named = call.path_values.get("physical_asset_id")
+    if named is None:
+        raise OutsideKeyAssets("The API key was made for certain physical assets only.")
+    if named not in reached:
+        raise OutsideKeyAssets(f"The API key was not made for the physical asset {named}.")
 
 
 async def _verify_token(authenticator: Authenticator, token: str) -> Caller:
     return authenticator.known(token) or await authenticator.authenticate(token)
 
 
-async def _verify_lent_token(authenticator: Authenticator, source: TokenSource) -> Caller:
-    """Whoever lends its token keeps it fresh: what runs for long outlives one."""
-    return await _verify_token(authenticator, await source())
+async def _verify_again(authenticator: Authenticator, token: str, address: str) -> Caller:
+    caller = await _verify_token(authenticator, token)
+    refuse_foreign_network(caller, address)
+    return caller
+
+
+async def _verify_lent_again(authenticator: Authenticator, source: TokenSource, address: str) -> Caller:
+    """The lender keeps its token fresh: what runs for long outlives one."""
+    return await _verify_again(authenticator, await source(counts_as_use=False), address)
 
 
 def _read_bearer(call: Call) -> str:

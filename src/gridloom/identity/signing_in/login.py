@@ -7,9 +7,11 @@ import math
 from gridloom.audit.model import ANONYMOUS, Actor
 from gridloom.audit.recording import record_refusal
 from gridloom.edge import Call
+from gridloom.edge.guarding.admission import NetworkNotAllowed
 from gridloom.edge.guarding.rate_limit import network_of
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.model import Account
+from gridloom.identity.second_factor.challenges import demand_second_factor
 from gridloom.identity.signing_in.passwords import LoginsBusy, PasswordHasher
 from gridloom.identity.signing_in.sessions import TokenPair, begin_session
 from gridloom.identity.signing_in.throttling import Bucket, LoginThrottled, RecentRefusals, buckets_of
@@ -21,7 +23,8 @@ from gridloom.identity.store.login_throttle import (
     is_known_network,
     remember_network,
 )
-from gridloom.kernel.problem import Unauthenticated
+from gridloom.kernel.networks import is_within
+from gridloom.kernel.problem import Forbidden, Unauthenticated
 
 
 class WrongCredentials(Unauthenticated):
@@ -29,6 +32,16 @@ class WrongCredentials(Unauthenticated):
 
     status = 401
     title = "The credentials are wrong"
+
+
+class SingleSignOnRequired(Forbidden):
+    """The organisation has ended passwords for its members: they sign in with its identity provider.
+
+    Start at `GET /auth/public/sso/start`, or with `gridloom login --sso`. ADMINs can still use their password.
+    """
+
+    status = 403
+    title = "The organisation signs in by single sign-on"
 
 
 async def sign_in(call: Call, username: str, password: str) -> TokenPair:
@@ -39,12 +52,17 @@ async def sign_in(call: Call, username: str, password: str) -> TokenPair:
         await refusals.pause()
         raise _make_refusal(wait_s)
     account = await members.find_account(call.pool, known_as(username))
-    if not await check_login(call, username, account, password) or account is None:
+    buckets = await _verify_password(call, username, account, password)
+    if buckets is None or account is None:
         raise WrongCredentials("The user name or the password is wrong.")
+    if account.member.has_second_factor:
+        check_policy(call, account)
+        await demand_second_factor(call, account, buckets)
+    await give_back_attempt(call.pool, buckets)
+    check_policy(call, account)
     key = await call.resources[Keyring].for_signing()
     db = await call.begin()
-    user_agent = (call.header("user-agent") or "")[:300] or None
-    pair = await begin_session(db, key, account, address=call.address, user_agent=user_agent)
+    pair = await begin_session(db, key, account, address=call.address, user_agent=user_agent_of(call))
     if pair is None:
         raise WrongCredentials("The user name or the password is wrong.")
     await remember_network(db, account.member.id, network_of(call.address))
@@ -57,6 +75,29 @@ async def check_login(call: Call, username: str, account: Account | None, passwo
 
     A right password meets the limit that a wrong one meets, so an answer says nothing about what was not looked at.
     """
+    buckets = await _verify_password(call, username, account, password)
+    if buckets is None:
+        return False
+    await give_back_attempt(call.pool, buckets)
+    return True
+
+
+def check_policy(call: Call, account: Account) -> None:
+    """Refuse a member whose password was right what the organisation does not allow."""
+    if account.allowed_networks and not is_within(call.address, account.allowed_networks):
+        raise NetworkNotAllowed(f"Signing in from {call.address} is not allowed.")
+    if account.must_use_single_sign_on:
+        raise SingleSignOnRequired("Your organisation signs in by single sign-on.")
+
+
+def user_agent_of(call: Call) -> str | None:
+    """What the caller says it is, without what a terminal or a page would take for more than text."""
+    text = call.header("user-agent") or ""
+    return "".join(character for character in text if character.isprintable())[:300] or None
+
+
+async def _verify_password(call: Call, username: str, account: Account | None, password: str) -> list[Bucket] | None:
+    """The buckets in which the attempt counts, if the password is right; None if it is not."""
     buckets = await _buckets_of(call, username, account)
     wait_s = await count_attempt(call.pool, buckets)
     if wait_s > 0:
@@ -69,11 +110,10 @@ async def check_login(call: Call, username: str, account: Account | None, passwo
         await give_back_attempt(call.pool, buckets)
         raise
     if is_right:
-        await give_back_attempt(call.pool, buckets)
-        return True
+        return buckets
     # An unknown user name is not written down: now and then it is a password in the wrong field.
     await record_refusal(call.pool, call, 401, actor=_actor_of(account), details={"reason": "wrong credentials"})
-    return False
+    return None
 
 
 def _make_refusal(wait_s: float) -> LoginThrottled:

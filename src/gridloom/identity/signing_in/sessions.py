@@ -8,7 +8,7 @@ from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
-from gridloom.identity.model import Account
+from gridloom.identity.model import Account, SignInMethod
 from gridloom.identity.store import sessions as store
 from gridloom.identity.tokens import SigningKey, hash_of, new_refresh_token, sign_access_token
 from gridloom.kernel.ids import SessionID, uuid7
@@ -22,19 +22,31 @@ class TokenPair:
 
 
 async def begin_session(
-    db: Database, key: SigningKey, account: Account, *, address: str | None = None, user_agent: str | None = None
+    db: Database,
+    key: SigningKey,
+    account: Account,
+    *,
+    address: str | None = None,
+    user_agent: str | None = None,
+    method: SignInMethod = SignInMethod.PASSWORD,
+    is_password_checked: bool = True,
 ) -> TokenPair | None:
-    """Open a session for a member whose password has been checked; None when it has changed since."""
+    """Open a session for a member whose password has been checked; None when it has changed since.
+
+    is_password_checked: False where the caller has locked the member and checked something that ends with the password,
+    or signs the member in by another method.
+    """
     member = account.member
     refresh = new_refresh_token()
     session = await store.begin_session(
         db,
         SessionID(uuid7()),
         member_id=member.id,
-        password_hash=account.password_hash,
+        password_hash=account.password_hash if is_password_checked else None,
         refresh_hash=hash_of(refresh),
         address=address,
         user_agent=user_agent,
+        method=method,
     )
     if session is None:
         return None

@@ -10,10 +10,11 @@ import asyncpg
 
 from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
-from gridloom.identity.model import APIKey
+from gridloom.identity.model import APIKey, MemberKey
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of, permissions_of_key
-from gridloom.identity.store.announcements import announce, api_key_subject
+from gridloom.identity.store.announcements import announce, api_key_subject, member_subject, organisation_subject
 from gridloom.kernel.ids import APIKeyID, UserID
+from gridloom.kernel.networks import parse_network
 from gridloom.kernel.permission import Permission
 
 
@@ -21,11 +22,30 @@ from gridloom.kernel.permission import Permission
 class KeyHolder:
     caller: Caller
     member_id: UserID
-    lasts_s: float | None
-    """From this moment on, by the database's clock; None for a key without an end."""
+    lasts_s: float
+    """From this moment on, by the database's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAge:
+    """How old keys of an organisation may become, and the moment at which that was read."""
+
+    max_days: int
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiringKey:
+    id: APIKeyID
+    name: str
+    member_id: UserID
+    username: str
+    organisation_id: UUID
+    expires_at: datetime
 
 
 def _api_key(row: asyncpg.Record) -> APIKey:
+    assets = row["physical_asset_ids"]
     return APIKey(
         id=APIKeyID(row["id"]),
         member_id=UserID(row["member_id"]),
@@ -33,7 +53,18 @@ def _api_key(row: asyncpg.Record) -> APIKey:
         permissions=frozenset(row["permissions"]),
         created_at=row["created_at"],
         expires_at=row["expires_at"],
+        physical_asset_ids=None if assets is None else tuple(assets),
+        allowed_networks=tuple(row["allowed_networks"]),
     )
+
+
+async def lock_key_age(db: Database, organisation_id: UUID) -> KeyAge:
+    """It stays as it is until this transaction ends: of a change and a new key one sees the other."""
+    row = await db.fetchrow(
+        "select max_key_age_days, clock_timestamp() as now from organisation where id = $1 for share", organisation_id
+    )
+    assert row is not None, "organisations are never deleted"
+    return KeyAge(row["max_key_age_days"], row["now"])
 
 
 async def insert_api_key(
@@ -44,14 +75,16 @@ async def insert_api_key(
     name: str,
     permissions: list[Permission],
     secret_hash: bytes,
-    expires_at: datetime | None,
-) -> APIKey | None:
-    """The new key; None when it would have expired already."""
+    expires_at: datetime,
+    physical_asset_ids: list[UUID] | None = None,
+    allowed_networks: list[str] | None = None,
+) -> APIKey:
     row = await db.fetchrow(
         """
-        insert into api_key (id, member_id, name, permissions, secret_hash, expires_at)
-        select $1, $2, $3, $4, $5, $6 where $6::timestamptz is null or $6 > clock_timestamp()
-        returning id, member_id, name, permissions, created_at, expires_at
+        insert into api_key (id, member_id, name, permissions, secret_hash, expires_at, physical_asset_ids,
+                             allowed_networks)
+        values ($1, $2, $3, $4, $5, $6, $7, $8)
+        returning id, member_id, name, permissions, created_at, expires_at, physical_asset_ids, allowed_networks
         """,
         api_key_id,
         member_id,
@@ -59,15 +92,20 @@ async def insert_api_key(
         permissions,
         secret_hash,
         expires_at,
+        physical_asset_ids,
+        allowed_networks or [],
     )
-    return None if row is None else _api_key(row)
+    assert row is not None
+    return _api_key(row)
 
 
 async def list_api_keys(db: Database, member_id: UUID, *, after: UUID | None, limit: int) -> list[APIKey]:
     """By id, which is by age."""
     rows = await db.fetch(
         """
-        select id, member_id, name, permissions, created_at, expires_at from api_key
+        select id, member_id, name, permissions, created_at, physical_asset_ids, allowed_networks,
+               coalesce(expires_at, created_at + interval '365 days') as expires_at
+        from api_key
         where member_id = $1 and ($2::uuid is null or id > $2) order by id limit $3
         """,
         member_id,
@@ -77,9 +115,43 @@ async def list_api_keys(db: Database, member_id: UUID, *, after: UUID | None, li
     return [_api_key(row) for row in rows]
 
 
+async def list_organisation_keys(
+    db: Database, organisation_id: UUID, *, after: UUID | None, limit: int
+) -> list[MemberKey]:
+    """Every member's, by id, which is by age."""
+    rows = await db.fetch(
+        """
+        select k.id, k.member_id, k.name, k.permissions, k.created_at, k.physical_asset_ids, k.allowed_networks,
+               coalesce(k.expires_at, k.created_at + interval '365 days') as expires_at, m.username, m.role, o.kind
+        from api_key k join member m on m.id = k.member_id join organisation o on o.id = m.organisation_id
+        where m.organisation_id = $1 and ($2::uuid is null or k.id > $2) order by k.id limit $3
+        """,
+        organisation_id,
+        after,
+        limit,
+    )
+    return [
+        MemberKey(_api_key(row), row["username"], permissions_of(Role(row["role"]), OrganisationKind(row["kind"])))
+        for row in rows
+    ]
+
+
 async def find_key_owner(db: Database, api_key_id: UUID) -> UserID | None:
     member_id = await db.fetchval("select member_id from api_key where id = $1", api_key_id)
     return None if member_id is None else UserID(member_id)
+
+
+async def find_organisation_key(db: Database, organisation_id: UUID, api_key_id: UUID) -> str | None:
+    """The user name of the member of this organisation whose key it is."""
+    username = await db.fetchval(
+        """
+        select m.username from api_key k join member m on m.id = k.member_id
+        where k.id = $2 and m.organisation_id = $1
+        """,
+        organisation_id,
+        api_key_id,
+    )
+    return None if username is None else str(username)
 
 
 async def delete_api_key(db: Database, api_key_id: UUID) -> None:
@@ -87,20 +159,82 @@ async def delete_api_key(db: Database, api_key_id: UUID) -> None:
     await announce(db, api_key_subject(api_key_id))
 
 
+async def delete_member_keys(db: Database, member_id: UUID) -> int:
+    """Revoke all keys of a member; how many there were."""
+    rows = await db.fetch("delete from api_key where member_id = $1 returning id", member_id)
+    await announce(db, member_subject(member_id))
+    return len(rows)
+
+
+async def shorten_keys(db: Database, organisation_id: UUID, ends_by: datetime) -> None:
+    """Let every key of the organisation end by a moment; those that end earlier stay as they are."""
+    await db.execute(
+        """
+        update api_key k set expires_at = $2 from member m
+        where m.id = k.member_id and m.organisation_id = $1 and (k.expires_at is null or k.expires_at > $2)
+        """,
+        organisation_id,
+        ends_by,
+    )
+    await announce(db, organisation_subject(organisation_id))
+
+
+async def claim_expiring_keys(db: Database, ends_by: datetime, most: int) -> list[ExpiringKey]:
+    """Keys that end by then and of which no notice was given yet; they count as noticed from now on."""
+    rows = await db.fetch(
+        """
+        with claimed as (
+          select k.id from api_key k
+          where k.expires_at > clock_timestamp() and k.expires_at <= $1 and k.expiry_notified_at is null
+          order by k.expires_at limit $2
+        ), noticed as (
+          update api_key k set expiry_notified_at = statement_timestamp() from claimed
+          where k.id = claimed.id and k.expiry_notified_at is null
+          returning k.id, k.name, k.member_id, k.expires_at
+        )
+        select n.id, n.name, n.member_id, n.expires_at, m.username, m.organisation_id
+        from noticed n join member m on m.id = n.member_id order by n.expires_at
+        """,
+        ends_by,
+        most,
+    )
+    return [
+        ExpiringKey(
+            APIKeyID(row["id"]),
+            row["name"],
+            UserID(row["member_id"]),
+            row["username"],
+            row["organisation_id"],
+            row["expires_at"],
+        )
+        for row in rows
+    ]
+
+
 async def holder_of_key(db: Database, secret_hash: bytes) -> KeyHolder | None:
-    """Who acts with a key that has not expired, with no more than its creator may do at this moment."""
+    """The caller that a key which has not expired stands for, with no more than its creator may do at this moment.
+
+    A key without an end is of a replica of an earlier release that ran beside this one: it ends after a year.
+    """
     row = await db.fetchrow(
         """
-        select k.id, k.name, k.permissions, k.member_id, m.organisation_id, o.kind, m.role, m.username,
-               extract(epoch from k.expires_at - clock_timestamp())::float8 as lasts_s
-        from api_key k join member m on m.id = k.member_id join organisation o on o.id = m.organisation_id
-        where k.secret_hash = $1 and (k.expires_at is null or k.expires_at > clock_timestamp())
+        with found as (
+          select k.*, coalesce(k.expires_at, k.created_at + interval '365 days') as ends_at
+          from api_key k where k.secret_hash = $1
+        )
+        select k.id, k.name, k.permissions, k.member_id, k.physical_asset_ids, k.allowed_networks,
+               m.organisation_id, o.kind, m.role, m.username, o.allowed_networks as organisation_networks,
+               extract(epoch from k.ends_at - clock_timestamp())::float8 as lasts_s
+        from found k join member m on m.id = k.member_id join organisation o on o.id = m.organisation_id
+        where k.ends_at > clock_timestamp()
         """,
         secret_hash,
     )
     if row is None:
         return None
     creator = permissions_of(Role(row["role"]), OrganisationKind(row["kind"]))
+    assets = row["physical_asset_ids"]
+    networks = (tuple(map(parse_network, row[name])) for name in ("organisation_networks", "allowed_networks"))
     caller = Caller(
         id=row["id"],
         kind="API_KEY",
@@ -111,5 +245,7 @@ async def holder_of_key(db: Database, secret_hash: bytes) -> KeyHolder | None:
         session_id=row["id"],
         username=row["username"],
         display_name=row["name"],
+        allowed_networks=tuple(listed for listed in networks if listed),
+        physical_asset_ids=None if assets is None else frozenset(assets),
     )
     return KeyHolder(caller, UserID(row["member_id"]), row["lasts_s"])

@@ -65,6 +65,19 @@ async def read_rights(db: Database, asset_id: UUID, asking_organisation_id: UUID
     )
 
 
+async def list_reached_assets(db: Database, organisation_id: UUID, asset_ids: list[UUID]) -> frozenset[UUID]:
+    """Which of these are physical assets that the organisation owns or holds a grant on."""
+    rows = await db.fetch(
+        """
+        select a.id from asset a left join asset_grant g on g.asset_key = a.key and g.organisation_id = $1
+        where a.id = any($2::uuid[]) and a.kind = 'PHYSICAL' and (a.organisation_id = $1 or g.asset_key is not null)
+        """,
+        organisation_id,
+        asset_ids,
+    )
+    return frozenset(row["id"] for row in rows)
+
+
 async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit: int) -> list[Grant]:
     """By organisation."""
     rows = await db.fetch(

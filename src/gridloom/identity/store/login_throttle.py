@@ -21,12 +21,17 @@ async def count_attempt(db: Database, buckets: list[Bucket]) -> float:
 
 async def give_back_attempt(db: Database, buckets: list[Bucket]) -> None:
     """An attempt that succeeded, or never got to the password, has not happened."""
+    await give_back_attempts(db, [bucket.subject for bucket in buckets])
+
+
+async def give_back_attempts(db: Database, subjects: list[bytes]) -> None:
+    """The same, by the subjects of the buckets."""
     await db.execute(
         """
         with locked as (select subject from login_throttle where subject = any($1::bytea[]) order by subject for update)
         update login_throttle t set level = greatest(0, t.level - 1) from locked where t.subject = locked.subject
         """,
-        [bucket.subject for bucket in buckets],
+        subjects,
     )
 
 

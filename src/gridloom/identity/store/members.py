@@ -11,6 +11,7 @@ from gridloom.identity.model import Account, Member
 from gridloom.identity.permissions import OrganisationKind, Role
 from gridloom.identity.store.announcements import announce, member_subject
 from gridloom.kernel.ids import OrganisationID, UserID
+from gridloom.kernel.networks import parse_network
 
 
 def _read_member(row: asyncpg.Record) -> Member:
@@ -23,6 +24,17 @@ def _read_member(row: asyncpg.Record) -> Member:
         role=Role(row["role"]),
         version=row["version"],
         created_at=row["created_at"],
+        email=row["email"],
+        has_second_factor=row["has_second_factor"],
+    )
+
+
+def _read_account(row: asyncpg.Record) -> Account:
+    return Account(
+        _read_member(row),
+        row["password_hash"],
+        allowed_networks=tuple(map(parse_network, row["allowed_networks"])),
+        must_use_single_sign_on=row["must_use_single_sign_on"],
     )
 
 
@@ -34,18 +46,20 @@ async def insert_member(
     username: str,
     display_name: str,
     role: Role,
-    password_hash: str,
+    password_hash: str | None,
+    email: str | None = None,
 ) -> Member | None:
     """The new member; None when somebody has this user name already."""
     row = await db.fetchrow(
         """
         with new as (
-          insert into member (id, organisation_id, username, display_name, role, password_hash)
-          values ($1, $2, $3, $4, $5, $6)
+          insert into member (id, organisation_id, username, display_name, role, password_hash, email)
+          values ($1, $2, $3, $4, $5, $6, $7)
           on conflict (lower(username)) do nothing
-          returning id, organisation_id, username, display_name, role, version, created_at
+          returning id, organisation_id, username, display_name, role, version, created_at, email
         )
-        select new.*, o.kind as organisation_kind from new join organisation o on o.id = new.organisation_id
+        select new.*, o.kind as organisation_kind, false as has_second_factor
+        from new join organisation o on o.id = new.organisation_id
         """,
         member_id,
         organisation_id,
@@ -53,6 +67,7 @@ async def insert_member(
         display_name,
         role,
         password_hash,
+        email,
     )
     return None if row is None else _read_member(row)
 
@@ -61,33 +76,41 @@ async def find_account(db: Database, username: str) -> Account | None:
     row = await db.fetchrow(
         """
         select m.id, m.organisation_id, o.kind as organisation_kind, m.username, m.display_name, m.role, m.version,
-               m.created_at, m.password_hash
+               m.created_at, m.email, m.password_hash, o.allowed_networks,
+               exists (select from second_factor f where f.member_id = m.id and f.confirmed_at is not null)
+                 as has_second_factor,
+               false as must_use_single_sign_on
         from member m join organisation o on o.id = m.organisation_id
         where lower(m.username) = lower($1)
         """,
         username,
     )
-    return None if row is None else Account(_read_member(row), row["password_hash"])
+    return None if row is None else _read_account(row)
 
 
 async def read_account(db: Database, member_id: UUID) -> Account | None:
     row = await db.fetchrow(
         """
         select m.id, m.organisation_id, o.kind as organisation_kind, m.username, m.display_name, m.role, m.version,
-               m.created_at, m.password_hash
+               m.created_at, m.email, m.password_hash, o.allowed_networks,
+               exists (select from second_factor f where f.member_id = m.id and f.confirmed_at is not null)
+                 as has_second_factor,
+               false as must_use_single_sign_on
         from member m join organisation o on o.id = m.organisation_id
         where m.id = $1
         """,
         member_id,
     )
-    return None if row is None else Account(_read_member(row), row["password_hash"])
+    return None if row is None else _read_account(row)
 
 
 async def read_member(db: Database, organisation_id: UUID, member_id: UUID) -> Member | None:
     row = await db.fetchrow(
         """
         select m.id, m.organisation_id, o.kind as organisation_kind, m.username, m.display_name, m.role, m.version,
-               m.created_at
+               m.created_at, m.email,
+               exists (select from second_factor f where f.member_id = m.id and f.confirmed_at is not null)
+                 as has_second_factor
         from member m join organisation o on o.id = m.organisation_id
         where m.id = $2 and m.organisation_id = $1
         """,
@@ -102,7 +125,9 @@ async def list_members(db: Database, organisation_id: UUID, *, after: UUID | Non
     rows = await db.fetch(
         """
         select m.id, m.organisation_id, o.kind as organisation_kind, m.username, m.display_name, m.role, m.version,
-               m.created_at
+               m.created_at, m.email,
+               exists (select from second_factor f where f.member_id = m.id and f.confirmed_at is not null)
+                 as has_second_factor
         from member m join organisation o on o.id = m.organisation_id
         where m.organisation_id = $1 and ($2::uuid is null or m.id > $2)
         order by m.id limit $3
@@ -130,7 +155,7 @@ async def change_role(db: Database, member_id: UUID, role: Role) -> None:
     await announce(db, member_subject(member_id))
 
 
-async def change_password(db: Database, member_id: UUID, *, known_hash: str, new_hash: str) -> bool:
+async def change_password(db: Database, member_id: UUID, *, known_hash: str | None, new_hash: str) -> bool:
     """Whether the password was still the one that was checked; if not, nothing has changed."""
     status = await db.execute(
         """

@@ -31,6 +31,9 @@ def _read_organisation(row: asyncpg.Record) -> Organisation:
         version=row["version"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        require_second_factor=row["require_second_factor"],
+        max_key_age_days=row["max_key_age_days"],
+        allowed_networks=tuple(row["allowed_networks"]),
     )
 
 
@@ -49,7 +52,12 @@ async def insert_organisation(db: WriteOnly, organisation: Organisation) -> None
 
 async def read_organisation(db: Database, organisation_id: UUID) -> Organisation | None:
     row = await db.fetchrow(
-        "select id, name, kind, version, created_at, updated_at from organisation where id = $1", organisation_id
+        """
+        select id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
+               allowed_networks
+        from organisation where id = $1
+        """,
+        organisation_id,
     )
     return None if row is None else _read_organisation(row)
 
@@ -58,7 +66,9 @@ async def lock_organisation(db: Database, organisation_id: UUID) -> Organisation
     """Read it and keep every other change to it and its members waiting until this transaction ends."""
     row = await db.fetchrow(
         """
-        select id, name, kind, version, created_at, updated_at from organisation where id = $1 for no key update
+        select id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
+               allowed_networks
+        from organisation where id = $1 for no key update
         """,
         organisation_id,
     )
@@ -69,7 +79,9 @@ async def list_organisations(db: Database, *, only: UUID | None, after: UUID | N
     """By id, which is by age. `only` narrows the list to the asker's own."""
     rows = await db.fetch(
         """
-        select id, name, kind, version, created_at, updated_at from organisation
+        select id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
+               allowed_networks
+        from organisation
         where ($1::uuid is null or id = $1) and ($2::uuid is null or id > $2)
         order by id limit $3
         """,
@@ -80,17 +92,25 @@ async def list_organisations(db: Database, *, only: UUID | None, after: UUID | N
     return [_read_organisation(row) for row in rows]
 
 
-async def rename_organisation(db: Database, organisation_id: UUID, name: str) -> Organisation:
+async def update_organisation(db: Database, changed: Organisation) -> Organisation:
+    """Store what may be changed of an organisation; its version goes up."""
     row = await db.fetchrow(
         """
-        update organisation set name = $2, version = version + 1, updated_at = statement_timestamp() where id = $1
-        returning id, name, kind, version, created_at, updated_at
+        update organisation
+        set name = $2, require_second_factor = $3, max_key_age_days = $4, allowed_networks = $5,
+            version = version + 1, updated_at = statement_timestamp()
+        where id = $1
+        returning id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
+                  allowed_networks
         """,
-        organisation_id,
-        name,
+        changed.id,
+        changed.name,
+        changed.require_second_factor,
+        changed.max_key_age_days,
+        list(changed.allowed_networks),
     )
     assert row is not None
-    await announce(db, organisation_subject(organisation_id))
+    await announce(db, organisation_subject(changed.id))
     return _read_organisation(row)
 
 

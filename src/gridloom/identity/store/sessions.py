@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
-from gridloom.identity.model import NewSession, SessionEnd
+from gridloom.identity.model import NewSession, Session, SessionEnd, SessionKind, SignInMethod
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
-from gridloom.identity.store.announcements import announce, member_subject, session_subject
+from gridloom.identity.store.announcements import announce, member_subject, organisation_subject, session_subject
 from gridloom.identity.tokens import REFRESH_LIFETIME
 from gridloom.kernel.ids import SessionID, UserID
+from gridloom.kernel.networks import parse_network
+
+LAST_USE_STEP: Final = timedelta(minutes=5)
+"""How exactly the last use of a session is known: a write for each request would be more than it is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,10 @@ class LiveSession:
 
     caller: Caller
     now: float
+    lasts_s: float
+    """Until it ends by itself."""
+    is_use_outdated: bool
+    """Whether the time of its last use should be stored anew."""
 
 
 async def begin_session(
@@ -35,20 +45,22 @@ async def begin_session(
     session_id: SessionID,
     *,
     member_id: UUID,
-    password_hash: str,
+    password_hash: str | None,
     refresh_hash: bytes,
     address: str | None,
     user_agent: str | None,
+    method: SignInMethod = SignInMethod.PASSWORD,
 ) -> NewSession | None:
     """Record a login; None when the password was changed or the member removed since it was checked.
 
     The share lock makes a change of password wait, or be seen: no session outlives the password it was begun with.
+    password_hash: None where something else than the password, stored with the member, was checked under that lock.
     """
     row = await db.fetchrow(
         """
-        with allowed as (select id from member where id = $2 and password_hash = $3 for share)
-        insert into session (id, member_id, address, user_agent, expires_at)
-        select $1, id, $4, $5, clock_timestamp() + $6::interval from allowed
+        with allowed as (select id from member where id = $2 and ($3::text is null or password_hash = $3) for share)
+        insert into session (id, member_id, address, user_agent, expires_at, sign_in_method)
+        select $1, id, $4, $5, clock_timestamp() + $6::interval, $7 from allowed
         returning created_at
         """,
         session_id,
@@ -57,6 +69,7 @@ async def begin_session(
         address,
         user_agent,
         REFRESH_LIFETIME,
+        method,
     )
     if row is None:
         return None
@@ -98,7 +111,8 @@ async def continue_session(db: Database, session_id: SessionID, refresh_hash: by
     now = await db.fetchval(
         """
         with continued as (
-          update session set expires_at = statement_timestamp() + $2::interval where id = $1 returning id
+          update session set expires_at = statement_timestamp() + $2::interval, last_used_at = statement_timestamp()
+          where id = $1 returning id
         )
         select statement_timestamp() from continued
         """,
@@ -145,20 +159,95 @@ async def end_other_sessions(db: Database, member_id: UUID, *, kept: UUID, cause
     await announce(db, member_subject(member_id))
 
 
+async def end_password_sessions(db: Database, organisation_id: UUID) -> None:
+    """End what members other than ADMINs began with a password."""
+    await db.execute(
+        """
+        update session s set ended_at = statement_timestamp(), ended_because = $2
+        from member m
+        where m.id = s.member_id and m.organisation_id = $1 and m.role <> 'ADMIN' and s.ended_at is null
+          and s.sign_in_method = 'PASSWORD'
+        """,
+        organisation_id,
+        SessionEnd.PASSWORDS_DISALLOWED,
+    )
+    await announce(db, organisation_subject(organisation_id))
+
+
+async def list_sessions(db: Database, member_id: UUID, *, after: UUID | None, limit: int) -> list[Session]:
+    """Where a member is signed in now, by id, which is by age."""
+    rows = await db.fetch(
+        """
+        select s.id, s.member_id, s.created_at, s.last_used_at, s.address, s.user_agent,
+               exists (select from console_session c where c.session_id = s.id) as is_console
+        from session s
+        where s.member_id = $1 and s.ended_at is null and s.expires_at > clock_timestamp()
+          and ($2::uuid is null or s.id > $2)
+        order by s.id limit $3
+        """,
+        member_id,
+        after,
+        limit,
+    )
+    return [
+        Session(
+            id=SessionID(row["id"]),
+            member_id=UserID(row["member_id"]),
+            kind=SessionKind.CONSOLE if row["is_console"] else SessionKind.TOKEN,
+            created_at=row["created_at"],
+            last_used_at=row["last_used_at"],
+            address=row["address"],
+            user_agent=row["user_agent"],
+        )
+        for row in rows
+    ]
+
+
+async def find_session_owner(db: Database, session_id: UUID) -> UserID | None:
+    """Whose session it is, while it runs."""
+    member_id = await db.fetchval(
+        "select member_id from session where id = $1 and ended_at is null and expires_at > clock_timestamp()",
+        session_id,
+    )
+    return None if member_id is None else UserID(member_id)
+
+
+async def has_signed_in_within(db: Database, session_id: UUID, time: timedelta) -> bool:
+    """Whether the session began so recently."""
+    return bool(
+        await db.fetchval(
+            "select exists (select from session where id = $1 and created_at > clock_timestamp() - $2::interval)",
+            session_id,
+            time,
+        )
+    )
+
+
+async def store_last_use(db: Database, session_id: UUID) -> None:
+    await db.execute("update session set last_used_at = statement_timestamp() where id = $1", session_id)
+
+
 async def find_live_session(db: Database, session_id: UUID, member_id: UUID) -> LiveSession | None:
-    """Who acts in a session that has not ended, with what their role allows at this moment."""
+    """The caller of a session that has not ended, with what its role allows at this moment."""
     row = await db.fetchrow(
         """
-        select m.organisation_id, o.kind, m.role, m.username, m.display_name,
-               extract(epoch from clock_timestamp())::float8 as now
+        select m.organisation_id, o.kind, m.role, m.username, m.display_name, o.allowed_networks,
+               exists (select from second_factor f where f.member_id = m.id and f.confirmed_at is not null)
+                 as has_second_factor,
+               o.require_second_factor and s.sign_in_method = 'PASSWORD' as needs_second_factor,
+               extract(epoch from clock_timestamp())::float8 as now,
+               extract(epoch from s.expires_at - clock_timestamp())::float8 as lasts_s,
+               s.last_used_at < clock_timestamp() - $3::interval as is_use_outdated
         from session s join member m on m.id = s.member_id join organisation o on o.id = m.organisation_id
-        where s.id = $1 and s.member_id = $2 and s.ended_at is null
+        where s.id = $1 and s.member_id = $2 and s.ended_at is null and s.expires_at > clock_timestamp()
         """,
         session_id,
         member_id,
+        LAST_USE_STEP,
     )
     if row is None:
         return None
+    networks = tuple(map(parse_network, row["allowed_networks"]))
     caller = Caller(
         id=member_id,
         kind="USER",
@@ -169,8 +258,11 @@ async def find_live_session(db: Database, session_id: UUID, member_id: UUID) -> 
         session_id=session_id,
         username=row["username"],
         display_name=row["display_name"],
+        allowed_networks=(networks,) if networks else (),
+        has_second_factor=row["has_second_factor"],
+        must_enrol=row["needs_second_factor"] and not row["has_second_factor"],
     )
-    return LiveSession(caller, row["now"])
+    return LiveSession(caller, row["now"], row["lasts_s"], row["is_use_outdated"])
 
 
 async def forget_past_sessions(db: Database) -> None:

@@ -17,7 +17,7 @@ from gridloom.identity.store.announcements import (
     session_subject,
 )
 from gridloom.identity.store.api_keys import holder_of_key
-from gridloom.identity.store.sessions import find_live_session
+from gridloom.identity.store.sessions import find_live_session, store_last_use
 from gridloom.identity.tokens import (
     API_KEY_PREFIX,
     LONGEST_TOKEN,
@@ -70,7 +70,8 @@ class Authenticator:
         verified = await (self._verify_key(token) if token.startswith(API_KEY_PREFIX) else self._verify_jwt(token))
         if verified is None:
             raise Unauthenticated(_REFUSAL)
-        if self._listener.is_current:
+        # Setting up a second factor takes effect with the next request, so its absence is never cached.
+        if self._listener.is_current and not verified.caller.must_enrol:
             self._cache.put(token, verified, loaded_at_version=version)
         return verified.caller
 
@@ -91,7 +92,9 @@ class Authenticator:
             member_subject(claims.user_id),
             organisation_subject(session.caller.organisation_id),
         }
-        lasts_s = min(claims.expires_at - session.now, LONGEST_STAY_S)
+        if session.is_use_outdated:
+            await store_last_use(self._pool, claims.session_id)
+        lasts_s = min(claims.expires_at - session.now, session.lasts_s, LONGEST_STAY_S)
         return Verified(session.caller, asked_at + lasts_s, frozenset(subjects))
 
     async def _verify_key(self, token: str) -> Verified | None:
@@ -106,7 +109,7 @@ class Authenticator:
             member_subject(holder.member_id),
             organisation_subject(holder.caller.organisation_id),
         }
-        lasts_s = LONGEST_STAY_S if holder.lasts_s is None else min(holder.lasts_s, LONGEST_STAY_S)
+        lasts_s = min(holder.lasts_s, LONGEST_STAY_S)
         return Verified(holder.caller, asked_at + lasts_s, frozenset(subjects))
 
     def _revoke_subject(self, subject: str) -> None:

@@ -52,6 +52,7 @@ class DayAheadForecast(View):
     tag=TAG,
     access=SIGNED_IN,
     problems=(PricesMissing,),
+    asset_scope="free",
 )
 async def forecast_day_ahead(call: Call, query: ForecastQuery) -> DayAheadForecast:
     """P10, P50 and P90 for each quarter-hour, from the prices of the days before, never from later ones.

@@ -1,0 +1,1 @@
+"""Second factors: time-based one-time codes (RFC 6238) and the recovery codes beside them."""

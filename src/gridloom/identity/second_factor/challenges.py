@@ -1,0 +1,31 @@
+"""The first half of signing in with a second factor: a challenge for a right password."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from gridloom.edge import Call
+from gridloom.identity.model import Account
+from gridloom.identity.signing_in.throttling import Bucket
+from gridloom.identity.store import second_factors as store
+from gridloom.identity.tokens import hash_of, new_challenge
+from gridloom.kernel.problem import Unauthenticated
+
+
+class SecondFactorRequired(Unauthenticated):
+    """The password is right, and the user has a second factor as well.
+
+    Send the `challenge` of this answer with a code of the device, or a recovery code, to
+    `POST /auth/public/second-factor` within five minutes.
+    """
+
+    status = 401
+    title = "The code of the second factor is needed"
+
+
+async def demand_second_factor(call: Call, account: Account, buckets: list[Bucket]) -> NoReturn:
+    """Refuse for want of a code, with a challenge that takes one. The attempt counts until the code is right."""
+    challenge = new_challenge()
+    subjects = [bucket.subject for bucket in buckets]
+    await store.insert_challenge(call.pool, hash_of(challenge), account.member.id, subjects)
+    raise SecondFactorRequired("Send the challenge with a code of the second factor.", challenge=challenge)

@@ -1,0 +1,212 @@
+"""Setting up, using and removing a second factor: `/auth/totp`, `/auth/public/second-factor`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import Meta
+
+from gridloom.database.clock import real_now
+from gridloom.database.sealing import Sealing
+from gridloom.edge import PUBLIC, SIGNED_IN, Answer, Call, RequestBody, View, operation
+from gridloom.edge.guarding.admission import NetworkNotAllowed
+from gridloom.identity import views
+from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT, WrongCurrentPassword
+from gridloom.identity.organisation_routes import lock_member
+from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of
+from gridloom.identity.second_factor import codes
+from gridloom.identity.second_factor.sign_in import ChallengeExpired, complete_sign_in
+from gridloom.identity.second_factor.verification import WrongSecondFactor, count_code_attempt, spend_code
+from gridloom.identity.signing_in.login import SingleSignOnRequired, check_login
+from gridloom.identity.signing_in.password_rules import LONGEST
+from gridloom.identity.signing_in.passwords import LoginsBusy
+from gridloom.identity.signing_in.throttling import LoginThrottled
+from gridloom.identity.store import members
+from gridloom.identity.store import second_factors as store
+from gridloom.identity.store.login_throttle import give_back_attempt
+from gridloom.identity.views import NOT_KEPT, Code, SecondFactorCode
+from gridloom.kernel.permission import Permission
+from gridloom.kernel.problem import Conflict, FieldError, Forbidden, Unprocessable
+
+TAG = "Authentication"
+
+
+class CodeRefused(Unprocessable):
+    """The code does not belong to the secret at this time, or was used before. Look at the device's clock."""
+
+    status = 422
+    title = "The code is not right"
+
+
+class SecondFactorExists(Conflict):
+    """The caller has a second factor. Remove it before setting up another."""
+
+    status = 409
+    title = "There is a second factor already"
+
+
+class NoSecondFactor(Conflict):
+    """There is no second factor to confirm or remove: `POST /auth/totp` begins one."""
+
+    status = 409
+    title = "There is no second factor"
+
+
+class NewTOTP(View):
+    """The secret of a second factor that is not confirmed yet, shown this once."""
+
+    secret: Annotated[str, Meta(description="Base32, for typing into a device", examples=["JBSWY3DPEHPK3PXP"])]
+    uri: Annotated[str, Meta(description="The same for a QR code, an `otpauth:` address")]
+
+
+class TOTPConfirmation(RequestBody):
+    code: Code
+
+
+class TOTPRemoval(RequestBody):
+    code: Annotated[str, Meta(min_length=1, max_length=40, description="Of the device, or a recovery code")]
+    password: Annotated[str, Meta(min_length=1, max_length=LONGEST)] | None = None
+
+
+class RecoveryCodes(View):
+    """Ten codes, each of which stands in for the device once; shown this once."""
+
+    recovery_codes: list[str]
+
+
+@operation(
+    "POST",
+    "/auth/public/second-factor",
+    summary="Log in with a second factor",
+    tag=TAG,
+    access=PUBLIC,
+    rate_limit="public",
+    body_limit_bytes=PUBLIC_BODY_LIMIT,
+    problems=(ChallengeExpired, WrongSecondFactor, NetworkNotAllowed, SingleSignOnRequired, LoginThrottled),
+    defers_transaction=True,
+    secret_answer=True,
+)
+async def complete_login(call: Call, body: SecondFactorCode) -> Answer[views.Tokens]:
+    """The tokens of a login, for the challenge that it answered and a code of the device, or a recovery code."""
+    pair = await complete_sign_in(call, body.challenge, body.code)
+    return Answer(views.tokens_of(pair), headers=NOT_KEPT)
+
+
+@operation(
+    "POST",
+    "/auth/totp",
+    summary="Begin a second factor",
+    tag=TAG,
+    access=SIGNED_IN,
+    problems=(PersonNeeded, ReauthenticationRequired, SecondFactorExists),
+    open_before_enrolment=True,
+    secret_answer=True,
+)
+async def create_totp(call: Call) -> Answer[NewTOTP]:
+    """A new secret for time-based codes (RFC 6238). It counts once a first code has confirmed it."""
+    caller = await fresh_person_of(call)
+    secret = codes.new_secret()
+    if not await store.put_unconfirmed(call.db, caller.id, call.resources[Sealing].second_factors.close(secret)):
+        raise SecondFactorExists("You have a second factor. Remove it first.")
+    answer = NewTOTP(secret=codes.shown_secret(secret), uri=codes.provisioning_uri(secret, caller.username))
+    return Answer(answer, headers=NOT_KEPT)
+
+
+@operation(
+    "PUT",
+    "/auth/totp",
+    summary="Confirm a second factor",
+    tag=TAG,
+    access=SIGNED_IN,
+    problems=(
+        PersonNeeded,
+        ReauthenticationRequired,
+        SecondFactorExists,
+        NoSecondFactor,
+        CodeRefused,
+        LoginThrottled,
+    ),
+    open_before_enrolment=True,
+    defers_transaction=True,
+    secret_answer=True,
+)
+async def confirm_totp(call: Call, body: TOTPConfirmation) -> Answer[RecoveryCodes]:
+    """From now on signing in asks for a code. Answers ten recovery codes, this once."""
+    caller = await fresh_person_of(call)
+    begun = await store.find_second_factor(call.pool, caller.id)
+    if begun is None:
+        raise NoSecondFactor("Begin with POST /auth/totp.")
+    if begun.is_confirmed:
+        raise SecondFactorExists("The second factor is confirmed already.")
+    bucket = await count_code_attempt(call, caller.id)
+    secret = call.resources[Sealing].second_factors.open(begun.sealed_secret)
+    step = codes.find_step(secret, body.code, (await real_now(call.pool)).timestamp())
+    if step is None:
+        raise _refuse_code()
+    recovery_codes = codes.new_recovery_codes()
+    db = await call.begin()
+    hashes = [codes.recovery_code_hash(caller.id, code) for code in recovery_codes]
+    if not await store.confirm(db, caller.id, sealed_secret=begun.sealed_secret, step=step, code_hashes=hashes):
+        raise SecondFactorExists("The second factor was confirmed or begun anew a moment ago.")
+    await give_back_attempt(db, [bucket])
+    return Answer(RecoveryCodes(recovery_codes=recovery_codes), headers=NOT_KEPT)
+
+
+@operation(
+    "DELETE",
+    "/auth/totp",
+    summary="Remove my second factor",
+    tag=TAG,
+    access=SIGNED_IN,
+    problems=(
+        PersonNeeded,
+        ReauthenticationRequired,
+        NoSecondFactor,
+        CodeRefused,
+        WrongCurrentPassword,
+        LoginThrottled,
+        LoginsBusy,
+    ),
+    open_before_enrolment=True,
+    defers_transaction=True,
+)
+async def delete_totp(call: Call, body: TOTPRemoval) -> None:
+    """Needs a code of the device or a recovery code; the password too, where it is sent."""
+    caller = await fresh_person_of(call)
+    if body.password is not None:
+        account = await members.read_account(call.pool, caller.id)
+        if not await check_login(call, caller.username, account, body.password):
+            raise WrongCurrentPassword("The password is not right.", errors=[FieldError("/password", "is not right")])
+    begun = await store.find_second_factor(call.pool, caller.id)
+    if begun is None:
+        raise NoSecondFactor("You have no second factor.")
+    bucket = await count_code_attempt(call, caller.id)
+    db = await call.begin()
+    if begun.is_confirmed and not await spend_code(call, db, caller.id, body.code):
+        raise _refuse_code()
+    await give_back_attempt(db, [bucket])
+    await store.delete_second_factor(db, caller.id)
+
+
+@operation(
+    "DELETE",
+    "/organisations/{organisationID}/members/{userID}/second-factor",
+    summary="Reset a member's second factor",
+    tag="Organisations",
+    access=Permission.MANAGE_ORGANISATION,
+    problems=(PersonNeeded, ReauthenticationRequired, NoSecondFactor),
+)
+async def reset_second_factor(call: Call, organisation_id: UUID, user_id: UUID) -> None:
+    """For a member who has lost device and recovery codes: the password alone signs in until a new one is set up."""
+    caller = await fresh_person_of(call)
+    member = await lock_member(call, organisation_id, user_id)
+    if member.id == caller.id:
+        raise Forbidden("Your own second factor is removed at /auth/totp, with a code of it.")
+    if not await store.delete_second_factor(call.db, member.id):
+        raise NoSecondFactor(f"{member.username} has no second factor.")
+    call.audit_details.update(username=member.username)
+
+
+def _refuse_code() -> CodeRefused:
+    return CodeRefused("The code is wrong or was used before.", errors=[FieldError("/code", "is not right")])

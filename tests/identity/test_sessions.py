@@ -1,0 +1,182 @@
+"""Where somebody is signed in, ending it there, and what a change of password contains; over HTTP."""
+
+import asyncio
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from tests.people import PASSWORD, client_of
+
+from gridloom.identity.permissions import Role
+
+
+@pytest.fixture
+async def organisation(new_organisation):
+    return await new_organisation()
+
+
+async def log_in(app, username, agent="Robot/1.0", address=None):
+    async with client_of(app, address=address) as anonymous:
+        body = {"username": username, "password": PASSWORD}
+        answer = await anonymous.post("/auth/public/authenticate", json=body, headers={"User-Agent": agent})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def make_key(client, **more):
+    body = {"name": "Gateway", "permissions": ["Read:monitoring"], **more}
+    return await client.post("/auth/api-keys", json=body)
+
+
+async def grow_older(app, person, by):
+    """As if the person had signed in so long ago."""
+    await app.pool.execute(
+        "update session set created_at = created_at - $2::interval where id = $1", person.tokens.caller.session_id, by
+    )
+
+
+class TestSessions:
+    async def test_are_listed_with_where_and_with_what(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        await log_in(app, person.username, "Robot/2.0 \x1b[31m", address="203.0.113.9")
+        mine, other = (await person.client.get("/auth/sessions")).json()
+        assert (mine["current"], other["current"]) == (True, False)
+        assert (other["kind"], other["network"], other["userAgent"]) == ("TOKEN", "203.0.113.9", "Robot/2.0 [31m")
+        assert other["createdAt"] <= other["lastUsedAt"]
+
+    async def test_go_on_where_the_page_ended(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        for _ in range(2):
+            await log_in(app, person.username)
+        first = await person.client.get("/auth/sessions?limit=2")
+        rest = await person.client.get(first.links["next"]["url"])
+        assert len({one["id"] for one in first.json() + rest.json()}) == 3
+
+    async def test_can_be_ended_one_by_one(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        tokens = await log_in(app, person.username)
+        other = next(one for one in (await person.client.get("/auth/sessions")).json() if not one["current"])
+        async with client_of(app, tokens["access_token"]) as stolen:
+            assert (await stolen.get("/auth/me")).status_code == 200
+            assert (await person.client.delete(f"/auth/sessions/{other['id']}")).status_code == 204
+            await asyncio.sleep(0.2)
+            assert (await stolen.get("/auth/me")).status_code == 401
+            refresh = {"refresh_token": tokens["refresh_token"]}
+            assert (await stolen.post("/auth/public/refresh", json=refresh)).status_code == 401
+        assert (await person.client.delete(f"/auth/sessions/{other['id']}")).status_code == 404
+        assert [one["current"] for one in (await person.client.get("/auth/sessions")).json()] == [True]
+
+    async def test_can_be_ended_all_but_ones_own(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        for _ in range(3):
+            await log_in(app, person.username)
+        assert (await person.client.delete("/auth/sessions")).status_code == 204
+        assert [one["current"] for one in (await person.client.get("/auth/sessions")).json()] == [True]
+
+    async def test_of_others_are_none_of_ones_business(self, app, organisation):
+        mine = (await organisation.viewer.get("/auth/sessions")).json()[0]["id"]
+        assert (await organisation.admin.delete(f"/auth/sessions/{mine}")).status_code == 403
+        assert (await organisation.admin.delete(f"/auth/sessions/{uuid4()}")).status_code == 404
+        secret = (await make_key(organisation.admin)).json()["secret"]
+        async with client_of(app, secret) as machine:
+            assert (await machine.get("/auth/sessions")).status_code == 403
+            assert (await machine.delete("/auth/sessions")).status_code == 403
+
+    async def test_tell_when_they_were_used_last(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        await app.pool.execute(
+            "update session set last_used_at = last_used_at - interval '1 hour', created_at = created_at - interval "
+            "'1 hour' where id = $1",
+            person.tokens.caller.session_id,
+        )
+        assert (await person.client.get("/auth/me")).status_code == 200
+        (mine,) = (await person.client.get("/auth/sessions")).json()
+        assert mine["lastUsedAt"] > mine["createdAt"]
+
+
+class TestAChangeOfPassword:
+    new = {"currentPassword": PASSWORD, "newPassword": "quiet-lantern-forge-88"}
+
+    async def test_revokes_the_keys_that_were_made_before(self, app, organisation):
+        secret = (await make_key(organisation.trader)).json()["secret"]
+        others = (await make_key(organisation.admin)).json()["secret"]
+        assert (await organisation.trader.post("/auth/password", json=self.new)).status_code == 204
+        await asyncio.sleep(0.2)
+        async with client_of(app, secret) as machine, client_of(app, others) as another:
+            assert (await machine.get("/auth/me")).status_code == 401
+            assert (await another.get("/auth/me")).status_code == 200
+        assert (await organisation.trader.get("/auth/api-keys")).json() == []
+
+    async def test_leaves_keys_where_that_is_asked_for(self, app, organisation):
+        secret = (await make_key(organisation.trader)).json()["secret"]
+        body = {**self.new, "keepAPIKeys": True}
+        assert (await organisation.trader.post("/auth/password", json=body)).status_code == 204
+        await asyncio.sleep(0.2)
+        async with client_of(app, secret) as machine:
+            assert (await machine.get("/auth/me")).status_code == 200
+
+
+class TestCredentials:
+    async def test_are_changed_only_within_ten_minutes_of_signing_in(self, app, organisation):
+        key = (await make_key(organisation.admin)).json()
+        person = organisation.people[Role.ADMIN]
+        await grow_older(app, person, timedelta(minutes=11))
+        path = f"/organisations/{organisation.id}"
+        for refused in (
+            await make_key(person.client),
+            await person.client.delete(f"/auth/api-keys/{key['id']}"),
+            await person.client.delete(f"{path}/api-keys/{key['id']}"),
+            await person.client.post("/auth/totp"),
+            await person.client.put("/auth/totp", json={"code": "000000"}),
+            await person.client.patch(path, json={"requireSecondFactor": True}),
+        ):
+            assert refused.status_code == 403, refused.text
+            assert refused.json()["type"].endswith("/reauthentication-required")
+        assert (await person.client.get("/auth/api-keys")).status_code == 200
+        assert (await person.client.patch(path, json={"name": "Renamed"})).status_code == 200
+        tokens = await log_in(app, person.username)
+        async with client_of(app, tokens["access_token"]) as fresh:
+            assert (await fresh.delete(f"/auth/api-keys/{key['id']}")).status_code == 204
+
+    async def test_are_not_kept_fresh_by_a_refresh(self, app, organisation):
+        person = organisation.people[Role.ADMIN]
+        await grow_older(app, person, timedelta(minutes=11))
+        async with client_of(app) as anonymous:
+            again = await anonymous.post("/auth/public/refresh", json={"refresh_token": person.tokens.refresh})
+        async with client_of(app, again.json()["access_token"]) as client:
+            assert (await make_key(client)).status_code == 403
+
+
+class TestMembersKeys:
+    async def test_are_seen_and_revoked_by_admins(self, app, organisation):
+        made = (await make_key(organisation.trader)).json()
+        path = f"/organisations/{organisation.id}/api-keys"
+        (listed,) = (await organisation.admin.get(path)).json()
+        assert (listed["id"], listed["username"]) == (made["id"], organisation.people[Role.TRADER].username)
+        assert listed["userID"] == str(organisation.people[Role.TRADER].id)
+        assert "secret" not in listed
+        async with client_of(app, made["secret"]) as machine:
+            assert (await machine.get("/auth/me")).status_code == 200
+            assert (await organisation.admin.delete(f"{path}/{made['id']}")).status_code == 204
+            await asyncio.sleep(0.2)
+            assert (await machine.get("/auth/me")).status_code == 401
+        assert (await organisation.admin.delete(f"{path}/{made['id']}")).status_code == 404
+
+    async def test_are_not_seen_by_others(self, app, organisation, new_organisation, operator):
+        made = (await make_key(organisation.trader)).json()
+        path = f"/organisations/{organisation.id}/api-keys"
+        stranger = await new_organisation()
+        for client in (organisation.trader, stranger.admin):
+            assert (await client.get(path)).status_code == 403
+            assert (await client.delete(f"{path}/{made['id']}")).status_code == 403
+        elsewhere = f"/organisations/{stranger.id}/api-keys/{made['id']}"
+        assert (await stranger.admin.delete(elsewhere)).status_code == 404
+        assert len((await operator.get(path)).json()) == 1
+
+    async def test_are_not_revoked_by_a_key(self, app, organisation):
+        made = (await make_key(organisation.admin, permissions=["Manage:organisation"])).json()
+        async with client_of(app, made["secret"]) as machine:
+            path = f"/organisations/{organisation.id}/api-keys"
+            assert (await machine.get(path)).status_code == 200
+            refused = await machine.delete(f"{path}/{made['id']}")
+            assert (refused.status_code, refused.json()["title"]) == (403, "Only a person can do this")
