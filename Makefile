@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test check style types layers guide console-check import-tests format bench release cluster survey crash mutants openapi lock clean console
+.PHONY: help run test check style types layers guide console-check import-tests format bench release cluster survey crash mutants simulate openapi lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ mutants: $(VENV)/dev.stamp ## plant faults in a copy and see that the tests noti
 
 release: $(VENV)/dev.stamp ## build wheel, sdist, bill of materials and checksums, and prove the wheel (VERSION=0.2.0)
 	$(BIN)/python deploy/release.py '$(VERSION)'
+
+simulate: $(VENV)/dev.stamp ## live random lives of many users against an independent oracle (SECONDS=600 SEED=1 STEPS=300)
+	$(BIN)/python -m tests.simulation $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS))
 
 openapi: $(VENV)/dev.stamp ## write openapi.json anew from the declared operations
 	$(BIN)/gridloom openapi > openapi.json.new && mv openapi.json.new openapi.json

@@ -1,0 +1,171 @@
+"""Reading what was earned, who owes whom, what was delivered: figures on random windows and resolutions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from tests.simulation.actors.acting import action, as_window, pick_battery, pick_virtual, pick_window
+from tests.simulation.calls import Answer, Request
+from tests.simulation.market import quarter_of, start_of_quarter, to_text
+from tests.simulation.model import VirtualAsset, World
+from tests.simulation.oracle.revenue import find_difference
+from tests.simulation.steps import Pick
+
+RESOLUTIONS = ("daily", "hourly", "15-minute")
+
+
+@action(weight=8)
+def read_data_points(world: World, pick: Pick) -> Request | None:
+    virtual = pick_virtual(world, pick)
+    if virtual is None:
+        return None
+    resolution = pick.of(RESOLUTIONS)
+    length = {"daily": 96 * 4, "hourly": 60, "15-minute": 24}[resolution]
+    first = virtual.first - 8 + pick.below(virtual.end - virtual.first + 8)
+    return data_points_request(world, virtual, first, first + pick.between(1, length), resolution)
+
+
+def data_points_request(world: World, virtual: VirtualAsset, first: int, end: int, resolution: str) -> Request:
+    def check(answer: Answer) -> None:
+        window = (start_of_quarter(first), start_of_quarter(end))
+        difference = find_difference(world, virtual, answer.body["data"], window, resolution)
+        assert difference is None, difference
+
+    path = f"/revenue-reporting/virtual-assets/{virtual.id}/data-points"
+    query = {**as_window(first, end), "resolution": resolution}
+    return Request(
+        "readVirtualAssetDataPoints", virtual.holder.viewer, "GET", path, query=query, expect=200, check=check
+    )
+
+
+@action(weight=3)
+def read_groups(world: World, pick: Pick) -> Request | None:
+    """Portfolios, fleets and batteries."""
+    first, end = pick_window(world, pick, -3, 2)
+    query = {**as_window(first, end), "resolution": pick.of(RESOLUTIONS)}
+    kind = pick.below(3)
+    if kind == 0:
+        holder = pick.of(world.traders)
+        if not holder.portfolios:
+            return None
+        path = f"/revenue-reporting/portfolios/{pick.of(list(holder.portfolios))}/data-points"
+        return Request("readPortfolioDataPoints", holder.viewer, "GET", path, query=query, expect=200)
+    if kind == 1:
+        owner = pick.of(world.owners)
+        if not owner.fleets:
+            return None
+        path = f"/revenue-reporting/fleets/{pick.of(list(owner.fleets))}/data-points"
+        return Request("readFleetDataPoints", owner.viewer, "GET", path, query=query, expect=200)
+    battery = pick_battery(world, pick)
+    if battery is None:
+        return None
+    path = f"/revenue-reporting/physical-assets/{battery.id}/data-points"
+    return Request("readPhysicalAssetDataPoints", battery.owner.viewer, "GET", path, query=query, expect=200)
+
+
+@action(weight=3)
+def read_statement(world: World, pick: Pick) -> Request | None:
+    first, end = pick_window(world, pick, -5, 1)
+    query = {**as_window(first, end), "resolution": pick.of(RESOLUTIONS)}
+    kind = pick.below(4)
+    virtual, battery = pick_virtual(world, pick), pick_battery(world, pick)
+    if kind < 2 and virtual is not None:
+        path = f"/revenue-reporting/virtual-assets/{virtual.id}/statement"
+        return _statement("readVirtualAssetStatement", virtual.holder.viewer, path, query)
+    if kind == 2 and battery is not None:
+        path = f"/revenue-reporting/physical-assets/{battery.id}/statement"
+        return _statement("readPhysicalAssetStatement", battery.owner.viewer, path, query)
+    holder, owner = pick.of(world.traders), pick.of(world.owners)
+    if holder.portfolios and pick.chance(50):
+        path = f"/revenue-reporting/portfolios/{pick.of(list(holder.portfolios))}/statement"
+        return _statement("readPortfolioStatement", holder.viewer, path, query)
+    if owner.fleets:
+        path = f"/revenue-reporting/fleets/{pick.of(list(owner.fleets))}/statement"
+        return _statement("readFleetStatement", owner.viewer, path, query)
+    return None
+
+
+def _statement(operation: str, by: Any, path: str, query: dict[str, str]) -> Request:
+    def check(answer: Answer) -> None:
+        cents = sum(round(100 * line["amount"]) for line in answer.body["lines"])
+        assert cents == round(100 * answer.body["total"]), f"a total of {cents} cents, not {answer.body['total']}"
+
+    return Request(operation, by, "GET", path, query=query, expect=200, check=check)
+
+
+BUCKETS = {
+    "readWholesaleRevenue": "wholesale",
+    "readAncillaryRevenue": "ancillary",
+    "readTollingRevenue": "tolling",
+    "readVirtualBatteryAuctionRevenue": "virtual-battery-auction",
+}
+
+
+@action(weight=2)
+def read_buckets(world: World, pick: Pick) -> Request | None:
+    virtual = pick_virtual(world, pick)
+    if virtual is None:
+        return None
+    operation = pick.of(list(BUCKETS))
+    query = as_window(virtual.first, min(virtual.end, virtual.first + 200))
+    path = f"/revenue-reporting/{virtual.id}/{BUCKETS[operation]}"
+    return Request(operation, virtual.holder.viewer, "GET", path, query=query, expect=200)
+
+
+@action(weight=3)
+def read_position(world: World, pick: Pick) -> Request | None:
+    """`open` = sold − bought + activated − delivered, in every quarter-hour."""
+    virtual = pick_virtual(world, pick)
+    if virtual is None:
+        return None
+    first, end = pick_window(world, pick, -2, 2)
+
+    def check(answer: Answer) -> None:
+        for point in answer.body:
+            owed = point["sold"] - point["bought"] + point["activated"] - point["delivered"]
+            assert abs(point["open"] - owed) < 1e-6, f"open {owed} at {point['time']}, not {point['open']}"
+
+    path = f"{virtual.path}/position"
+    query = as_window(first, end)
+    return Request("readPosition", virtual.holder.viewer, "GET", path, query=query, expect=200, check=check)
+
+
+@action(weight=4)
+def read_dispatch(world: World, pick: Pick) -> Request | None:
+    """The power of a battery is the sum of the parts that are no reserve."""
+    battery = pick_battery(world, pick)
+    if battery is None:
+        return None
+    first, end = pick_window(world, pick, -1, 1)
+
+    def check(answer: Answer) -> None:
+        for point in answer.body["dispatch"]:
+            parts = sum(part["power"] for part in point["parts"] if part["kind"] in ("VIRTUAL", "OWN", "DRIFT"))
+            assert abs(parts - point["power"]) < 1e-3, f"power {parts} at {point['time']}, not {point['power']}"
+
+    path = f"{battery.path}/dispatch"
+    query = as_window(first, end)
+    return Request("readDispatch", battery.owner.viewer, "GET", path, query=query, expect=200, check=check)
+
+
+@action(weight=2)
+def read_performance(world: World, pick: Pick) -> Request | None:
+    battery = pick_battery(world, pick)
+    if battery is None:
+        return None
+    first, end = pick_window(world, pick, -2, 0)
+    path = f"{battery.path}/performance"
+    return Request("readPerformance", battery.owner.viewer, "GET", path, query=as_window(first, end), expect=200)
+
+
+@action(weight=1)
+def read_runs(world: World, pick: Pick) -> Request | None:
+    if pick.chance(50):
+        quarter = quarter_of(world.now)
+        query = {
+            "start": to_text(start_of_quarter(quarter) - timedelta(hours=6)),
+            "end": to_text(start_of_quarter(quarter) + timedelta(hours=6)),
+        }
+        return Request("listDeliveryZones", world.operator.viewer, "GET", "/delivery/zones", query=query, expect=200)
+    return Request("listDeliveryRuns", world.operator.viewer, "GET", "/delivery/runs", expect=200)

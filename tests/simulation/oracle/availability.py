@@ -1,0 +1,92 @@
+"""What a battery has: the parameters in force less all that is missing, in each quarter-hour at its worst moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+
+from tests.simulation.market import start_of_quarter
+from tests.simulation.model import Battery, Parameters
+
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Charging and discharging power in kW, energy in kWh."""
+
+    charge: Fraction = ZERO
+    discharge: Fraction = ZERO
+    energy: Fraction = ZERO
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(self.charge + other.charge, self.discharge + other.discharge, self.energy + other.energy)
+
+    def __sub__(self, other: Amounts) -> Amounts:
+        return Amounts(self.charge - other.charge, self.discharge - other.discharge, self.energy - other.energy)
+
+    def times(self, factor: Fraction) -> Amounts:
+        return Amounts(self.charge * factor, self.discharge * factor, self.energy * factor)
+
+    def within(self, other: Amounts) -> Amounts:
+        """The smaller of both, one by one."""
+        return Amounts(
+            min(self.charge, other.charge), min(self.discharge, other.discharge), min(self.energy, other.energy)
+        )
+
+    @property
+    def positive(self) -> Amounts:
+        return Amounts(max(self.charge, ZERO), max(self.discharge, ZERO), max(self.energy, ZERO))
+
+
+def parameters_at(battery: Battery, moment: datetime) -> Parameters:
+    """The latest version that holds by then; of two from the same moment the later recorded."""
+    found = battery.versions[0]
+    for version in battery.versions[1:]:
+        if (
+            version.since is not None
+            and version.since <= moment
+            and (found.since is None or found.since <= version.since)
+        ):
+            found = version
+    return found
+
+
+def rated_at(battery: Battery, moment: datetime) -> Amounts:
+    found = parameters_at(battery, moment)
+    return Amounts(found.charge, found.discharge, found.energy)
+
+
+def available_at(battery: Battery, moment: datetime) -> Amounts:
+    missing = Amounts()
+    for outage in battery.outages.values():
+        if outage.start <= moment < outage.end:
+            missing += Amounts(outage.charge, outage.discharge, outage.energy)
+    return (rated_at(battery, moment) - missing).positive
+
+
+def edges_of(battery: Battery) -> list[datetime]:
+    """Where what it has may change."""
+    edges = [version.since for version in battery.versions if version.since is not None]
+    return edges + [moment for outage in battery.outages.values() for moment in (outage.start, outage.end)]
+
+
+def available_in(battery: Battery, quarter: int) -> tuple[Amounts, Amounts]:
+    """Rated and available in a quarter-hour, at its worst moment."""
+    start, end = start_of_quarter(quarter), start_of_quarter(quarter + 1)
+    moments = [start, *(edge for edge in edges_of(battery) if start < edge < end)]
+    rated, available = rated_at(battery, start), available_at(battery, start)
+    for moment in moments[1:]:
+        rated = rated.within(rated_at(battery, moment))
+        available = available.within(available_at(battery, moment))
+    return rated, available
+
+
+def lowest_between(battery: Battery, first: datetime, end: datetime) -> Amounts:
+    """The smallest rating at any moment of a window."""
+    moments = [first, *(v.since for v in battery.versions if v.since is not None and first < v.since < end)]
+    found = rated_at(battery, first)
+    for moment in moments[1:]:
+        found = found.within(rated_at(battery, moment))
+    return found

@@ -1,0 +1,162 @@
+"""The simulator of lives itself: what it is made of, before it is trusted to judge anything."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from pathlib import Path
+
+from tests.simulation.actors import every_action
+from tests.simulation.calls import Answer, Finding, Person, Request
+from tests.simulation.harness import script_of
+from tests.simulation.life import TWISTS
+from tests.simulation.market import block_quarters, quarters_of_day
+from tests.simulation.model import Battery, Organisation, Outage, Parameters
+from tests.simulation.oracle.availability import available_in
+from tests.simulation.schemas import read_interface
+from tests.simulation.shrinking import shrink
+from tests.simulation.steps import Pick, Step, draw_script
+
+HERE = Path(__file__).parent
+KNOWS_THE_SERVICE = {"service.py", "harness.py", "test_engine.py"}
+
+
+def imported_modules(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
+
+
+class TestTheOracle:
+    def test_and_the_actors_import_nothing_of_the_service(self):
+        files = [path for path in HERE.rglob("*.py") if path.name not in KNOWS_THE_SERVICE]
+        assert len(files) > 15
+        guilty = {
+            path.name: module
+            for path in files
+            for module in imported_modules(path)
+            if module.partition(".")[0] in ("gridloom", "gridloom_client")
+        }
+        assert guilty == {}
+
+    def test_reaches_the_service_only_through_those_who_start_it(self):
+        judging = [
+            *(HERE / "oracle").glob("*.py"),
+            *(HERE / "actors").glob("*.py"),
+            HERE / "model.py",
+            HERE / "market.py",
+        ]
+        assert not [path.name for path in judging if "tests.simulation.service" in imported_modules(path)]
+
+    def test_counts_the_quarter_hours_of_both_clock_changes(self):
+        assert [len(quarters_of_day(date(2027, *day))) for day in ((3, 28), (10, 31), (6, 1))] == [92, 100, 96]
+        assert len(block_quarters(date(2027, 3, 28), "00_04")) == 12
+        assert len(block_quarters(date(2027, 10, 31), "00_04")) == 20
+
+    def test_lets_a_quarter_hour_do_what_its_worst_moment_can(self):
+        one = Fraction(1)
+        rated = Parameters(None, 10 * one, 10 * one, 20 * one, one, one, 0 * one, one, one, None)
+        owner = Organisation("owner", "", "PARTICIPANT", {})
+        battery = Battery("battery", "", owner, "TenneT", "ACTIVE", [rated])
+        first, second = datetime(2027, 1, 1, 12, 5, tzinfo=UTC), datetime(2027, 1, 1, 12, 10, tzinfo=UTC)
+        quarter = int(first.timestamp() // 900)
+        battery.outages["a"] = Outage("a", first, second, 4 * one, 10 * one, 0 * one)
+        battery.outages["b"] = Outage("b", second, datetime(2027, 1, 1, 13, tzinfo=UTC), 7 * one, 0 * one, 0 * one)
+        _, available = available_in(battery, quarter)
+        assert (available.charge, available.discharge) == (Fraction(3), Fraction(0))
+
+
+class TestAScript:
+    def test_is_the_same_for_the_same_seed_in_processes_with_different_hashes(self):
+        program = "from tests.simulation.harness import script_of; print(script_of(7, 50))"
+
+        def draw(salt: str) -> str:
+            environment = {**os.environ, "PYTHONHASHSEED": salt}
+            command = [sys.executable, "-c", program]
+            return subprocess.run(command, env=environment, capture_output=True, check=True, text=True).stdout
+
+        assert draw("1") == draw("2") != ""
+
+    def test_differs_for_another_seed(self):
+        assert script_of(1, 50) != script_of(2, 50)
+
+    def test_begins_with_its_opening_undisturbed(self):
+        script = draw_script(1, 5, {"other": 1}, {"plain": 1, "stale": 9}, ("first", "second"))
+        assert [(step.action, step.twist) for step in script[:2]] == [("first", "plain"), ("second", "plain")]
+        assert len(script) == 5
+
+    def test_chooses_the_simplest_where_its_numbers_end(self):
+        pick = Pick((5,))
+        assert (pick.below(3), pick.below(3), pick.of(["simple", "other"]), pick.chance(99)) == (2, 0, "simple", False)
+
+
+class TestShrinking:
+    async def test_keeps_only_the_steps_that_are_needed(self):
+        script = [Step(str(number), "plain", (number,)) for number in range(100)]
+
+        async def fails(tried: Sequence[Step]) -> bool:
+            return {"17", "18", "93"} <= {step.action for step in tried}
+
+        assert [step.action for step in await shrink(script, fails)] == ["17", "18", "93"]
+
+    async def test_makes_what_is_left_plain(self):
+        async def fails(tried: Sequence[Step]) -> bool:
+            return any(step.action == "guilty" for step in tried)
+
+        assert await shrink([Step("guilty", "stale", (9, 9))], fails) == [Step("guilty", "plain", ())]
+
+    async def test_keeps_the_numbers_that_matter(self):
+        async def fails(tried: Sequence[Step]) -> bool:
+            return any(step.choices == (9,) for step in tried)
+
+        shrunk = await shrink([Step("a", "stale", (9,)), Step("b", "plain", (1,))], fails)
+        assert shrunk == [Step("a", "plain", (9,))]
+
+
+class TestAnActor:
+    def test_acts_only_by_operations_that_are_declared(self):
+        text = "".join(path.read_text() for path in (HERE / "actors").glob("*.py"))
+        named = {
+            node.value
+            for node in ast.walk(ast.parse(text.replace("from __future__ import annotations", "")))
+            if isinstance(node, ast.Constant) and node.value in read_interface().operations
+        }
+        assert len(named) > 100
+
+    def test_of_each_name_is_drawn_now_and_then(self):
+        drawn = {step.action for seed in range(40) for step in script_of(seed, 300)}
+        assert drawn == set(every_action())
+
+    def test_is_twisted_in_every_way(self):
+        assert {step.twist for seed in range(10) for step in script_of(seed, 300)} == set(TWISTS)
+
+
+class TestASchema:
+    def test_finds_an_answer_that_is_not_declared(self):
+        interface = read_interface()
+        assert interface.explain_fault("readClock", 200, "application/json", b'{"now": "2027-01-01T00:00:00Z"}') is None
+        assert "now" in (interface.explain_fault("readClock", 200, "application/json", b"{}") or "")
+        assert "418" in (interface.explain_fault("readClock", 418, "application/json", b"{}") or "")
+
+
+class TestAFinding:
+    def test_is_told_as_a_line_for_a_shell(self):
+        person = Person("owner1_admin", "owner1", "ADMIN", "secret")
+        request = Request("readMe", person, "POST", "/auth/me", {"a": 1}, query={"b": "2"})
+        line = request.as_curl()
+        assert line.startswith('curl -sS -X POST -H "Authorization: Bearer $OWNER1_ADMIN"')
+        assert line.endswith('"$BASE/auth/me?b=2"')
+        assert "secret" not in line
+
+    def test_carries_what_was_expected_and_said(self):
+        finding = Finding("no 5xx", "an answer below 500", None, Answer(500, {}, b""))
+        assert (finding.rule, finding.answer and finding.answer.status) == ("no 5xx", 500)
