@@ -38,6 +38,10 @@ async def simulate(arguments: argparse.Namespace) -> int:
             if not arguments.keep_going:
                 break
         seed += 1
+        if arguments.trace:
+            print("\n".join(outcome.trace))
+    if arguments.trace:
+        return 1 if failures else 0
     print(show_reach(reach))
     pace = reach.steps / max(lived_s, 1e-9)
     print(f"{lives} lives, {reach.steps} steps, {pace:.0f} steps a second, {failures} findings")
@@ -51,6 +55,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=300, help="of each life")
     parser.add_argument("--lives", type=int, default=0, help="at most so many; 0 for as many as there is time for")
     parser.add_argument("--keep-going", action="store_true", help="go on after a finding")
+    parser.add_argument("--trace", action="store_true", help="print every call with the digest of its answer instead")
     parser.add_argument("--list", action="store_true", help="one line for each finding, and life goes on")
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--shrink-seconds", type=float, default=120)
