@@ -1,6 +1,7 @@
 import type { ComponentType } from 'react'
 import { type Session, useSession } from '../../shared/api/session'
 import { words } from '../../shared/format'
+import { Copy } from '../../shared/ui/Copy'
 import { Page } from '../../shared/ui/Page'
 import { Empty } from '../../shared/ui/states'
 import { Link } from '../../shell/router'
@@ -53,11 +54,7 @@ export default function Administration({ values }: ScreenProps) {
         words(session.organisationKind).toLowerCase(),
         `you are ${words(session.user.role).toLowerCase()}`,
       ]}
-      aside={
-        <span className="note">
-          Organisation <span className="code">{session.user.organisationID}</span>
-        </span>
-      }
+      aside={<Copy text={session.user.organisationID} label="Copy the organisation’s ID" />}
     >
       <nav className="sections" aria-label="Of the administration">
         {parts.map((part) => (

@@ -2,6 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { ask } from '../../shared/api/client'
 import { namedPath, shortID, useNames } from '../../shared/api/names'
+import { actionInWords } from '../../shared/permissions'
 import { timeMs, weekday } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
@@ -63,11 +64,11 @@ export function AuditLog() {
                   <strong>{entry.actorName ?? entry.actorKind.toLowerCase()}</strong>
                   {entry.organisationID && (
                     <span className="note second-line" title={entry.organisationID}>
-                      {nameOf(entry.organisationID) ?? shortID(entry.organisationID)}
+                      {entry.organisationName ?? nameOf(entry.organisationID) ?? shortID(entry.organisationID)}
                     </span>
                   )}
                 </td>
-                <td>{entry.action}</td>
+                <td>{actionInWords(entry.action)}</td>
                 <td className="audit-resource" title={entry.resource}>
                   {namedPath(entry.resource, nameOf)}
                 </td>

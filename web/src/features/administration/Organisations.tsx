@@ -7,6 +7,7 @@ import { words } from '../../shared/format'
 import { weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
+import { Copy } from '../../shared/ui/Copy'
 import { Field } from '../../shared/ui/Field'
 import { FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
@@ -56,7 +57,9 @@ export function Organisations() {
                     </td>
                     <td>{words(one.kind)}</td>
                     <td className="when">{weekdayTime(Date.parse(one.createdAt), zone)}</td>
-                    <td className="code">{one.id}</td>
+                    <td>
+                      <Copy text={one.id} what={one.name} />
+                    </td>
                     <td className="number">
                       <InviteAdmin organisation={one} />
                     </td>

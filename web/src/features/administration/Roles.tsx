@@ -1,17 +1,12 @@
 import { useSession } from '../../shared/api/session'
+import { permissionInWords } from '../../shared/permissions'
 import { Card } from '../../shared/ui/Card'
-import { Table } from '../../shared/ui/Table'
 import { Link } from '../../shell/router'
 import { ROLES } from './data'
 
 /** What each role is for, and what the reader's own may do at this moment. */
 export function Roles() {
   const { user } = useSession()
-  const byResource = new Map<string, string[]>()
-  for (const permission of user.permissions) {
-    const [action = '', resource = ''] = permission.split(':')
-    byResource.set(resource, [...(byResource.get(resource) ?? []), action.toLowerCase()])
-  }
   return (
     <>
       <Card title="Roles">
@@ -25,20 +20,11 @@ export function Roles() {
         </dl>
       </Card>
       <Card title="You may" note={`${user.permissions.length} permissions`}>
-        <Table columns={['What', 'Do']}>
-          <tbody>
-            {[...byResource]
-              .sort(([a], [b]) => a.localeCompare(b))
-              .map(([resource, actions]) => (
-                <tr key={resource}>
-                  <td>
-                    <strong>{resource.replaceAll('-', ' ')}</strong>
-                  </td>
-                  <td>{actions.join(', ')}</td>
-                </tr>
-              ))}
-          </tbody>
-        </Table>
+        <ul className="card-body may-list">
+          {[...user.permissions].sort().map((permission) => (
+            <li key={permission}>{permissionInWords(permission)}</li>
+          ))}
+        </ul>
         <p className="card-body note">
           On a battery of another organisation its owner’s grant is needed too: see Grants on each{' '}
           <Link to="/physical-assets">battery</Link>.

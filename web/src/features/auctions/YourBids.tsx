@@ -25,7 +25,6 @@ export function YourBids({ auction, bids, now }: Props) {
   const standing = auction.currentBid
   const isOpen = groupOf(auction, now) === 'Open'
   const count = bids.data?.length ?? 0
-  const first = bids.data?.[0]
   return (
     <Card
       title="Your bids"
@@ -44,7 +43,7 @@ export function YourBids({ auction, bids, now }: Props) {
                 <thead>
                   <tr>
                     <th scope="col">No.</th>
-                    <th scope="col">Counted{first ? `, ${weekday(Date.parse(first.timestamp), zone)}` : ''}</th>
+                    <th scope="col">Counted</th>
                     <th scope="col" className="number">
                       EUR
                     </th>
@@ -62,7 +61,9 @@ export function YourBids({ auction, bids, now }: Props) {
                     .map((bid) => (
                       <tr key={bid.id} className={bid.id === standing?.id ? 'is-selected' : ''}>
                         <td>{bid.sequence}</td>
-                        <td>{timeMs(Date.parse(bid.timestamp), zone)}</td>
+                        <td>
+                          {weekday(Date.parse(bid.timestamp), zone)} {timeMs(Date.parse(bid.timestamp), zone)}
+                        </td>
                         <td className="number">
                           {bid.id === standing?.id ? <strong>{decimal(bid.price, 2)}</strong> : decimal(bid.price, 2)}
                         </td>

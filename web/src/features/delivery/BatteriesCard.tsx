@@ -157,20 +157,9 @@ function Row({ line, hours }: { line: Line; hours: number }) {
       <td className="number note">{shown(reserve)}</td>
       <td className={`number ${isLarge ? 'tone-warning' : ''}`}>
         {isLarge && <span className="visually-hidden">large: </span>}
-        <DeviationBar share={deviation === null ? 0 : deviation / rated} isLarge={isLarge} />
         {shown(deviation)}
       </td>
     </tr>
-  )
-}
-
-/** A hair's breadth around nothing: half the strip is five percent of the rated power. */
-function DeviationBar({ share, isLarge }: { share: number; isLarge: boolean }) {
-  const part = Math.min(50, (Math.abs(share) / 0.05) * 50)
-  return (
-    <span className={`deviation ${isLarge ? 'is-large' : ''}`} aria-hidden="true">
-      <span style={{ left: `${share < 0 ? 50 - part : 50}%`, width: `${part}%` }} />
-    </span>
   )
 }
 

@@ -86,7 +86,6 @@ export function ZonesCard({ zones, batteries, span, now }: Props) {
             {placed.map((one) => (
               <g key={one.zone.deliveryZone}>
                 <ZoneTitle placed={one} width={width} read={read} />
-                <Missed placed={one} x={x} />
               </g>
             ))}
             {pointed !== null && (
@@ -150,11 +149,17 @@ function ZoneTitle({ placed, width, read }: { placed: Placed; width: number; rea
   const { zone, top } = placed
   const one = quarterOf(zone, read)
   const net = (one?.dispatched ?? 0) / 1000
+  const missed = zone.quarters.filter(isMissed)
   return (
     <>
       <text x={LEFT} y={top - 9} className="axis zone-title">
         <tspan className="axis-strong">{zone.deliveryZone}</tspan>{' '}
         {placed.count > 0 && `${plural(placed.count, 'battery', 'batteries')} · ${megawatts(placed.powerKw)} MW`}
+        {missed.length > 0 && (
+          <tspan className="zone-missed-text" dx={8}>
+            up to {decimal(Math.max(...missed.map((each) => Math.abs(each.unserved))) / 1000, 1)} MW unserved
+          </tspan>
+        )}
       </text>
       {one && (
         <text x={width - RIGHT} y={top - 9} textAnchor="end" className="axis zone-title">
@@ -207,27 +212,6 @@ function Bars({ placed, x, now }: { placed: Placed; x: Scale; now: number }) {
       </g>
     )
   })
-}
-
-/** In words, beside the first of the quarter-hours that were not served. */
-function Missed({ placed, x }: { placed: Placed; x: Scale }) {
-  const missed = placed.zone.quarters.filter(isMissed)
-  const first = missed[0]
-  if (!first) return null
-  const most = Math.max(...missed.map((one) => Math.abs(one.unserved))) / 1000
-  const at = x(Date.parse(first.time))
-  const isLeft = at < LEFT + 160
-  const last = x(Date.parse(missed.at(-1)?.time ?? first.time) + QUARTER_MS)
-  return (
-    <text
-      x={isLeft ? last + 6 : at - 6}
-      y={first.unserved > 0 ? placed.top + 14 : placed.bottom - 6}
-      textAnchor={isLeft ? 'start' : 'end'}
-      className="zone-missed-text"
-    >
-      up to {decimal(most, 1)} MW unserved
-    </text>
-  )
 }
 
 function describe(zones: Zone[], now: number): string {

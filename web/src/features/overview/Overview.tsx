@@ -21,7 +21,7 @@ import { RevenueCard } from './RevenueCard'
 import { VirtualTable } from './VirtualTable'
 import { ZonesTable } from './ZonesTable'
 
-const MOST_VALUED = 2
+const MOST_VALUED = 1
 
 /** What needs me now? */
 export default function Overview() {

@@ -16,7 +16,7 @@ const STALE_MS = 5 * 60_000
 export function PhysicalTable({ assets, status }: { assets: PhysicalAsset[]; status: FleetStatus }) {
   const shown = assets.slice(0, MOST)
   return (
-    <Card title="Physical batteries" note={`${assets.length}`}>
+    <Card title="Physical batteries" note={`${assets.length} · power bars: share of rated`}>
       <TableScroll>
         <table className="table batteries">
           <thead>
@@ -26,7 +26,7 @@ export function PhysicalTable({ assets, status }: { assets: PhysicalAsset[]; sta
                 State of charge, %
               </th>
               <th scope="col" colSpan={2}>
-                Power now, MW <span className="note">bar: share of rated</span>
+                Power now, MW
               </th>
               <th scope="col" className="number wide-only-cell">
                 Available, MW

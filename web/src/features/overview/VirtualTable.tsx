@@ -28,7 +28,7 @@ export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: num
       note={
         <>
           <strong>{decimal(stored / 1000, 1)}</strong> of {decimal(capacity / 1000)} MWh stored · net{' '}
-          <strong>{signed(net / 1000)} MW</strong>
+          <strong>{signed(net / 1000)} MW</strong> · power bars: share of rated
         </>
       }
       actions={
@@ -49,7 +49,7 @@ export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: num
                 State of charge, %
               </th>
               <th scope="col" colSpan={2}>
-                Power now, MW <span className="note">bar: share of rated</span>
+                Power now, MW
               </th>
               <th scope="col" className="wide-only-cell">
                 Today, 00–24 h

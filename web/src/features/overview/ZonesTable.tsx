@@ -17,7 +17,7 @@ interface Props {
   now: number
 }
 
-const SPARK = { width: 200, height: 56 }
+const SPARK = { width: 168, height: 56 }
 
 /** Zone by zone: what was dispatched in the last quarter-hour that is over, what was measured in it, and the day. */
 export function ZonesTable({ operations, batteries, status, now }: Props) {

@@ -12,8 +12,8 @@ import { KINDS } from './UnavailabilityForm'
 
 const FIELDS: EditField[] = [
   { key: 'type', label: 'Type', kind: 'select', options: KINDS.map((kind) => ({ value: kind, label: words(kind) })) },
-  { key: 'start', label: 'From', kind: 'datetime-local' },
-  { key: 'end', label: 'To', kind: 'datetime-local' },
+  { key: 'start', label: 'From', kind: 'moment' },
+  { key: 'end', label: 'To', kind: 'moment' },
   { key: 'power', label: 'Missing power', unit: 'MW', kind: 'number', pointer: '/volume/powerCapacity/discharge' },
   { key: 'energy', label: 'Missing energy', unit: 'MWh', kind: 'number', pointer: '/volume/energyCapacity' },
   { key: 'description', label: 'Reason' },

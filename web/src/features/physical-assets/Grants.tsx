@@ -3,13 +3,21 @@ import { type FormEvent, useState } from 'react'
 import { ask, askJson, type Schemas } from '../../shared/api/client'
 import type { PhysicalAsset } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
+import { useMinute } from '../../shared/clock'
+import { permissionInWords } from '../../shared/permissions'
+import { addDays, dayOf, spanOf } from '../../shared/time/marketDay'
 import { weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
-import { Checkbox, Field } from '../../shared/ui/Field'
+import { Copy } from '../../shared/ui/Copy'
+import { Checkbox, Field, SelectField } from '../../shared/ui/Field'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
+import { useCommitments } from './data'
+
+type Grant = Schemas['Grant']
+const OTHER = ''
 
 export const GRANTABLE = [
   'Read:physical-assets',
@@ -33,7 +41,7 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
   const queries = useQueryClient()
   const grants = useQuery({
     queryKey: ['physical-assets', asset.id, 'grants'],
-    queryFn: () => askJson<Schemas['Grant'][]>(`/physical-assets/${asset.id}/grants`),
+    queryFn: () => askJson<Grant[]>(`/physical-assets/${asset.id}/grants`),
   })
   const end = useMutation({
     mutationFn: (organisation: string) =>
@@ -56,10 +64,10 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
                   {list.map((grant) => (
                     <tr key={grant.organisationID}>
                       <td>
-                        <strong>{grant.organisationName}</strong>
-                        <span className="note second-line code">{grant.organisationID}</span>
+                        <strong>{grant.organisationName}</strong>{' '}
+                        <Copy text={grant.organisationID} what={grant.organisationName} />
                       </td>
-                      <td className="grant-permissions">{grant.permissions.join(', ')}</td>
+                      <td className="grant-permissions">{grant.permissions.map(permissionInWords).join('; ')}</td>
                       <td className="when">{weekdayTime(Date.parse(grant.updatedAt), zone)}</td>
                       <td className="number">
                         {mayManage && (
@@ -81,14 +89,22 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
           }
         </Loaded>
       </Card>
-      {mayManage && <NewGrant asset={asset} />}
+      {mayManage && <NewGrant asset={asset} grants={grants.data ?? []} />}
     </>
   )
 }
 
-function NewGrant({ asset }: { asset: PhysicalAsset }) {
+/** An organisation that is known by name, or another by its ID; what it has already is ticked. */
+function NewGrant({ asset, grants }: { asset: PhysicalAsset; grants: Grant[] }) {
   const queries = useQueryClient()
+  const known = useKnownOrganisations(asset, grants)
+  const [picked, setPicked] = useState(OTHER)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(['Read:physical-assets']))
+  const pick = (id: string) => {
+    setPicked(id)
+    const had = grants.find((grant) => grant.organisationID === id)
+    if (had) setChosen(new Set(had.permissions))
+  }
   const give = useMutation({
     mutationFn: (organisation: string) =>
       ask(`/physical-assets/${asset.id}/grants/${encodeURIComponent(organisation)}`, {
@@ -99,7 +115,8 @@ function NewGrant({ asset }: { asset: PhysicalAsset }) {
   })
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
-    give.mutate(String(new FormData(event.currentTarget).get('organisation')).trim())
+    const typed = String(new FormData(event.currentTarget).get('organisation') ?? '').trim()
+    give.mutate(picked === OTHER ? typed : picked)
   }
   const toggle = (permission: string) => {
     const next = new Set(chosen)
@@ -109,19 +126,29 @@ function NewGrant({ asset }: { asset: PhysicalAsset }) {
   return (
     <Card title="Give or change a grant">
       <form className="card-body form" onSubmit={submit}>
-        <Field
+        <SelectField
           label="Organisation"
-          name="organisation"
-          required
-          placeholder="its ID"
-          hint="An organisation finds its ID under Administration."
+          value={picked}
+          onChange={(event) => pick(event.target.value)}
+          options={[
+            ...known.map(([id, name]) => ({ value: id, label: name })),
+            { value: OTHER, label: 'Another, by its ID' },
+          ]}
         />
+        {picked === OTHER && (
+          <Field
+            label="Its ID"
+            name="organisation"
+            required
+            hint="An organisation copies its ID under Administration."
+          />
+        )}
         <fieldset className="plain-fieldset permission-grid">
           <legend className="note">May</legend>
           {GRANTABLE.map((permission) => (
             <Checkbox
               key={permission}
-              label={permission}
+              label={permissionInWords(permission)}
               checked={chosen.has(permission)}
               onChange={() => toggle(permission)}
             />
@@ -136,4 +163,16 @@ function NewGrant({ asset }: { asset: PhysicalAsset }) {
       </form>
     </Card>
   )
+}
+
+/** Those that have a grant already or hold a part of the battery, by name. */
+function useKnownOrganisations(asset: PhysicalAsset, grants: Grant[]): [string, string][] {
+  const today = dayOf(useMinute())
+  const commitments = useCommitments(asset.id, { start: spanOf(today).start, end: spanOf(addDays(today, 7)).start })
+  const names = new Map(grants.map((grant) => [grant.organisationID, grant.organisationName]))
+  for (const one of commitments.data?.commitments ?? [])
+    for (const { organisationID, organisationName } of one.holders ?? [])
+      if (organisationID && organisationName) names.set(organisationID, organisationName)
+  names.delete(asset.organisationID)
+  return [...names].sort(([, a], [, b]) => a.localeCompare(b))
 }

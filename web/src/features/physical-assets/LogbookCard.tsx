@@ -14,7 +14,7 @@ import { Sheet } from '../../shared/ui/Sheet'
 import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
-import { type LogbookEntry, titleInWords, useLogbook, withoutIDs } from './data'
+import { datedAt, type LogbookEntry, titleInWords, useLogbook, withoutIDs } from './data'
 
 const MARKS: Record<LogbookEntry['impact'], { sign: string; tone: string; word: string }> = {
   POSITIVE: { sign: '+', tone: 'good', word: 'good' },
@@ -48,19 +48,21 @@ export function LogbookCard({ asset, most }: { asset: PhysicalAsset; most: numbe
             </Empty>
           ) : (
             <ul className="logbook">
-              {list.map((entry) => (
-                <li key={entry.id}>
-                  <span className="note logbook-when">{nearTime(Date.parse(entry.start), now, zone)}</span>
-                  <span className={`logbook-mark badge-${MARKS[entry.impact].tone}`}>
-                    <span aria-hidden="true">{MARKS[entry.impact].sign}</span>
-                    <span className="visually-hidden">{MARKS[entry.impact].word}</span>
-                  </span>
-                  <span className="logbook-what">
-                    <strong>{titleInWords(entry.title)}</strong> {withoutIDs(entry.description)}
-                  </span>
-                  <span className="note">{entry.source === 'SYSTEM' ? 'system' : 'person'}</span>
-                </li>
-              ))}
+              {[...list]
+                .sort((a, b) => datedAt(b, now) - datedAt(a, now))
+                .map((entry) => (
+                  <li key={entry.id}>
+                    <span className="note logbook-when">{nearTime(datedAt(entry, now), now, zone)}</span>
+                    <span className={`logbook-mark badge-${MARKS[entry.impact].tone}`}>
+                      <span aria-hidden="true">{MARKS[entry.impact].sign}</span>
+                      <span className="visually-hidden">{MARKS[entry.impact].word}</span>
+                    </span>
+                    <span className="logbook-what">
+                      <strong>{titleInWords(entry.title)}</strong> {withoutIDs(entry.description)}
+                    </span>
+                    <span className="note">{entry.source === 'SYSTEM' ? 'system' : 'person'}</span>
+                  </li>
+                ))}
             </ul>
           )
         }

@@ -133,18 +133,17 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
         />
         <Field
           label="From"
-          type="datetime-local"
-          step={900}
-          value={text.from}
+          hint="Year, month, day and time, 24 h"
+          placeholder="2026-11-17 08:00"
+          value={text.from.replace('T', ' ')}
           onChange={change('from')}
           required
           fault={fault('/start')}
         />
         <Field
           label="To"
-          type="datetime-local"
-          step={900}
-          value={text.until}
+          placeholder="2026-11-17 16:00"
+          value={text.until.replace('T', ' ')}
           onChange={change('until')}
           required
           fault={fault('/end')}
@@ -246,9 +245,9 @@ function Effect({ asset, draft }: { asset: PhysicalAsset; draft: Draft }) {
           </thead>
           <tbody>
             {lost.map((one) => (
-              <tr key={`${one.kind}-${one.virtualAssetID ?? one.auctionID ?? ''}`}>
+              <tr key={`${one.kind}-${one.virtualAssetID ?? one.auctionID ?? one.before}`}>
                 <td>
-                  <strong>{one.auctionID && !one.virtualAssetID ? 'Open auction' : words(one.kind)}</strong>
+                  <strong>{holderInWords(one)}</strong>
                   <span className="note">
                     {decimal(one.before / 1000, 1)} → {decimal(one.after / 1000, 1)} MW
                   </span>
@@ -281,6 +280,19 @@ function Effect({ asset, draft }: { asset: PhysicalAsset; draft: Draft }) {
       )}
     </section>
   )
+}
+
+const HOLDERS: Record<string, string> = {
+  AUCTION: 'An open auction',
+  FCR: 'Your FCR bid',
+  AFRR_CAPACITY: 'Your aFRR capacity',
+  AFRR_ENERGY: 'Your aFRR energy',
+  OWN_SCHEDULE: 'Your own schedule',
+}
+
+function holderInWords(holder: Preview['holders'][number]): string {
+  if (holder.organisationName) return holder.organisationName
+  return HOLDERS[holder.kind] ?? words(holder.kind)
 }
 
 /** A value once it has stood still for a while. */

@@ -24,7 +24,7 @@ describe('the logbook', () => {
     expect(titleInWords('2026-10-25_NEGPOS_20_24 accepted')).toBe('FCR 20–24 on Sun, 25 Oct 2026 accepted')
     expect(titleInWords('Fire drill')).toBe('Fire drill')
     expect(withoutIDs('2000 kW of the bid 01a1df93-1cb8-7254-998f-bb8355a1176f were accepted at 35.95 EUR.')).toBe(
-      '2000 kW were accepted at 35.95 EUR.',
+      '2 MW were accepted at 35.95 EUR.',
     )
   })
 })

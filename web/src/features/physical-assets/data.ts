@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'react'
 import { allPages, answered, api, askJson, GATEWAY, offers, type Schemas } from '../../shared/api/client'
 import { readHealth } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
+import { megawatts } from '../../shared/format'
 import { instant, type Span } from '../../shared/time/marketDay'
 import { dayInWords } from '../../shared/time/words'
 
@@ -76,6 +77,7 @@ export interface Commitment {
     power: number
     virtualAssetID?: string
     organisationID?: string
+    organisationName?: string
     auctionID?: string
     product?: string
   }[]
@@ -207,6 +209,7 @@ export interface Preview {
   holders: {
     kind: string
     virtualAssetID?: string
+    organisationName?: string
     auctionID?: string
     before: number
     after: number
@@ -244,5 +247,13 @@ export function titleInWords(title: string): string {
 
 /** Sentences for people: what names a thing to machines is left out. */
 export function withoutIDs(text: string): string {
-  return text.replace(/ of the \w+ [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '')
+  return text
+    .replace(/ of the \w+ [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '')
+    .replace(/(\d+(?:\.\d+)?) k(Wh?)\b/g, (_, value: string, unit: string) => `${megawatts(Number(value))} M${unit}`)
+}
+
+/** When an entry is dated: what it tells of may lie ahead, but it was written before now. */
+export function datedAt(entry: { start: string; createdAt: string }, now: number): number {
+  const start = Date.parse(entry.start)
+  return start <= now ? start : Math.min(now, Date.parse(entry.createdAt))
 }

@@ -1,6 +1,6 @@
 /** Hour by day: what was earned when. The repeated hour of autumn splits its cell; spring has none. */
 import { useSize } from '../../shared/charts/size'
-import { decimal } from '../../shared/format'
+import { decimal, euro } from '../../shared/format'
 import { addDays, type Day, dayOf, hoursOf, type Span } from '../../shared/time/marketDay'
 import { dayMonth } from '../../shared/time/words'
 import { Card } from '../../shared/ui/Card'
@@ -33,7 +33,7 @@ export function HeatMap({ hours, span, chosen }: Props) {
       actions={
         <span className="note heat-scale">
           <span aria-hidden="true" />
-          {decimal(least)} … +{decimal(most)}
+          {euro(least, 0)} … +{euro(most, 0)}
         </span>
       }
     >
@@ -69,7 +69,9 @@ export function HeatMap({ hours, span, chosen }: Props) {
               const isCrowded = NEAR.some((near) =>
                 [index - near, index + near].some((at) => days[at] && hoursOf(days[at]).length !== 24),
               )
-              if (!isOdd && (isCrowded || !(day === chosen || index % 7 === 2))) return null
+              const isBesideChosen =
+                day !== chosen && Math.abs(index - days.indexOf(chosen)) <= 2 && days.includes(chosen)
+              if (!isOdd && (isCrowded || isBesideChosen || !(day === chosen || index % 7 === 2))) return null
               return (
                 <text
                   key={day}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { age, countdown, dayRange, nearTime, timeMs, weekdayTime } from './words'
+import { age, countdown, dayRange, momentFrom, nearTime, readable, timeMs, weekdayTime } from './words'
 
 const at = (text: string) => Date.parse(text)
 
@@ -34,4 +34,18 @@ describe('a time', () => {
     expect(age(2_400)).toBe('2 s')
     expect(age(12 * 60_000)).toBe('12 min')
   })
+})
+
+test('a typed moment is read, whatever separates its day from its time', () => {
+  const eight = Date.parse('2026-11-17T07:00:00Z')
+  expect(momentFrom('2026-11-17 08:00', 'Europe/Berlin')).toBe(eight)
+  expect(momentFrom('2026-11-17T08:00', 'Europe/Berlin')).toBe(eight)
+  expect(momentFrom('17.11.2026 08:00', 'Europe/Berlin')).toBe(0)
+  expect(momentFrom('2026-11-17 8 pm', 'Europe/Berlin')).toBe(0)
+})
+
+test('a sentence of the service tells its moments by the reader’s clock', () => {
+  expect(readable('The gate of 2026-11-17T07:00:00Z has closed.', 'Europe/Berlin')).toBe(
+    'The gate of Tue 17 Nov 08:00 has closed.',
+  )
 })

@@ -86,15 +86,16 @@ export function length(start: number, end: number): string {
   return hours === 24 ? '1 day' : `${hours} h`
 }
 
-/** What `<input type="datetime-local">` shows and gives. */
+/** A moment as it is typed: `2026-11-17 08:00`, the same whatever the browser's language. */
 export function localInput(ms: number, zone: Zone): string {
-  return `${dayOf(ms, zone)}T${time(ms, zone)}`
+  return `${dayOf(ms, zone)} ${time(ms, zone)}`
 }
 
-/** The moment that such an input names; 0 while it is empty. */
+/** The moment that such a text names; 0 while it is none. */
 export function momentFrom(text: string, zone: string): number {
-  const [day = '', time = '00:00'] = text.split('T')
+  const [day = '', time = '00:00'] = text.trim().split(/[T ]+/)
   if (!/^\d{4}-\d\d-\d\d$/.test(day)) return 0
+  if (!/^([01]\d|2[0-4]):[0-5]\d$/.test(time)) return 0
   const [hours = 0, minutes = 0] = time.split(':').map(Number)
   return momentOf(day, hours * 60 + minutes, zone)
 }

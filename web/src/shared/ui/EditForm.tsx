@@ -14,7 +14,7 @@ export interface EditField {
   label: string
   unit?: string
   hint?: string
-  kind?: 'text' | 'number' | 'datetime-local' | 'select' | 'checks'
+  kind?: 'text' | 'number' | 'moment' | 'select' | 'checks'
   options?: readonly { value: string; label: string }[]
   /** In the body of a request, where the service points at faults. */
   pointer?: string
@@ -159,7 +159,7 @@ function shown(field: EditField | undefined, value: string | undefined): string 
     const labels = value.split(',').map((one) => field.options?.find((option) => option.value === one)?.label ?? one)
     return labels.join(', ')
   }
-  const label = field?.options?.find((option) => option.value === value)?.label ?? value.replace('T', ' ')
+  const label = field?.options?.find((option) => option.value === value)?.label ?? value
   return field?.unit ? `${label} ${field.unit}` : label
 }
 
@@ -211,7 +211,7 @@ function Input({ field, value, fault, onChange }: InputProps) {
       hint={hint}
       fault={fault}
       suffix={unit}
-      type={kind === 'datetime-local' ? 'datetime-local' : 'text'}
+      placeholder={kind === 'moment' ? '2026-11-17 08:00' : undefined}
       inputMode={kind === 'number' ? 'decimal' : undefined}
       value={value}
       onChange={(event) => onChange(event.target.value)}

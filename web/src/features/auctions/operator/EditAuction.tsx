@@ -8,8 +8,8 @@ import { useZone } from '../../../shared/zone'
 import type { Auction } from '../data'
 
 const FIELDS: EditField[] = [
-  { key: 'start', label: 'Opens', kind: 'datetime-local' },
-  { key: 'end', label: 'Closes', kind: 'datetime-local' },
+  { key: 'start', label: 'Opens', kind: 'moment' },
+  { key: 'end', label: 'Closes', kind: 'moment' },
   { key: 'hurdlePrice', label: 'Hurdle price', unit: 'EUR', kind: 'number', hint: 'Empty for none' },
 ]
 

@@ -6,20 +6,13 @@ import { faultAt } from '../../../shared/api/problem'
 import { clock } from '../../../shared/clock'
 import { megawatts } from '../../../shared/format'
 import { addDays, dayOf, instant, momentOf } from '../../../shared/time/marketDay'
-import { localInput } from '../../../shared/time/words'
+import { localInput, momentFrom } from '../../../shared/time/words'
 import { Button } from '../../../shared/ui/Button'
 import { Checkbox, Field, SelectField } from '../../../shared/ui/Field'
 import { Sheet } from '../../../shared/ui/Sheet'
 import { FormProblem } from '../../../shared/ui/states'
 import { useZone, zoneName } from '../../../shared/zone'
 import { go } from '../../../shell/router'
-
-/** From an `<input type="datetime-local">` to a moment. */
-function momentFrom(text: string, zone: string): number {
-  const [day = '', time = '00:00'] = text.split('T')
-  const [hours = 0, minutes = 0] = time.split(':').map(Number)
-  return momentOf(day, hours * 60 + minutes, zone)
-}
 
 /** Offer a slice of a battery: when, what, backed by what, to whom. */
 export function NewAuction({ onClose }: { onClose: () => void }) {
@@ -85,20 +78,12 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
   return (
     <Sheet title="New auction" isOpen onClose={onClose} width={520}>
       <form className="form" onSubmit={submit}>
-        <p className="note">Times in {zoneName(zone)}.</p>
+        <p className="note">Times in {zoneName(zone)}: year-month-day and 24 h.</p>
         <div className="form-row">
-          <Field
-            label="Opens"
-            name="opens"
-            type="datetime-local"
-            required
-            defaultValue={localInput(opens, zone)}
-            fault={fault('/start')}
-          />
+          <Field label="Opens" name="opens" required defaultValue={localInput(opens, zone)} fault={fault('/start')} />
           <Field
             label="Closes"
             name="closes"
-            type="datetime-local"
             required
             defaultValue={localInput(opens + 3_600_000, zone)}
             fault={fault('/end')}
@@ -106,7 +91,6 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
           <Field
             label="Delivers from"
             name="from"
-            type="datetime-local"
             required
             defaultValue={localInput(momentOf(addDays(day, 2)), zone)}
             fault={fault('/item/start')}
@@ -114,7 +98,6 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
           <Field
             label="Until"
             name="until"
-            type="datetime-local"
             required
             defaultValue={localInput(momentOf(addDays(day, 9)), zone)}
             fault={fault('/item/end')}

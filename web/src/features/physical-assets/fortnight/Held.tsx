@@ -89,7 +89,11 @@ function layersOf(commitments: Commitment[], names: Map<string, string>): Layer[
       if (holder.virtualAssetID) {
         const index = [...found.values()].filter((layer) => layer.key.startsWith('virtual')).length
         const colour = ['var(--holder-1)', 'var(--holder-2)', 'var(--holder-3)'][index % 3] ?? 'var(--holder-1)'
-        found.set(key, { key, label: names.get(holder.virtualAssetID) ?? 'Virtual battery', colour })
+        found.set(key, {
+          key,
+          label: names.get(holder.virtualAssetID) ?? holder.organisationName ?? 'Virtual battery',
+          colour,
+        })
       } else found.set(key, { ...(FIXED[holder.kind] ?? { label: words(holder.kind), colour: 'var(--fcr)' }), key })
     }
   const order = (layer: Layer) => (layer.key.startsWith('virtual') ? 0 : layer.key.startsWith('AUCTION') ? 1 : 2)
