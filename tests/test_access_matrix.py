@@ -22,7 +22,7 @@ from tests.people import OrganisationUnderTest, People, client_of
 from tests.samples import Sampler
 
 from gridloom.app import ROOMS
-from gridloom.delivery.model import Method
+from gridloom.delivery.model import DistributionMethod
 from gridloom.delivery.runs.store import Run, add_run
 from gridloom.edge import EVENT_STREAM, PUBLIC, Operation, operations_of
 from gridloom.edge.dispatch import Edge
@@ -167,9 +167,8 @@ async def _backtest(world: World) -> UUID:
 
 
 async def _delivery_run(world: World) -> UUID:
-    run = Run(
-        uuid7(), "TenneT", datetime.now(UTC), 1, 2, 1, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, Method.CLOSED_FORM, 0.0
-    )
+    window = uuid7(), "TenneT", datetime.now(UTC), 1, 2, 1
+    run = Run(*window, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, DistributionMethod.CLOSED_FORM, 0.0)
     await add_run(world.edge.pool, run)
     return run.id
 

@@ -15,7 +15,8 @@ from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
 from gridloom.delivery.performance import deviations
 from gridloom.delivery.performance.recording import record_folded_day
-from gridloom.delivery.runs import dispatching, gates
+from gridloom.delivery.runs import due_gates
+from gridloom.delivery.runs import run as dispatch_runs
 from gridloom.events import retention as event_retention
 from gridloom.jobs import jobs_of, know
 from gridloom.kernel.need import Need
@@ -44,11 +45,11 @@ JOB_ROOMS: Final[tuple[ModuleType, ...]] = (
     backtest_jobs,
     clearing,
     deviations,
-    dispatching,
+    dispatch_runs,
     edge_retention,
     event_retention,
     forecast_publishing,
-    gates,
+    due_gates,
     key_expiry,
     optimisation_jobs,
     revalidation,

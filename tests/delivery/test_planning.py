@@ -1,195 +1,352 @@
-"""The delivery plan of a zone obeys physics and its own promises, whatever the zone."""
+"""The dispatch of a zone obeys physics and its own promises, whatever the zone."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.delivery.zones import made_zone, zones
+from hypothesis import strategies as st
+from tests.delivery.zones import even_limits, input_of, made_zone, zones
 
-from gridloom.delivery.model import Batteries, Method, Plan, Situation
-from gridloom.delivery.planning import plan as planning
-from gridloom.delivery.planning.netting import net, net_off_parts
-from gridloom.delivery.planning.plan import plan
-from gridloom.delivery.planning.programme import SolverGaveUp, solve
-from gridloom.delivery.planning.spreading import cost_of, opposite_periods, settle
+from gridloom.delivery.model import BatteryLimits, DispatchInput, StartState, ZoneDispatch
+from gridloom.delivery.planning.dispatch_zone import compute_dispatch
+from gridloom.delivery.planning.distribution import fill_water, find_opposed
+from gridloom.delivery.planning.levelling import find_gaps_kwh, tilt
+from gridloom.delivery.planning.netting import net_off_units
+from gridloom.market_calendar import Floats
 
 ONE_WATT_HOUR_KWH = 0.001
 TOLERANCE_KW = 1e-5
 
 
-def stored_losses_kwh(batteries: Batteries, power_kw: np.ndarray) -> float:
+def stored_losses_kwh(limits: BatteryLimits, power_kw: np.ndarray) -> float:
     """What is lost in charging and discharging, from the definition of efficiency."""
     charge_kwh, discharge_kwh = np.maximum(-power_kw, 0) / 4, np.maximum(power_kw, 0) / 4
     return float(
-        (charge_kwh * (1 - batteries.charge_efficiency)).sum()
-        + (discharge_kwh * (1 / batteries.discharge_efficiency - 1)).sum()
+        (charge_kwh * (1 - limits.charge_efficiency)).sum()
+        + (discharge_kwh * (1 / limits.discharge_efficiency - 1)).sum()
     )
 
 
 class TestAnyZone:
-    """Each zone is planned once, and held to all that must be true of it."""
+    """Each zone is dispatched once, and held to all that must be true of it."""
 
     @given(zones())
     @settings(max_examples=25)
-    def test_takes_in_what_it_gives_out_plus_losses_exceeds_no_limit_and_nets_to_zero(self, zone: Situation) -> None:
-        made = plan(zone)
+    def test_takes_in_what_it_gives_out_plus_losses_exceeds_no_limit_and_nets_to_zero(
+        self, zone: DispatchInput
+    ) -> None:
+        made = compute_dispatch(zone)
         _check_balance(zone, made)
-        _check_limits(zone.batteries, made)
+        _check_limits(zone.limits, made)
         _check_netting(made)
 
     @given(zones(most_virtual=30, most_batteries=12))
     @settings(max_examples=25)
-    def test_is_forced_to_what_it_does_cuts_pro_rata_and_is_planned_the_same_byte_for_byte(
-        self, zone: Situation
+    def test_moves_no_battery_against_another_cuts_pro_rata_and_is_the_same_byte_for_byte(
+        self, zone: DispatchInput
     ) -> None:
-        made, again = plan(zone), plan(zone)
-        assert made.spread.power_kw.tobytes() == again.spread.power_kw.tobytes()
+        made, again = compute_dispatch(zone), compute_dispatch(zone)
+        assert made.batteries.power_kw.tobytes() == again.batteries.power_kw.tobytes()
         assert made.netted_kw.tobytes() == again.netted_kw.tobytes()
+        assert not find_opposed(made.batteries.virtual_kw).any()
         _check_cuts(made)
-        _check_directions(zone, made)
 
 
-def _check_balance(zone: Situation, made: Plan) -> None:
-    exported_kwh = made.spread.power_kw.sum() / 4
-    drained_kwh = zone.batteries.energy_kwh.sum() - made.spread.energy_kwh[:, -1].sum()
-    lost_kwh = stored_losses_kwh(zone.batteries, made.spread.power_kw)
+def _check_balance(zone: DispatchInput, made: ZoneDispatch) -> None:
+    exported_kwh = made.batteries.power_kw.sum() / 4
+    drained_kwh = zone.limits.energy_kwh.sum() - made.batteries.energy_kwh[:, -1].sum()
+    lost_kwh = stored_losses_kwh(zone.limits, made.batteries.power_kw)
     assert drained_kwh - lost_kwh == pytest.approx(exported_kwh, abs=ONE_WATT_HOUR_KWH)
-    served_kw = made.spread.virtual_kw.sum(axis=0)
+    served_kw = made.batteries.virtual_kw.sum(axis=0)
     assert np.abs(served_kw - made.delivered_kw.sum(axis=0)).max() / 4 < ONE_WATT_HOUR_KWH
 
 
-def _check_limits(batteries: Batteries, made: Plan) -> None:
-    power_kw, energy_kwh = made.spread.power_kw, made.spread.energy_kwh
-    assert (power_kw <= batteries.discharge_kw + TOLERANCE_KW).all()
-    assert (power_kw >= -batteries.charge_kw - TOLERANCE_KW).all()
-    assert not made.spread.virtual_kw[batteries.serves == 0].any()
+def _check_limits(limits: BatteryLimits, made: ZoneDispatch) -> None:
+    power_kw, energy_kwh = made.batteries.power_kw, made.batteries.energy_kwh
+    assert (power_kw <= limits.discharge_kw + TOLERANCE_KW).all()
+    assert (power_kw >= -limits.charge_kw - TOLERANCE_KW).all()
+    assert not made.batteries.virtual_kw[limits.promised_kwh == 0].any()
     before, after = energy_kwh[:, :-1], energy_kwh[:, 1:]
     # A bound may move past the energy, when capacity is lost or a reserve begins; no power moves it further out.
-    assert (after >= np.minimum(batteries.low_kwh, before) - ONE_WATT_HOUR_KWH).all()
-    assert (after <= np.maximum(batteries.high_kwh, before) + ONE_WATT_HOUR_KWH).all()
+    assert (after >= np.minimum(limits.low_kwh, before) - ONE_WATT_HOUR_KWH).all()
+    assert (after <= np.maximum(limits.high_kwh, before) + ONE_WATT_HOUR_KWH).all()
 
 
-def _check_netting(made: Plan) -> None:
-    assert (net_off_parts(made.netted_kw).sum(axis=0) == 0).all()
+def _check_netting(made: ZoneDispatch) -> None:
+    assert (net_off_units(made.netted_kw).sum(axis=0) == 0).all()
     assert np.abs(made.netted_kw.sum(axis=0)).max() < TOLERANCE_KW
     assert (np.abs(made.netted_kw) <= np.abs(made.delivered_kw) + TOLERANCE_KW).all()
     assert (made.netted_kw * made.delivered_kw >= 0).all()
 
 
-def _check_cuts(made: Plan) -> None:
+def _check_cuts(made: ZoneDispatch) -> None:
     """What cannot be served is cut pro rata of its side."""
+    unserved_kw = made.batteries.unserved_kw
     cut_kw = made.scheduled_kw - made.delivered_kw
-    assert np.abs(cut_kw.sum(axis=0) - made.spread.unserved_kw).max() < TOLERANCE_KW
-    for place in np.flatnonzero(made.spread.unserved_kw):
-        concerned = np.sign(made.scheduled_kw[:, place]) == np.sign(made.spread.unserved_kw[place])
-        parts = cut_kw[concerned, place] / made.scheduled_kw[concerned, place]
+    assert np.abs(cut_kw.sum(axis=0) - unserved_kw).max() < TOLERANCE_KW
+    for index in np.flatnonzero(unserved_kw):
+        concerned = np.sign(made.scheduled_kw[:, index]) == np.sign(unserved_kw[index])
+        parts = cut_kw[concerned, index] / made.scheduled_kw[concerned, index]
         assert np.ptp(parts) < 1e-9
-        assert (cut_kw[~concerned, place] == 0).all()
+        assert (cut_kw[~concerned, index] == 0).all()
 
 
-def _check_directions(zone: Situation, made: Plan) -> None:
-    """None charges beside one that discharges, unless a limit forces it."""
-    assert (opposite_periods(made.spread.virtual_kw) == made.forced).all()
-    if not made.forced.any():
-        return
-    # It is forced: going with the net alone, power stays unserved or energy out of bounds.
-    netting = net(zone.power_kw)
-    one_way_kw, _ = solve(netting.net_kw, zone.batteries, zone.due_kwh, both_directions=False, limit_s=30)
-    one_way = cost_of(settle(netting.net_kw, one_way_kw, zone.batteries), zone.batteries, zone.due_kwh)
-    both_ways = cost_of(made.spread, zone.batteries, zone.due_kwh)
-    assert one_way.unserved_kwh > 0 or one_way.outside_kwh > 0
-    assert both_ways.unserved_kwh <= one_way.unserved_kwh + ONE_WATT_HOUR_KWH
+def zone_of(power_kw: list[list[float]], limits: BatteryLimits, shares: list[list[float]]) -> DispatchInput:
+    """Virtual assets in rows; `shares` has a row for each of them and a column for each battery."""
+    pairs = [(asset, battery) for asset, row in enumerate(shares) for battery, share in enumerate(row) if share]
+    flat = [share for row in shares for share in row if share]
+    return input_of(np.array(power_kw), limits, np.array(pairs), np.array(flat))
 
 
-def two_batteries(
-    efficiency: tuple[float, float] = (0.9, 0.9), power_kw: float = 1000.0, periods: int = 4
-) -> Batteries:
-    full = np.full((2, periods), power_kw)
-    rates = np.repeat(np.array(efficiency)[:, None], periods, axis=1)
-    nothing, always = full * 0, np.ones_like(full)
-    return Batteries(
-        *(full, full, nothing, full * 2, rates, rates, nothing, nothing, nothing, always), np.full(2, power_kw)
-    )
+ONE_EACH = [[1.0, 0.0], [0.0, 1.0]]
 
 
-def zone_of(power_kw: list[list[float]], batteries: Batteries, due_kwh: list[float]) -> Situation:
-    """One virtual asset on each battery."""
-    pairs = np.array([(place, place) for place in range(len(power_kw))])
-    return Situation(np.array(power_kw), batteries, pairs, np.ones(len(pairs)), np.array(due_kwh))
+class TestFairParts:
+    def test_have_each_battery_do_its_shares(self) -> None:
+        limits = even_limits([1000, 1000], [2000, 2000], 4)
+        made = compute_dispatch(zone_of([[400.0, 0, -200, 0], [100.0, 0, -100, 0]], limits, ONE_EACH))
+        assert made.batteries.virtual_kw.tolist() == [[400, 0, -200, 0], [100, 0, -100, 0]]
 
-
-class TestASmallZone:
-    def test_has_each_battery_do_what_its_own_virtual_asset_does(self) -> None:
-        made = plan(zone_of([[400.0, 0, -200, 0], [100.0, 0, -100, 0]], two_batteries(), [950.0, 1000.0]))
-        assert made.method is Method.CLOSED_FORM
-        assert made.spread.virtual_kw.tolist() == [[400, 0, -200, 0], [100, 0, -100, 0]]
-
-    def test_moves_no_battery_for_what_is_netted(self) -> None:
-        made = plan(zone_of([[600.0, 0, 0, 0], [-400.0, 0, 0, 0]], two_batteries(), [850.0, 1000.0]))
+    def test_move_no_battery_for_what_is_netted(self) -> None:
+        limits = even_limits([1000, 1000], [2000, 2000], 1)
+        made = compute_dispatch(zone_of([[600.0], [-400.0]], limits, ONE_EACH))
         assert made.netted_kw[:, 0].tolist() == [400.0, -400.0]
-        assert made.spread.virtual_kw[:, 0].tolist() == [200.0, 0.0]
+        assert made.batteries.virtual_kw[:, 0].tolist() == [200.0, 0.0]
 
-    def test_lets_another_battery_step_in_for_one_that_has_tripped(self) -> None:
-        batteries = two_batteries()
-        limits_kw = batteries.discharge_kw.copy()
-        limits_kw[0, 0] = 100.0
-        tripped = replace(batteries, discharge_kw=limits_kw)
-        made = plan(zone_of([[400.0, 0, 0, 0], [0.0, 0, 0, 0]], tripped, [1000.0, 1000.0]))
-        assert made.spread.virtual_kw[:, 0].tolist() == pytest.approx([100.0, 300.0])
-        assert not made.spread.unserved_kw.any()
+    def test_take_no_account_of_which_battery_loses_less(self) -> None:
+        limits = even_limits([1000, 1000], [2000, 2000], 1, [0.85, 0.97])
+        made = compute_dispatch(zone_of([[500.0]], limits, [[0.5, 0.5]]))
+        assert made.batteries.virtual_kw[:, 0].tolist() == pytest.approx([250.0, 250.0])
 
-    @pytest.mark.parametrize("efficiency", [(0.9, 0.9), (0.9, 0.95)])
-    def test_moves_no_battery_while_nobody_lives_that_it_backs(self, efficiency: tuple[float, float]) -> None:
-        batteries = two_batteries(efficiency)
-        serves = batteries.serves.copy()
-        serves[1, 2:] = 0.0
-        ending = replace(batteries, serves=serves)
-        made = plan(zone_of([[400.0, -400.0, 400.0, 1200.0], [0.0] * 4], ending, [800.0, 1000.0]))
-        assert not made.spread.virtual_kw[1, 2:].any()
-        assert made.spread.virtual_kw[0, 2:].tolist() == [400.0, 1000.0]
-        assert made.spread.unserved_kw.tolist() == [0.0, 0.0, 0.0, 200.0]
 
-    def test_cuts_what_no_battery_can_serve(self) -> None:
-        made = plan(zone_of([[1500.0, 0, 0, 0], [1500.0, 0, 0, 0]], two_batteries(), [700.0, 700.0]))
-        assert made.spread.unserved_kw.tolist() == [1000.0, 0, 0, 0]
-        assert made.delivered_kw[:, 0].tolist() == pytest.approx([1000.0, 1000.0])
-
-    def test_prefers_the_battery_that_loses_less_where_the_energy_ends_alike(self) -> None:
-        # Out and in again: by shares both move; the programme lets the better one do all of it.
-        zone = zone_of(
-            [[200.0, -200 / 0.81, 0, 0], [200.0, -200 / 0.9025, 0, 0]], two_batteries((0.9, 0.95)), [1000.0] * 2
+class TestTheExampleOfTheGuide:
+    def test_is_computed_as_docs_delivery_says(self) -> None:
+        limits = even_limits([1000, 1000, 500], [2000, 2000, 1000], 1, [0.9] * 3)
+        drift_kwh = np.array([40.0, 0.0, -40.0])
+        limits = replace(
+            limits, charge_kw=np.array([[1000.0], [300.0], [500.0]]), energy_kwh=limits.energy_kwh + drift_kwh
         )
-        made = plan(zone)
-        assert made.method is Method.LINEAR_PROGRAMME
-        assert abs(made.spread.virtual_kw[1, 0]) > abs(made.spread.virtual_kw[0, 0])
+        zone = zone_of([[-900.0], [100.0]], limits, [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+        zone = replace(zone, share_energy_kwh=zone.share_energy_kwh - drift_kwh[:, None])
+        page = Path("docs/delivery.md").read_text()
+        [row] = [line for line in page.splitlines() if line.startswith("| dispatched |")]
+        told = [float(cell.replace("−", "-")) for cell in row.split("|")[2:-1]]
+        made = compute_dispatch(zone).batteries.virtual_kw[:, 0]
+        assert [*made.tolist(), float(made.sum())] == pytest.approx(told, abs=0.006)
 
-    def test_falls_back_to_shares_within_limits_when_the_solver_gives_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def give_up(*_: object, **__: object) -> tuple[np.ndarray, float]:
-            raise SolverGaveUp("too slow")
 
-        monkeypatch.setattr(planning, "solve", give_up)
-        made = plan(made_zone(7, 20, 6, 96))
-        assert made.method is Method.PROPORTIONAL
-        assert np.abs(made.spread.virtual_kw.sum(axis=0) - made.delivered_kw.sum(axis=0)).max() < TOLERANCE_KW
+class TestLimits:
+    def test_send_what_one_battery_cannot_take_to_the_others_by_headroom(self) -> None:
+        limits = even_limits([1000, 1000, 500], [2000, 2000, 2000], 1)
+        discharge_kw = limits.discharge_kw.copy()
+        discharge_kw[0, 0] = 100.0
+        tripped = replace(limits, discharge_kw=discharge_kw)
+        made = compute_dispatch(zone_of([[400.0], [0.0], [0.0]], tripped, [[1, 0, 0], [0, 1, 0], [0, 0, 1]]))
+        assert made.batteries.virtual_kw[:, 0].tolist() == pytest.approx([100.0, 200.0, 100.0])
+        assert not made.batteries.unserved_kw.any()
 
-    def test_charges_a_battery_against_the_net_where_its_reserve_needs_the_energy(self) -> None:
-        batteries = two_batteries()
-        low_kwh = batteries.low_kwh.copy()
-        low_kwh[0, 3] = 1100.0  # an FCR block begins, and 100 kWh are missing
-        reserve = replace(batteries, low_kwh=low_kwh)
-        made: Plan = plan(zone_of([[0.0] * 4, [100.0] * 4], reserve, [1000.0, 900.0]))
-        assert made.forced.any()
-        assert made.spread.energy_kwh[0, 4] == pytest.approx(1100.0)
-        assert made.spread.virtual_kw.sum(axis=0).tolist() == pytest.approx([100.0] * 4)
+    def test_leave_unserved_what_no_battery_can_take(self) -> None:
+        limits = even_limits([1000, 1000], [2000, 2000], 4)
+        made = compute_dispatch(zone_of([[1500.0, 0, 0, 0], [1500.0, 0, 0, 0]], limits, ONE_EACH))
+        assert made.batteries.unserved_kw.tolist() == [1000.0, 0, 0, 0]
+        assert made.delivered_kw[:, 0].tolist() == pytest.approx([1000.0, 1000.0])
+        assert not made.batteries.is_cycle_bound.any()
 
-    def test_returns_drift_to_the_grid_within_free_power(self) -> None:
-        batteries = two_batteries()
-        free_kw = np.full((2, 4), 50.0)
-        free = replace(batteries, free_charge_kw=free_kw, free_discharge_kw=free_kw)
-        made = plan(zone_of([[0.0] * 4, [0.0] * 4], free, [960.0, 1000.0]))
-        assert made.spread.own_kw[0].tolist() == pytest.approx([36.0] * 4)  # 40 kWh · 0.9 over an hour
-        assert made.spread.energy_kwh[0, -1] == pytest.approx(960.0)
-        assert not made.spread.own_kw[1].any()
+    def test_hold_the_cycles_of_the_day_and_begin_anew_with_the_next(self) -> None:
+        limits = even_limits([1000], [2000], 4)
+        limited = replace(limits, daily_export_kwh=np.full((1, 4), 150.0))
+        zone = zone_of([[400.0, 400.0, 400.0, 400.0]], limited, [[1.0]])
+        days = np.array([0, 0, 0, 1])
+        made = compute_dispatch(replace(zone, days=days))
+        assert made.batteries.virtual_kw[0].tolist() == pytest.approx([400.0, 200.0, 0.0, 400.0])
+        assert made.batteries.is_cycle_bound.tolist() == [False, True, True, False]
+
+    def test_count_what_was_exported_earlier_in_the_year(self) -> None:
+        limits = even_limits([1000], [2000], 1)
+        limited = replace(limits, annual_export_kwh=np.full((1, 1), 5000.0))
+        start = StartState(np.array([0.0]), np.array([4950.0]), np.array([0.0]))
+        made = compute_dispatch(replace(zone_of([[400.0]], limited, [[1.0]]), start=start))
+        assert made.batteries.virtual_kw[0, 0] == pytest.approx(200.0)
+
+    def test_let_a_battery_ramp_from_where_it_is(self) -> None:
+        limits = replace(even_limits([1000, 1000], [4000, 4000], 2), ramp_kw=np.full((2, 2), 300.0))
+        start = StartState(np.zeros(2), np.zeros(2), np.array([200.0, -500.0]))
+        made = compute_dispatch(replace(zone_of([[700.0, 1400.0]], limits, [[1.0, 0.0]]), start=start))
+        assert made.batteries.virtual_kw[:, 0].tolist() == pytest.approx([500.0, 0.0])
+        assert made.batteries.unserved_kw[0] == pytest.approx(200.0)
+
+    def test_move_no_battery_while_no_virtual_asset_is_alive_that_it_backs(self) -> None:
+        limits = even_limits([1000, 1000], [2000, 2000], 4)
+        promised_kwh = limits.promised_kwh.copy()
+        promised_kwh[1, 2:] = 0.0
+        zone = zone_of(
+            [[400.0, -400.0, 400.0, 1200.0], [0.0] * 4], replace(limits, promised_kwh=promised_kwh), ONE_EACH
+        )
+        made = compute_dispatch(zone)
+        assert not made.batteries.virtual_kw[1, 2:].any()
+        assert made.batteries.unserved_kw.tolist() == pytest.approx([0.0, 0.0, 0.0, 200.0])
+
+
+class TestDerating:
+    def test_pumps_nothing_from_one_battery_into_another(self) -> None:
+        limits = even_limits([1000, 1000], [2000, 2000], 8)
+        high_kwh = limits.high_kwh.copy()
+        high_kwh[0, 2:] = 500.0  # half of what is stored is above the lowered capacity
+        made = compute_dispatch(zone_of([[0.0] * 8, [0.0] * 8], replace(limits, high_kwh=high_kwh), ONE_EACH))
+        assert not made.batteries.power_kw.any()
+        assert made.batteries.energy_kwh[0].tolist() == [1000.0] * 9
+
+    def test_uses_energy_above_a_lowered_capacity_first(self) -> None:
+        limits = even_limits([1000, 1000], [2000, 2000], 2)
+        high_kwh = limits.high_kwh.copy()
+        high_kwh[0] = 940.0
+        made = compute_dispatch(zone_of([[100.0] * 2, [100.0] * 2], replace(limits, high_kwh=high_kwh), ONE_EACH))
+        assert made.batteries.virtual_kw[:, 0].tolist() == pytest.approx([200.0, 0.0])
+        assert not find_opposed(made.batteries.virtual_kw).any()
+
+    def test_charges_others_meanwhile(self) -> None:
+        limits = even_limits([1000, 1000], [2000, 2000], 1)
+        high_kwh = np.array([[500.0], [2000.0]])
+        made = compute_dispatch(zone_of([[-100.0], [-100.0]], replace(limits, high_kwh=high_kwh), ONE_EACH))
+        assert made.batteries.virtual_kw[:, 0].tolist() == pytest.approx([0.0, -200.0])
+
+
+def level(net_kw: Floats, drift_kwh: list[float], seed: int = 1) -> tuple[DispatchInput, ZoneDispatch]:
+    """One virtual asset on three batteries that begin with some drift."""
+    limits = even_limits([4000, 3000, 2000], [16000, 12000, 8000], len(net_kw), [0.94] * 3)
+    shifted = replace(limits, energy_kwh=limits.energy_kwh + np.array(drift_kwh))
+    zone = zone_of([net_kw.tolist()], shifted, [[0.45, 0.33, 0.22]])
+    zone = replace(zone, share_energy_kwh=zone.share_energy_kwh - np.array(drift_kwh)[:, None])
+    return zone, compute_dispatch(zone)
+
+
+def gaps_kwh(zone: DispatchInput, made: ZoneDispatch, column: int) -> Floats:
+    drift_kwh = made.batteries.energy_kwh[:, column] - zone.share_energy_kwh[:, column]
+    weights = zone.limits.promised_kwh[:, 0] / zone.limits.promised_kwh[:, 0].sum()
+    return np.asarray(drift_kwh - drift_kwh.sum() * weights)
+
+
+class TestLevelling:
+    @given(
+        st.integers(0, 2**32 - 1),
+        st.sampled_from(["charging", "discharging", "mixed", "late charging", "day and night"]),
+        st.floats(-0.04, 0.04),
+    )
+    @settings(max_examples=60)
+    def test_leaves_less_than_a_tenth_of_a_difference_after_96_active_periods(
+        self, seed: int, pattern: str, difference: float
+    ) -> None:
+        draw = np.random.default_rng(seed)
+        sign = {
+            "charging": -np.ones(96),
+            "discharging": np.ones(96),
+            "mixed": draw.choice([-1.0, 1.0], 96),
+            "late charging": np.where(np.arange(96) < 80, 1.0, -1.0),
+            "day and night": np.where(np.arange(96) // 16 % 2, 1.0, -1.0),
+        }[pattern]
+        net_kw = sign * draw.uniform(150, 220, 96)
+        moved = difference * 8000
+        zone, made = level(net_kw, [moved, -moved, 0.0])
+        before, after = gaps_kwh(zone, made, 0), gaps_kwh(zone, made, 96)
+        assert np.abs(after).max() <= 0.1 * np.abs(before).max() + ONE_WATT_HOUR_KWH
+        assert not made.is_opposed.any()
+
+    def test_leaves_discharging_to_fair_parts_where_charging_in_view_suffices(self) -> None:
+        net_kw = np.array([800.0] * 10 + [-800.0] * 60)
+        zone, made = level(net_kw, [300.0, -300.0, 0.0])
+        assert made.batteries.virtual_kw[:, :10] == pytest.approx(zone.by_share(zone.power_kw)[:, :10], abs=1e-6)
+        assert np.abs(gaps_kwh(zone, made, 70)).max() < 30.0
+
+    def test_tilts_discharging_where_no_charging_is_in_view(self) -> None:
+        zone, made = level(np.full(96, 200.0), [300.0, -300.0, 0.0])
+        fair_kw = zone.by_share(zone.power_kw)
+        assert made.batteries.virtual_kw[0, 0] > fair_kw[0, 0]
+        assert made.batteries.virtual_kw[1, 0] < fair_kw[1, 0]
+        assert np.abs(gaps_kwh(zone, made, 96)).max() < 30.0
+
+    def test_leaves_the_drift_of_the_whole_zone_to_the_market(self) -> None:
+        zone, made = level(np.array([-400.0, 400.0] * 48), [800.0, 0.0, 0.0])
+        drift_kwh = made.batteries.energy_kwh[:, -1] - zone.share_energy_kwh[:, -1]
+        assert drift_kwh.sum() == pytest.approx(800.0, rel=0.01)
+        assert drift_kwh == pytest.approx(drift_kwh.sum() * np.array([16, 12, 8]) / 36, abs=5.0)
+        assert not made.batteries.drift_kw.any()
+
+    @given(st.floats(100, 2000), st.floats(-0.03, 0.03))
+    @settings(max_examples=30)
+    def test_moves_no_set_point_by_leaps_while_the_net_is_steady(self, net: float, difference: float) -> None:
+        moved = difference * 8000
+        _, made = level(np.full(24, -net), [moved, -moved, 0.0])
+        steps_kw = np.abs(np.diff(made.batteries.virtual_kw, axis=1))
+        # Each step closes an eighth less than the one before: of what the first period has tilted, at most an eighth.
+        tilted_kw = abs(moved) / 8 * 4 / 0.94
+        assert steps_kw.max() <= tilted_kw / 4 + 1e-6
+
+
+class TestDrift:
+    def test_is_moved_before_a_promise_that_it_would_break(self) -> None:
+        """Full by drift, with free power earlier: the charging that was promised is served."""
+        limits = even_limits([1000], [2000], 8)
+        free_kw = np.full((1, 8), 200.0)
+        full = replace(limits, energy_kwh=np.array([1900.0]), free_discharge_kw=free_kw, free_charge_kw=free_kw)
+        zone = zone_of([[0.0] * 6 + [-400.0] * 2], full, [[1.0]])
+        zone = replace(zone, share_energy_kwh=zone.share_energy_kwh - 900.0)
+        made = compute_dispatch(zone)
+        assert not made.batteries.unserved_kw.any()
+        # 188 kWh are to be stored and 100 fit: the rest is discharged before, at 94 %.
+        assert 88 * 0.94 <= made.batteries.drift_kw[0].sum() / 4 + 1e-6 <= 110
+        assert (made.batteries.drift_kw <= 200.0).all()
+
+    def test_is_left_alone_where_no_promise_breaks(self) -> None:
+        limits = replace(even_limits([1000], [2000], 4), free_discharge_kw=np.full((1, 4), 200.0))
+        zone = zone_of([[-100.0] * 4], limits, [[1.0]])
+        made = compute_dispatch(replace(zone, share_energy_kwh=zone.share_energy_kwh - 300.0))
+        assert not made.batteries.drift_kw.any()
+
+    def test_is_no_reason_to_move_where_an_outage_leaves_power_unserved(self) -> None:
+        limits = even_limits([1000], [2000], 2)
+        out = replace(limits, charge_kw=np.zeros((1, 2)), free_discharge_kw=np.full((1, 2), 200.0))
+        made = compute_dispatch(zone_of([[0.0, -400.0]], out, [[1.0]]))
+        assert made.batteries.unserved_kw.tolist() == [0.0, -400.0]
+        assert not made.batteries.drift_kw.any()
+
+
+class TestWaterFilling:
+    @given(
+        st.lists(st.tuples(st.floats(0, 1000), st.floats(0, 1000)), min_size=1, max_size=8),
+    )
+    def test_sums_to_what_is_asked_or_to_all_there_is(self, rows: list[tuple[float, float]]) -> None:
+        part_kw, limit_kw = (np.array(column) for column in zip(*rows, strict=True))
+        filled_kw, left_kw = fill_water(float(part_kw.sum()), part_kw, limit_kw)
+        assert (filled_kw <= limit_kw + 1e-9).all()
+        assert (filled_kw >= np.minimum(part_kw, limit_kw) - 1e-9).all()
+        assert filled_kw.sum() + left_kw == pytest.approx(part_kw.sum(), abs=1e-5)
+
+    @given(
+        st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100), st.floats(-100, 100)), min_size=1, max_size=8),
+    )
+    def test_a_tilt_keeps_the_sum_and_turns_no_part_around(self, rows: list[tuple[float, float, float]]) -> None:
+        part_kw, headroom_kw, wanted_kw = (np.array(column) for column in zip(*rows, strict=True))
+        tilted_kw = tilt(part_kw, headroom_kw, wanted_kw)
+        assert tilted_kw.sum() == pytest.approx(part_kw.sum(), abs=1e-6)
+        assert (tilted_kw >= -1e-9).all()
+        assert (tilted_kw <= part_kw + headroom_kw + 1e-9).all()
+
+    def test_gaps_of_a_zone_sum_to_zero_within_bounds(self) -> None:
+        gaps = find_gaps_kwh(
+            np.array([600.0, 500.0, 50.0]),
+            np.array([500.0, 500.0, 50.0]),
+            np.array([1000.0, 1000.0, 0.0]),
+            np.zeros(3),
+            np.full(3, 2000.0),
+        )
+        assert gaps.tolist() == pytest.approx([50.0, -50.0, 0.0])
+
+
+def test_a_zone_without_stress_is_served_by_shares() -> None:
+    zone = made_zone(11, 8, 4, 96, alike=True, stress=0.1)
+    made = compute_dispatch(zone)
+    assert not made.batteries.unserved_kw.any()

@@ -6,37 +6,38 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import wire
 
-from gridloom.delivery.zones.quarters import ZoneQuarters, changed_quarters
+from gridloom.delivery.zones.totals import ZoneTotals, changed_totals
 
 POWERS = st.lists(st.sampled_from([0.0, 100.0, 250.0]), min_size=1, max_size=8)
 
 
-def quarters(first: int, powers: list[float]) -> ZoneQuarters:
+def quarters(first: int, powers: list[float]) -> ZoneTotals:
     kw = np.array(powers)
-    return ZoneQuarters(first, np.ones(len(kw), dtype=bool), kw, kw / 2, kw / 2, np.zeros_like(kw))
+    return ZoneTotals(first, np.ones(len(kw), dtype=bool), kw, kw / 2, kw / 2, np.zeros_like(kw))
 
 
 class TestWhatChanged:
     @given(POWERS, POWERS, st.integers(0, 6))
     def test_laid_over_what_was_known_is_what_is_planned_now(self, old: list[float], new: list[float], by: int):
         before, after = quarters(100, old), quarters(100 + by, new)
-        changed = changed_quarters(before, after)
-        standing = ZoneQuarters.of_none(100, 120)
+        changed = changed_totals(before, after)
+        standing = ZoneTotals.empty(100, 120)
         for piece in (before, changed):
             if piece is not None:
-                standing.lay(piece)
+                standing.overlay(piece)
         for stands, planned in zip(standing.series(), after.series(), strict=True):
             assert (stands[by : by + len(new)] == planned).all()
         assert standing.is_planned[by : by + len(new)].all()
 
     @given(POWERS)
     def test_is_nothing_where_all_was_planned_before(self, powers: list[float]):
-        assert changed_quarters(quarters(7, [*powers, 0.0]), quarters(7, powers)) is None
+        assert changed_totals(quarters(7, [*powers, 0.0]), quarters(7, powers)) is None
 
 
 async def _read_zone(yard: Yard, **window: str) -> list[dict[str, Any]]:
@@ -63,16 +64,16 @@ class TestTheZones:
         assert all(quarter["unserved"] == 0 for quarter in read)
 
     async def test_keep_what_nobody_could_serve_after_it_was_cut(self, yard: Yard):
-        battery = await yard.battery()
+        battery = await yard.battery(ratedChargePower=0)  # it cannot be charged before
         empty = {"state_of_charge": {"time": [wire(await yard.now())], "value": [0.0]}}
         told = await yard.owner.engineer.post(f"/monitoring/{battery['id']}/datapoints", json=empty)
         assert told.is_success, told.text
-        await yard.schedule(await yard.virtual(battery), [900.0] * 2)
+        await yard.schedule(await yard.virtual(battery, ratedChargePower=0), [900.0] * 2)
         await yard.gate_of(4)
         read = await _read_zone(yard)
         for quarter, power in zip(read, await yard.powers(battery, 2), strict=False):
             assert (quarter["scheduledExport"], quarter["netted"]) == (900, 0)
-            assert (quarter["dispatched"], quarter["unserved"]) == (power, 900 - power)
+            assert (quarter["dispatched"], quarter["unserved"]) == (power, pytest.approx(900 - power))
             assert quarter["unserved"] > 0
 
     async def test_are_for_the_operator_alone(self, yard: Yard):

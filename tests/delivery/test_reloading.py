@@ -14,12 +14,12 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection
-from gridloom.delivery.codec import pack
+from gridloom.delivery.codec import pack, unpack
+from gridloom.delivery.inputs.reloading import reload_changed_schedules
+from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.planning.parts import list_parts
-from gridloom.delivery.planning.standing_plan import StandingPlan
-from gridloom.delivery.plans.store import ZoneState, lock_zone, remembered
-from gridloom.delivery.runs.dispatching import look_at_zone, plan_zone
-from gridloom.delivery.situation.reloading import reload_zone
+from gridloom.delivery.plans.store import ZoneState, _array_cache, lock_zone
+from gridloom.delivery.runs.run import plan_zone, read_one_zone_status
 from gridloom.kernel.market_time import block_window, market_day_of, market_day_window, period_number
 
 BATTERIES, ASSETS, STEPS = 12, 14, 7
@@ -99,7 +99,7 @@ async def _run(db: Connection, state: ZoneState, now: datetime) -> dict[str, Any
     """What a run would leave; it is undone."""
     undone = db.transaction()
     await undone.start()
-    look = await look_at_zone(db, ZONE, now)
+    look = await read_one_zone_status(db, ZONE, now)
     assert look is not None
     run = await plan_zone(db, look, state, now)
     left: dict[str, Any] | None = None
@@ -118,17 +118,34 @@ DISPATCH = """select asset_key, version, recorded_at, first_period, end_period, 
               where run_id = $1 order by asset_key"""
 
 
-def _list_arrays(plan: StandingPlan, first: int) -> dict[str, bytes]:
-    """From that period on, byte for byte; nothing of what stands by no more."""
+def _list_arrays(plan: ZonePlan, first: int) -> dict[str, np.ndarray]:
+    """From that period on; without reserves that have ended."""
     column = first - plan.first
-    standing_by = plan.stand_by_kw[:, column:].any(axis=1)
-    cut = {
-        name: getattr(plan, name)[..., column:]
-        for name in ("power_kw", "virtual_kw", "own_kw", "energy_kwh", "netted_part", "quarters_kw", "due_changes_kwh")
-    }
-    cut |= {"due_kwh": plan.due_kwh[:, column:], "versions": plan.versions, "shares": plan.shares}
-    cut |= {"stand_by_kw": plan.stand_by_kw[standing_by, column:], "stand_by_of": plan.stand_by_of[standing_by]}
-    return {name: array.tobytes() for name, array in cut.items()}
+    is_reserved = plan.reserve_kw[:, column:].any(axis=1)
+    names = ("power_kw", "virtual_kw", "own_kw", "drift_kw", "energy_kwh", "netted_fraction", "totals_kw")
+    cut = {name: getattr(plan, name)[..., column:] for name in names}
+    cut |= {"share_energy_kwh": plan.share_energy_kwh[:, column:], "versions": plan.versions, "shares": plan.shares}
+    cut |= {"reserve_kw": plan.reserve_kw[is_reserved, column:], "reserve_keys": plan.reserve_keys[is_reserved]}
+    return cut
+
+
+def _check_alike(one: Any, other: Any, name: str = "") -> None:
+    """The same but for the rounding of sums that were added up in another order."""
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            _check_alike(one[key], other[key], f"{name}.{key}")
+    elif isinstance(one, bytes):
+        _check_alike(unpack(one), unpack(other), name)
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other), name
+        for mine, others in zip(one, other, strict=True):
+            _check_alike(mine, others, name)
+    elif isinstance(one, float | np.ndarray):
+        assert np.shape(one) == np.shape(other), name
+        assert np.allclose(one, other, rtol=1e-9, atol=1e-5), name
+    else:
+        assert one == other, name
 
 
 def _list_figures(run: Any) -> dict[str, Any]:
@@ -136,7 +153,7 @@ def _list_figures(run: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("periods", "seed"), [(92, 1), (96, 2), (100, 3)])
-async def test_a_run_leaves_the_same_byte_for_byte_whether_it_reads_what_changed_or_everything(
+async def test_a_run_leaves_the_same_whether_it_reads_what_changed_or_everything(
     fresh_app: Any, monkeypatch: pytest.MonkeyPatch, periods: int, seed: int
 ) -> None:
     day = next_day_of(periods)
@@ -144,11 +161,11 @@ async def test_a_run_leaves_the_same_byte_for_byte_whether_it_reads_what_changed
     reloaded = []
 
     async def count_reloaded(*given: Any) -> Any:
-        found = await reload_zone(*given)
+        found = await reload_changed_schedules(*given)
         reloaded.append(found is not None)
         return found
 
-    monkeypatch.setattr("gridloom.delivery.runs.dispatching.reload_zone", count_reloaded)
+    monkeypatch.setattr("gridloom.delivery.runs.run.reload_changed_schedules", count_reloaded)
     async with yard_of(await fresh_app(start - timedelta(hours=12))) as yard:
         yard.start = start
         scene = Scene(yard, seed)
@@ -159,7 +176,7 @@ async def test_a_run_leaves_the_same_byte_for_byte_whether_it_reads_what_changed
             async with yard.edge.pool.acquire() as db, db.transaction():
                 state, now = await lock_zone(db, ZONE), await platform_now(db)
                 with_what_was_kept = await _run(db, state, now)
-                assert await _run(db, replace(state, inputs=None), now) == with_what_was_kept
+                _check_alike(await _run(db, replace(state, inputs=None), now), with_what_was_kept)
             scene.offset += scene.draw.randrange(1, 4)
             await yard.gate_of(scene.offset)
             await _check_nothing_is_left(yard)
@@ -170,11 +187,11 @@ async def _check_nothing_is_left(yard: Yard) -> None:
     """A second run changes nothing."""
     async with yard.edge.pool.acquire() as db, db.transaction():
         state, now = await lock_zone(db, ZONE), await platform_now(db)
-        look = await look_at_zone(db, ZONE, now)
+        look = await read_one_zone_status(db, ZONE, now)
         assert look is not None
         assert state.plan is not None
         if state.plan.unserved_kw[period_number(now) - state.plan.first :].any():
-            return  # what nobody could serve was cut after the plan was kept: the next gate finds it
+            return  # unserved power was cut after the plan was stored: the next gate finds it
         assert await plan_zone(db, look, state, now) is None
 
 
@@ -194,8 +211,11 @@ async def _can_reload(yard: Yard) -> bool:
         state = await lock_zone(db, ZONE)
         assert state.plan is not None
         assert state.inputs is not None
-        both = state.stamps, state.stamps
-        return await reload_zone(db, state.plan, state.inputs, both, state.plan.first, state.plan.end) is not None
+        both = state.versions, state.versions
+        return (
+            await reload_changed_schedules(db, state.plan, state.inputs, both, state.plan.first, state.plan.end)
+            is not None
+        )
 
 
 async def test_a_plan_that_was_kept_with_less_is_gone_on_with(yard: Yard) -> None:
@@ -204,8 +224,8 @@ async def test_a_plan_that_was_kept_with_less_is_gone_on_with(yard: Yard) -> Non
     await yard.schedule(virtual, [400.0] * 4)
     await yard.gate_of(0)
     assert await _can_reload(yard)
-    await yard.edge.pool.execute("delete from delivery_plan_piece where name = 'inputs.serves'")
-    remembered.clear()
+    await yard.edge.pool.execute("delete from delivery_plan_piece where name = 'inputs.promised_kwh'")
+    _array_cache.clear()
     await yard.schedule(virtual, [200.0], offset=2)
     await yard.gate_of(1)
     assert await yard.powers(battery, 4) == [400.0, 400.0, 200.0, 400.0]
@@ -231,14 +251,12 @@ async def test_a_plan_that_was_kept_in_one_piece_is_gone_on_with(yard: Yard) -> 
     assert after[0]["parts"] == before[0]["parts"]
 
 
-def _pack_in_one_piece(plan: StandingPlan) -> bytes:
+def _pack_in_one_piece(plan: ZonePlan) -> bytes:
     names, part_kw = list_parts(plan, 0, plan.end - plan.first)
     names[:, 0] = np.searchsorted(plan.battery_keys, names[:, 0])
     kept = {name: getattr(plan, name) for name in IN_ONE_PIECE}
+    kept |= {"due_kwh": plan.share_energy_kwh, "netted_part": plan.netted_fraction}
     return pack({**kept, "part_of": names, "part_kw": part_kw})
 
 
-IN_ONE_PIECE = (
-    *("asset_keys", "power_kw", "battery_keys", "virtual_kw", "own_kw", "energy_kwh", "due_kwh", "netted_part"),
-    "unserved_kw",
-)
+IN_ONE_PIECE = (*("asset_keys", "power_kw", "battery_keys", "virtual_kw", "own_kw", "energy_kwh", "unserved_kw"),)

@@ -1,4 +1,4 @@
-"""Versions of a battery's dispatch, laid over each other, are what stands."""
+"""Versions of a battery's dispatch, overlaid, are the current one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.delivery.test_standing import loaded_zone, with_change
+from tests.delivery.test_replanning import loaded_zone, with_change
 
 from gridloom.delivery.codec import pack, unpack
-from gridloom.delivery.dispatch.reading import lay_versions
+from gridloom.delivery.dispatch.reading import overlay_versions
 from gridloom.delivery.dispatch.store import StoredVersion
-from gridloom.delivery.dispatch.versions import NewVersion, list_versions
+from gridloom.delivery.dispatch.versions import NewDispatchVersion, changed_versions
 from gridloom.delivery.model import KIND_OF_CODE, PartKind
 from gridloom.delivery.planning.parts import list_parts
 from gridloom.delivery.planning.replanning import replan
@@ -22,7 +22,7 @@ NOISE = 2e-6
 """What two versions of a plan may differ by without a new one."""
 
 
-def stored(number: int, one: NewVersion) -> StoredVersion:
+def stored(number: int, one: NewDispatchVersion) -> StoredVersion:
     return StoredVersion(number, NOW, one.first, one.end, unpack(one.body))
 
 
@@ -35,33 +35,31 @@ class TestVersions:
         length=st.integers(1, 20),
     )
     @settings(max_examples=20)
-    def test_laid_over_each_other_are_the_plan_that_stands(
-        self, seed: int, virtual: int, count: int, first: int, length: int
-    ) -> None:
-        zone, energy_kwh = loaded_zone(seed, virtual, count, 92, stress=0.3)
-        before = replan(zone, None, energy_kwh, energy_kwh, keeps_batteries=False).plan
-        whole = list_versions(None, before, slice(0, 92), zone.capacity_kwh)
+    def test_overlaid_are_the_current_plan(self, seed: int, virtual: int, count: int, first: int, length: int) -> None:
+        zone, start = loaded_zone(seed, virtual, count, 92, stress=0.3)
+        before = replan(zone, None, start, batteries_unchanged=False).plan
+        whole = changed_versions(None, before, slice(0, 92), zone.capacity_kwh)
         written = {one.asset_key: [stored(1, one)] for one in whole}
         changed = with_change(zone, 0, first, first + length, 7.5)
-        made = replan(changed, before, energy_kwh, energy_kwh, keeps_batteries=True)
-        for one in list_versions(before, made.plan, made.touched, zone.capacity_kwh):
+        made = replan(changed, before, start, batteries_unchanged=True)
+        for one in changed_versions(before, made.plan, made.changed_slice, zone.capacity_kwh):
             written[one.asset_key].append(stored(2, one))
         names, part_kw = list_parts(made.plan, 0, 92)
         for row, key in enumerate(made.plan.battery_keys.tolist()):
-            standing = lay_versions(2, written[key], 0, 92)
-            assert standing.is_planned.all()
-            assert np.abs(standing.after_kwh - made.plan.energy_kwh[row, 1:]).max() < NOISE
-            for place in np.flatnonzero(names[:, 0] == key).tolist():
-                part = KIND_OF_CODE[int(names[place, 1])], int(names[place, 2])
-                assert np.abs(standing.parts_kw.get(part, np.zeros(92)) - part_kw[place]).max() < NOISE
+            current = overlay_versions(2, written[key], 0, 92)
+            assert current.is_planned.all()
+            assert np.abs(current.after_kwh - made.plan.energy_kwh[row, 1:]).max() < NOISE
+            for index in np.flatnonzero(names[:, 0] == key).tolist():
+                part = KIND_OF_CODE[int(names[index, 1])], int(names[index, 2])
+                assert np.abs(current.parts_kw.get(part, np.zeros(92)) - part_kw[index]).max() < NOISE
 
     def test_say_again_only_what_is_another(self) -> None:
-        zone, energy_kwh = loaded_zone(1, 60, 40, 96, stress=0.3)
-        before = replan(zone, None, energy_kwh, energy_kwh, keeps_batteries=False).plan
+        zone, start = loaded_zone(1, 60, 40, 96, stress=0.3)
+        before = replan(zone, None, start, batteries_unchanged=False).plan
         changed = with_change(zone, 4, 40, 44, 5.0)
-        made = replan(changed, before, energy_kwh, energy_kwh, keeps_batteries=True)
-        versions = list_versions(before, made.plan, made.touched, zone.capacity_kwh)
-        assert made.touched == slice(40, 44)
+        made = replan(changed, before, start, batteries_unchanged=True)
+        versions = changed_versions(before, made.plan, made.changed_slice, zone.capacity_kwh)
+        assert made.changed_slice == slice(40, 44)
         assert versions
         for one in versions:
             arrays = unpack(one.body)
@@ -81,7 +79,7 @@ class TestVersions:
             StoredVersion(1, NOW, 0, 3, unpack(pack({**earlier, "capacity": capacity_kwh}))),
             StoredVersion(2, NOW, 1, 3, unpack(pack(later))),
         ]
-        standing = lay_versions(2, versions, 0, 3)
-        assert standing.parts_kw[PartKind.VIRTUAL, 7].tolist() == [1.0, 0.0, 3.0]
-        assert standing.parts_kw[PartKind.VIRTUAL, 8].tolist() == [0.0, 9.0, 0.0]
-        assert standing.energy_kwh.tolist() == [500.0, 400.0, 400.0]
+        current = overlay_versions(2, versions, 0, 3)
+        assert current.parts_kw[PartKind.VIRTUAL, 7].tolist() == [1.0, 0.0, 3.0]
+        assert current.parts_kw[PartKind.VIRTUAL, 8].tolist() == [0.0, 9.0, 0.0]
+        assert current.energy_kwh.tolist() == [500.0, 400.0, 400.0]

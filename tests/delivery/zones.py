@@ -7,9 +7,10 @@ from datetime import date
 import numpy as np
 from hypothesis import strategies as st
 
-from gridloom.delivery.model import Batteries, Situation
-from gridloom.delivery.planning.spreading import changes_kwh
+from gridloom.delivery.model import BatteryLimits, DispatchInput, StartState, sum_rows
+from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.kernel.market_time import period_count
+from gridloom.market_calendar import Floats, Ints
 
 DAYS = (date(2026, 3, 29), date(2026, 7, 1), date(2026, 10, 25))
 """The day that loses an hour, a plain one, and the one that gains an hour."""
@@ -17,7 +18,7 @@ DAYS = (date(2026, 3, 29), date(2026, 7, 1), date(2026, 10, 25))
 
 def made_zone(
     seed: int, virtual: int, count: int, periods: int, *, alike: bool = False, stress: float = 1.0
-) -> Situation:
+) -> DispatchInput:
     """Drawn from a seed: some batteries lose capacity for a while, some hold reserves, some follow their owner."""
     draw = np.random.default_rng(seed)
     power_kw, hours = draw.uniform(500, 5000, count), draw.choice([1.0, 2.0, 4.0], count)
@@ -43,7 +44,7 @@ def made_zone(
             high_kwh[battery, first:last] -= reserve_kw * 0.25 * efficiency[0, battery]
         elif trouble == 2:
             own_kw[battery, first:last] = draw.choice([-1, 1]) * 0.1 * power_kw[battery]
-        elif trouble == 3 and count > 1:  # nobody that it backs lives
+        elif trouble == 3 and count > 1:  # no virtual asset that it backs is alive
             serves[battery, first:last] = 0.0
     pairs, shares = [], []
     for asset in range(virtual):
@@ -56,7 +57,11 @@ def made_zone(
     scheduled_kw = np.round(walks / scale * power_kw.sum() / virtual * draw.uniform(0, 1) * stress, 3)
     energy_kwh = np.clip(draw.uniform(0.3, 0.7, count) * capacity_kwh, low_kwh[:, 0], high_kwh[:, 0])
     charge_efficiency, discharge_efficiency = (np.repeat(row[:, None], periods, axis=1) for row in efficiency)
-    batteries = Batteries(
+    unlimited = np.full((count, periods), np.inf)
+    promised_kwh = np.where(serves > 0, np.zeros(count)[:, None], 0.0)
+    for (_, battery), share in zip(pairs, shares, strict=True):
+        promised_kwh[battery] += np.where(serves[battery] > 0, share * capacity_kwh.sum() / virtual, 0.0)
+    limits = BatteryLimits(
         charge_kw,
         discharge_kw,
         low_kwh,
@@ -64,19 +69,49 @@ def made_zone(
         charge_efficiency,
         discharge_efficiency,
         own_kw,
+        np.zeros_like(own_kw),
         charge_kw * 0.1,
         discharge_kw * 0.1,
-        serves,
+        promised_kwh,
+        unlimited,
+        unlimited,
+        unlimited,
         energy_kwh,
     )
-    situation = Situation(scheduled_kw, batteries, np.array(pairs), np.array(shares), energy_kwh)
-    natural_kwh = changes_kwh(situation.by_share(scheduled_kw), charge_efficiency, discharge_efficiency)
-    due_kwh = np.clip(energy_kwh + natural_kwh.sum(axis=1), low_kwh[:, -1], high_kwh[:, -1])
-    return Situation(scheduled_kw, batteries, np.array(pairs), np.array(shares), due_kwh)
+    return input_of(scheduled_kw, limits, np.array(pairs), np.array(shares))
+
+
+def input_of(power_kw: Floats, limits: BatteryLimits, share_of: Ints, shares: Floats) -> DispatchInput:
+    """One market day, in which the virtual assets lose 6 % each way."""
+    rates = np.full((len(power_kw), 1), 0.94)
+    by_asset_kwh = energy_changes_kwh(power_kw, rates, rates)
+    changes_kwh = sum_rows(shares[:, None] * by_asset_kwh[share_of[:, 0]], share_of[:, 1], limits.shape[0])
+    changes_kwh += energy_changes_kwh(limits.own_kw, limits.charge_efficiency, limits.discharge_efficiency)
+    path_kwh = np.concatenate([limits.energy_kwh[:, None], changes_kwh], axis=1).cumsum(axis=1)
+    same_day = np.zeros(power_kw.shape[1], dtype=np.int64)
+    start = StartState.of_rest(limits.shape[0])
+    return DispatchInput(power_kw, limits, share_of, shares, path_kwh, same_day, same_day, start)
+
+
+def even_limits(
+    power_kw: list[float], capacity_kwh: list[float], periods: int, efficiency: list[float] | None = None
+) -> BatteryLimits:
+    """Batteries that are half full, wholly available and wholly promised, with no other limit."""
+
+    def columns(values: list[float]) -> Floats:
+        return np.repeat(np.array(values, dtype=np.float64)[:, None], periods, axis=1)
+
+    count = len(power_kw)
+    rates, nothing, unlimited = columns(efficiency or [0.94] * count), columns([0.0] * count), columns([np.inf] * count)
+    powers, capacities = columns(power_kw), columns(capacity_kwh)
+    return BatteryLimits(
+        *(powers, powers.copy(), nothing, capacities, rates, rates, nothing, nothing, nothing, nothing),
+        *(capacities, unlimited, unlimited, unlimited, capacities[:, 0] / 2),
+    )
 
 
 @st.composite
-def zones(draw: st.DrawFn, most_virtual: int = 200, most_batteries: int = 50) -> Situation:
+def zones(draw: st.DrawFn, most_virtual: int = 200, most_batteries: int = 50) -> DispatchInput:
     return made_zone(
         draw(st.integers(0, 2**32 - 1)),
         draw(st.integers(1, most_virtual)),

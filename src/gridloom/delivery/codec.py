@@ -1,4 +1,4 @@
-"""Named arrays as compressed bytes: pieces of a plan, and a version of a battery's dispatch."""
+"""Named arrays as compressed bytes: chunks of a plan, and a version of a battery's dispatch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import zstandard
 
-from gridloom.delivery.model import Floats, Ints
+from gridloom.market_calendar import Floats, Ints
 
 Arrays = Mapping[str, Floats | Ints]
 
@@ -37,10 +37,10 @@ def pack(arrays: Arrays) -> bytes:
 
 def unpack(packed: bytes) -> dict[str, np.ndarray]:
     head, body = _tools.decoder.decode(_tools.decompressor.decompress(packed))
-    arrays, place = {}, 0
+    arrays, offset = {}, 0
     for name, (kind, shape) in head.items():
         count = math.prod(shape)
         dtype = np.dtype(kind)
-        arrays[name] = np.frombuffer(body, dtype, count, place).reshape(shape)
-        place += count * dtype.itemsize
+        arrays[name] = np.frombuffer(body, dtype, count, offset).reshape(shape)
+        offset += count * dtype.itemsize
     return arrays

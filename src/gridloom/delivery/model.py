@@ -1,6 +1,6 @@
-"""What a zone's virtual assets will do, what its batteries can do, and what comes of it; arrays over quarter-hours.
+"""What a zone's virtual assets will do, what its batteries can do, and the dispatch computed from both.
 
-Rows are assets, columns are periods. Power is signed as everywhere: positive leaves an asset.
+Arrays over quarter-hours: rows are assets, columns are periods. Power is signed as everywhere: positive is export.
 """
 
 from __future__ import annotations
@@ -12,47 +12,55 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.kernel.units import POWER_TOLERANCE_KW
+from gridloom.market_calendar import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-NOISE_KW: Final = POWER_TOLERANCE_KW
-"""Powers below a milliwatt are what a subtraction leaves behind."""
+Mask = npt.NDArray[np.bool_]
 
 
-class Method(StrEnum):
-    """How the net of a zone was spread over its batteries."""
+class DistributionMethod(StrEnum):
+    """How the net of a zone was distributed over its batteries; runs of earlier releases used a linear programme."""
 
     CLOSED_FORM = "CLOSED_FORM"
     LINEAR_PROGRAMME = "LINEAR_PROGRAMME"
     PROPORTIONAL = "PROPORTIONAL"
-    """The programme was too slow or failed: shares within limits instead."""
 
 
 class PartKind(StrEnum):
-    """What a part of a battery's dispatch is for."""
+    """What a part of a battery's dispatch is for. The order is that of an answer."""
 
     VIRTUAL = "VIRTUAL"
     OWN = "OWN"
+    DRIFT = "DRIFT"
     FCR = "FCR"
     AFRR_POS = "AFRR_POS"
     AFRR_NEG = "AFRR_NEG"
 
 
-CODE_OF_KIND: Final = {kind: code for code, kind in enumerate(PartKind)}
-KIND_OF_CODE: Final = dict(enumerate(PartKind))
-"""Kinds as numbers, where a kind stands in an array."""
+POWER_KINDS: Final = (PartKind.VIRTUAL, PartKind.OWN, PartKind.DRIFT)
+"""Their sum is the battery's power."""
+RESERVE_KINDS: Final = (PartKind.FCR, PartKind.AFRR_POS, PartKind.AFRR_NEG)
+CODE_OF_KIND: Final = {
+    PartKind.VIRTUAL: 0,
+    PartKind.OWN: 1,
+    PartKind.FCR: 2,
+    PartKind.AFRR_POS: 3,
+    PartKind.AFRR_NEG: 4,
+    PartKind.DRIFT: 5,
+}
+KIND_OF_CODE: Final = {code: kind for kind, code in CODE_OF_KIND.items()}
+"""Kinds as numbers in stored arrays: a code never changes its meaning."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batteries:
-    """All batteries that back a virtual asset of the zone, a row each.
+class BatteryLimits:
+    """What the batteries of a zone can do, a row each.
 
-    `charge_kw` and `discharge_kw` are what is available after reserves, `low_kwh` and `high_kwh` the bounds of the
-    stored energy at the end of each period, reserves included; `energy_kwh` is what is stored at the very start.
-    `own_kw` is the owner's schedule, `free_charge_kw` and `free_discharge_kw` what nobody was promised. `serves` is 1
-    in periods in which a virtual asset lives that the battery backs, else 0: then it moves for its owner alone.
+    `charge_kw` and `discharge_kw` are the available powers after reserves. `low_kwh` and `high_kwh` bound the stored
+    energy at the end of each period, reserves included. `own_kw` is the owner's schedule, `drift_kw` the drift that is
+    placed on the market; `free_charge_kw` and `free_discharge_kw` are in no holder's book. `promised_kwh` is
+    Σ share × energy capacity of the virtual assets that are alive: a battery moves for virtual assets only where it is
+    above zero. `ramp_kw` is the largest increase from one period to the next, `daily_export_kwh` and
+    `annual_export_kwh` the cycle limits; infinite where there is none. `energy_kwh` is stored at the start.
     """
 
     charge_kw: Floats
@@ -62,18 +70,34 @@ class Batteries:
     charge_efficiency: Floats
     discharge_efficiency: Floats
     own_kw: Floats
+    drift_kw: Floats
     free_charge_kw: Floats
     free_discharge_kw: Floats
-    serves: Floats
+    promised_kwh: Floats
+    ramp_kw: Floats
+    daily_export_kwh: Floats
+    annual_export_kwh: Floats
     energy_kwh: Floats
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.charge_kw.shape[0], self.charge_kw.shape[1]
 
+    @property
+    def backs_virtual_asset(self) -> Mask:
+        return np.asarray(self.promised_kwh > 0)
+
+
+LIMIT_NAMES: Final = tuple(name for name in BatteryLimits.__dataclass_fields__ if name != "energy_kwh")
+
+
+def slice_limits(limits: BatteryLimits, first: int, energy_kwh: Floats, end: int | None = None) -> BatteryLimits:
+    """The columns [first, end), with `energy_kwh` stored at the first."""
+    return BatteryLimits(**{name: getattr(limits, name)[:, first:end] for name in LIMIT_NAMES}, energy_kwh=energy_kwh)
+
 
 def sum_rows(values: Floats, groups: Ints, count: int) -> Floats:
-    """The sum of all rows of each of `count` groups; rows of one group in their order, so that sums are the same."""
+    """The sum of all rows of each of `count` groups; rows of a group in their order, so that sums are reproducible."""
     sums = np.zeros((count, values.shape[1]))
     if not len(groups):
         return sums
@@ -84,54 +108,71 @@ def sum_rows(values: Floats, groups: Ints, count: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Situation:
-    """A delivery zone over consecutive periods: what was scheduled, after cuts, and what can serve it.
+class StartState:
+    """What the batteries have done by the start: exported in its market day and year, and the power just before."""
 
-    `share_of` holds a row for each pair of virtual asset and battery behind it: their places, and `shares` the part.
-    `due_kwh` is the energy that each battery would hold at the end if it did no more and no less than its shares.
-    """
-
+    day_export_kwh: Floats
+    year_export_kwh: Floats
     power_kw: Floats
-    batteries: Batteries
-    share_of: Ints
-    shares: Floats
-    due_kwh: Floats
 
-    def by_share(self, power_kw: Floats) -> Floats:
-        """What falls to each battery of virtual assets' powers."""
-        return sum_rows(
-            self.shares[:, None] * power_kw[self.share_of[:, 0]], self.share_of[:, 1], self.batteries.shape[0]
-        )
+    @classmethod
+    def of_rest(cls, count: int) -> StartState:
+        return cls(np.zeros(count), np.zeros(count), np.zeros(count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
-    """What each battery does for virtual assets and for its owner, and what nobody could serve.
+class DispatchInput:
+    """A delivery zone over consecutive periods: powers of virtual assets after cuts, and the batteries behind them.
 
-    `energy_kwh` has one column more than periods, the end; `unserved_kw` has the sign of the net.
+    `share_of` has a row for each pair of virtual asset and battery (their indices), `shares` the share of each.
+    `share_energy_kwh` is the energy that each battery would store had it done its shares and its own schedule alone,
+    at the start of every period and at the end: a battery's drift is its energy less this. `days` and `years` number
+    the market days and years of the periods.
+    """
+
+    power_kw: Floats
+    limits: BatteryLimits
+    share_of: Ints
+    shares: Floats
+    share_energy_kwh: Floats
+    days: Ints
+    years: Ints
+    start: StartState
+
+    def by_share(self, power_kw: Floats) -> Floats:
+        """Σ share × power of the virtual assets behind which each battery stands."""
+        return sum_rows(self.shares[:, None] * power_kw[self.share_of[:, 0]], self.share_of[:, 1], self.limits.shape[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BatteryDispatch:
+    """What each battery does for virtual assets, for its owner and for the drift; and what none could serve.
+
+    `energy_kwh` has one column more than periods, the end. `unserved_kw` has the sign of the net; `is_cycle_bound`
+    says where cycle limits left it unserved.
     """
 
     virtual_kw: Floats
     own_kw: Floats
+    drift_kw: Floats
     energy_kwh: Floats
     unserved_kw: Floats
+    is_cycle_bound: Mask
 
     @property
     def power_kw(self) -> Floats:
-        return np.asarray(self.virtual_kw + self.own_kw)
+        return np.asarray(self.virtual_kw + self.own_kw + self.drift_kw)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """A zone's dispatch: virtual assets after what cannot be served, their netted parts, and the batteries' powers.
+class ZoneDispatch:
+    """A zone's dispatch: virtual assets' powers after what is unserved, their netted parts, and the batteries'.
 
-    `forced` says in which periods a battery charges while another discharges because a limit leaves no other way.
+    `is_opposed` says in which periods one battery charges while another discharges.
     """
 
     scheduled_kw: Floats
     delivered_kw: Floats
     netted_kw: Floats
-    spread: Spread
-    method: Method
-    forced: npt.NDArray[np.bool_]
-    solver_s: float
+    batteries: BatteryDispatch
+    is_opposed: Mask

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from gridloom.database.pool import snapshot
 from gridloom.delivery.dispatch import store as dispatch_store
-from gridloom.delivery.dispatch.reading import StandingDispatch, load_dispatch
-from gridloom.delivery.model import NOISE_KW, PartKind
+from gridloom.delivery.dispatch.reading import DispatchSeries, load_dispatch
+from gridloom.delivery.model import PartKind
 from gridloom.delivery.runs import store as run_store
 from gridloom.delivery.wire import (
     DeliveryRun,
@@ -25,8 +25,8 @@ from gridloom.delivery.wire import (
     RunsQuery,
     ZoneQuarter,
 )
-from gridloom.delivery.zones import quarter_store
-from gridloom.delivery.zones.quarters import ZoneQuarters
+from gridloom.delivery.zones import store as zone_store
+from gridloom.delivery.zones.totals import ZoneTotals
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Page, Stream, operation
 from gridloom.edge.answering.tabular import TIME, stream_table
 from gridloom.edge.wire import parameter_refused, to_json
@@ -34,13 +34,17 @@ from gridloom.identity.reach import asset_reach
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
+from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import PERIOD_S
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
 
 TAG = "Delivery"
 READ = Permission.READ_SCHEDULES
 
-_COLUMNS = ("power", "virtualPower", "ownPower", "fcrPower", "afrrPosPower", "afrrNegPower", "stateOfChargePercentage")
+_COLUMNS = (
+    *("power", "virtualPower", "ownPower", "driftPower", "fcrPower", "afrrPosPower", "afrrNegPower"),
+    "stateOfChargePercentage",
+)
 SCHEMA = pa.schema(
     [pa.field("time", TIME, nullable=False), *(pa.field(name, pa.float64(), nullable=False) for name in _COLUMNS)]
 )
@@ -76,26 +80,26 @@ async def read_dispatch(call: Call, physical_asset_id: UUID, query: DispatchQuer
     return Answer(Content(body, JSON), etag=str(dispatch.version))
 
 
-def _dispatch_json(asset_id: UUID, dispatch: StandingDispatch, ids: Mapping[int, UUID]) -> bytes:
-    places = np.flatnonzero(dispatch.is_planned).tolist()
+def _dispatch_json(asset_id: UUID, dispatch: DispatchSeries, ids: Mapping[int, UUID]) -> bytes:
+    indexs = np.flatnonzero(dispatch.is_planned).tolist()
     points: dict[int, DispatchPoint] = {}
     power_kw, charge = dispatch.power_kw, dispatch.state_of_charge_percentage
-    for place in places:
-        points[place] = DispatchPoint(
-            time=period_start(dispatch.first + place),
-            power=_round_value(power_kw[place]),
+    for index in indexs:
+        points[index] = DispatchPoint(
+            time=period_start(dispatch.first + index),
+            power=_round_value(power_kw[index]),
             parts=[],
-            state_of_charge_percentage=_round_value(charge[place]),
+            state_of_charge_percentage=_round_value(charge[index]),
         )
     for (kind, key), part_kw in sorted(
         dispatch.parts_kw.items(), key=lambda part: (list(PartKind).index(part[0][0]), part[0][1])
     ):
-        for place in np.flatnonzero(np.abs(part_kw) > NOISE_KW).tolist():
+        for index in np.flatnonzero(np.abs(part_kw) > POWER_TOLERANCE_KW).tolist():
             if key in ids:  # not one whose allocation was undone since
-                part = DispatchPart(kind=kind, power=_round_value(part_kw[place]), virtual_asset_id=ids[key])
+                part = DispatchPart(kind=kind, power=_round_value(part_kw[index]), virtual_asset_id=ids[key])
             else:
-                part = DispatchPart(kind=kind, power=_round_value(part_kw[place]))
-            points[place].parts.append(part)
+                part = DispatchPart(kind=kind, power=_round_value(part_kw[index]))
+            points[index].parts.append(part)
     return to_json(Dispatch(physical_asset_id=asset_id, version=dispatch.version, dispatch=list(points.values())))
 
 
@@ -103,13 +107,14 @@ def _round_value(value: float) -> float:
     return round(float(value), 6) + 0.0
 
 
-async def _stream_batches(dispatch: StandingDispatch) -> AsyncIterator[pa.RecordBatch]:
+async def _stream_batches(dispatch: DispatchSeries) -> AsyncIterator[pa.RecordBatch]:
     planned = dispatch.is_planned
     times = (np.flatnonzero(planned) + dispatch.first) * (PERIOD_S * 1000)
     columns = (
         dispatch.power_kw,
         dispatch.sum_kw(PartKind.VIRTUAL),
         dispatch.sum_kw(PartKind.OWN),
+        dispatch.sum_kw(PartKind.DRIFT),
         dispatch.sum_kw(PartKind.FCR),
         dispatch.sum_kw(PartKind.AFRR_POS),
         dispatch.sum_kw(PartKind.AFRR_NEG),
@@ -154,30 +159,30 @@ async def list_delivery_zones(call: Call, query: WindowQuery) -> list[DeliveryZo
     async with snapshot(call.pool) as db:
         window = await asked_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
-        found = await quarter_store.read_quarters(db, first, end)
-        settled_until = await quarter_store.read_settled_until(db)
+        found = await zone_store.read_totals(db, first, end)
+        final_until = await zone_store.read_final_until(db)
     return [
         DeliveryZone(
             delivery_zone=zone,
-            final_until=period_start(settled_until.get(zone, first)),
-            quarters=_view_quarters(quarters),
+            final_until=period_start(final_until.get(zone, first)),
+            quarters=_view_quarters(totals),
         )
-        for zone, quarters in found.items()
+        for zone, totals in found.items()
     ]
 
 
-def _view_quarters(quarters: ZoneQuarters) -> list[ZoneQuarter]:
-    dispatched_kw = quarters.dispatched_kw
+def _view_quarters(totals: ZoneTotals) -> list[ZoneQuarter]:
+    dispatched_kw = totals.dispatched_kw
     return [
         ZoneQuarter(
-            time=period_start(quarters.first + place),
-            scheduled_export=_round_value(quarters.exported_kw[place]),
-            scheduled_import=_round_value(quarters.imported_kw[place]),
-            netted=_round_value(quarters.netted_kw[place]),
-            dispatched=_round_value(dispatched_kw[place]),
-            unserved=_round_value(quarters.unserved_kw[place]),
+            time=period_start(totals.first + index),
+            scheduled_export=_round_value(totals.exported_kw[index]),
+            scheduled_import=_round_value(totals.imported_kw[index]),
+            netted=_round_value(totals.netted_kw[index]),
+            dispatched=_round_value(dispatched_kw[index]),
+            unserved=_round_value(totals.unserved_kw[index]),
         )
-        for place in np.flatnonzero(quarters.is_planned).tolist()
+        for index in np.flatnonzero(totals.is_planned).tolist()
     ]
 
 
@@ -201,6 +206,7 @@ def _view_run(run: run_store.Run) -> DeliveryRun:
         netted=run.netted_mwh,
         spread=run.spread_mwh,
         unserved=run.unserved_mwh,
+        reserve_shortfall=run.reserve_shortfall_mwh,
         forced_periods=run.forced_periods,
         changed_dispatches=run.changed_batteries,
         method=run.method,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.delivery.model import Method, PartKind
+from gridloom.delivery.model import DistributionMethod, PartKind
 from gridloom.edge import Instant, Paging, View
 from gridloom.physical_assets.window_query import WindowQuery
 
@@ -16,7 +16,7 @@ Power = Annotated[float, Meta(description="kW; positive is export")]
 
 
 class DispatchPart(View):
-    """What a part of the power is for. FCR and aFRR parts are power that stands by: magnitudes, no part of `power`."""
+    """What a part of the power is for. FCR and aFRR parts are reserved power: magnitudes, no part of `power`."""
 
     kind: PartKind
     power: Power
@@ -30,8 +30,8 @@ class DispatchPoint(View):
     """What the battery must do in one quarter-hour."""
 
     time: datetime
-    power: Annotated[float, Meta(description="kW, the sum of the VIRTUAL and OWN parts; positive is export")]
-    parts: Annotated[list[DispatchPart], Meta(description="What the power is for, and what stands by")]
+    power: Annotated[float, Meta(description="kW, the sum of the VIRTUAL, OWN and DRIFT parts; positive is export")]
+    parts: Annotated[list[DispatchPart], Meta(description="What the power is for, and what is reserved")]
     state_of_charge_percentage: Annotated[
         float, Meta(description="At the start of the quarter-hour if all is done as planned")
     ]
@@ -63,12 +63,13 @@ class DeliveryRun(View):
     netted: Annotated[float, Meta(description="MWh of exports that met as much of imports")]
     spread: Annotated[float, Meta(description="MWh moved by batteries for virtual assets, both ways")]
     unserved: Annotated[float, Meta(description="MWh that no battery could serve")]
+    reserve_shortfall: Annotated[float, Meta(description="MW of FCR and aFRR that no battery holds, times hours")]
     forced_periods: Annotated[
         int, Meta(description="Quarter-hours in which a limit had one battery charge beside another that discharges")
     ]
     changed_dispatches: Annotated[int, Meta(description="Batteries whose dispatch got a new version")]
-    method: Annotated[Method, Meta(description="How the net was spread over the batteries")]
-    solver_seconds: Annotated[float, Meta(description="What the linear programme took")]
+    method: Annotated[DistributionMethod, Meta(description="How the net was spread over the batteries")]
+    solver_seconds: Annotated[float, Meta(description="What computing the plan took")]
 
 
 class ZoneQuarter(View):

@@ -1,4 +1,4 @@
-"""A battery's dispatch as it stands or stood: all its versions laid over each other."""
+"""A battery's dispatch as it is or was: all its versions overlaid."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import numpy.typing as npt
 from gridloom.database.pool import Database
 from gridloom.delivery.dispatch import store
 from gridloom.delivery.dispatch.store import StoredVersion
-from gridloom.delivery.model import KIND_OF_CODE, Floats, PartKind
+from gridloom.delivery.model import KIND_OF_CODE, POWER_KINDS, PartKind
+from gridloom.market_calendar import Floats
 
 Part = tuple[PartKind, int]
 """The kind and the virtual asset's key, 0 for none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StandingDispatch:
+class DispatchSeries:
     """Over the periods from `first` on; `is_planned` says which of them are. Parts are named by kind and the virtual
     asset's key, 0 for none; `energy_kwh` is at the start of each period, `after_kwh` at its end."""
 
@@ -33,7 +34,7 @@ class StandingDispatch:
 
     @property
     def power_kw(self) -> Floats:
-        return self.sum_kw(PartKind.VIRTUAL, PartKind.OWN)
+        return self.sum_kw(*POWER_KINDS)
 
     def sum_kw(self, *kinds: PartKind) -> Floats:
         total_kw = np.zeros(len(self.is_planned))
@@ -44,17 +45,18 @@ class StandingDispatch:
 
     @property
     def state_of_charge_percentage(self) -> Floats:
-        return np.asarray(100 * np.clip(self.energy_kwh / self.capacity_kwh, 0.0, 1.0))
+        """Of the energy capacity valid then; above 100 after a change of parameters that leaves more in store."""
+        return np.asarray(100 * np.maximum(self.energy_kwh / self.capacity_kwh, 0.0))
 
 
 async def load_dispatch(
     db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
-) -> StandingDispatch:
+) -> DispatchSeries:
     version, versions = await store.read_versions(db, asset_key, first, end, as_of)
-    return lay_versions(version, versions, first, end)
+    return overlay_versions(version, versions, first, end)
 
 
-def lay_versions(version: int, versions: Sequence[StoredVersion], first: int, end: int) -> StandingDispatch:
+def overlay_versions(version: int, versions: Sequence[StoredVersion], first: int, end: int) -> DispatchSeries:
     """Oldest first; a later one replaces all that was planned for its periods."""
     count = max(0, end - first)
     planned = np.zeros(count, dtype=bool)
@@ -67,12 +69,12 @@ def lay_versions(version: int, versions: Sequence[StoredVersion], first: int, en
         energy_kwh[here] = one.arrays["energy"][:-1][there]
         after_kwh[here] = one.arrays["energy"][1:][there]
         capacity_kwh[here] = one.arrays["capacity"][there]
-        _lay_parts(parts_kw, one, first, end)
-    return StandingDispatch(version, first, planned, energy_kwh, after_kwh, capacity_kwh, parts_kw)
+        _overlay_parts(parts_kw, one, first, end)
+    return DispatchSeries(version, first, planned, energy_kwh, after_kwh, capacity_kwh, parts_kw)
 
 
-def _lay_parts(parts_kw: dict[Part, Floats], one: StoredVersion, first: int, end: int) -> None:
-    """A version's parts over what stood; where it has none, in its last periods, what stood goes on."""
+def _overlay_parts(parts_kw: dict[Part, Floats], one: StoredVersion, first: int, end: int) -> None:
+    """A version's parts over earlier ones; where it has none, in its last periods, the earlier ones go on."""
     width, named_kw = _name_parts(one)
     low, high = max(first, one.first), min(end, one.first + width)
     if low >= high:

@@ -11,11 +11,11 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.delivery.codec import unpack
-from gridloom.delivery.dispatch.versions import NewVersion
+from gridloom.delivery.dispatch.versions import NewDispatchVersion
 
 
 async def add_versions(
-    db: Database, run_id: UUID, now: datetime, versions: Sequence[NewVersion], known: Mapping[int, int]
+    db: Database, run_id: UUID, now: datetime, versions: Sequence[NewDispatchVersion], known: Mapping[int, int]
 ) -> dict[int, int]:
     """The number of the new version by asset key; `known` are the last numbers, where they are known.
 
@@ -61,7 +61,7 @@ class StoredVersion:
 async def read_versions(
     db: Database, asset_key: int, first: int, end: int, as_of: datetime | None
 ) -> tuple[int, list[StoredVersion]]:
-    """The number of the version that stands, or stood, and all that touch the periods, oldest first."""
+    """The number of the version in force then, and all that touch the periods, oldest first."""
     rows = await db.fetch(
         """select version, recorded_at, first_period, end_period,
                   case when end_period > $2 and first_period < $3 then body end as body

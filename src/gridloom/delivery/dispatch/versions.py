@@ -8,15 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.delivery.codec import Arrays, pack
-from gridloom.delivery.model import NOISE_KW, Floats, Ints
-from gridloom.delivery.planning.parts import PartNames, list_parts
-from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.planning.model import ZonePlan
+from gridloom.delivery.planning.parts import PartKeys, list_parts
+from gridloom.kernel.units import POWER_TOLERANCE_KW
+from gridloom.market_calendar import Floats, Ints
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class NewVersion:
+class NewDispatchVersion:
     """The periods of a battery's dispatch that a run has changed.
 
     `body` has the energies at their edges, what the battery can hold and, for the first of them only, the parts: those
@@ -30,16 +31,16 @@ class NewVersion:
     body: bytes
 
 
-def list_versions(
-    before: StandingPlan | None, after: StandingPlan, touched: slice, capacity_kwh: Floats
-) -> list[NewVersion]:
+def changed_versions(
+    before: ZonePlan | None, after: ZonePlan, changed_slice: slice, capacity_kwh: Floats
+) -> list[NewDispatchVersion]:
     """One for each battery whose dispatch has changed, from the first changed period to the last.
 
-    `touched`: the places of `after` outside which no part of any battery is another than before.
+    `changed_slice`: the columns of `after` outside which no part of any battery is another than before.
     """
-    named = PartNames.of_plan(after)
-    here = list_parts(after, touched.start, touched.stop, named)[1]
-    stored, parts = _find_changes(before, after, touched, (named, here))
+    named = PartKeys.of_plan(after)
+    here = list_parts(after, changed_slice.start, changed_slice.stop, named)[1]
+    stored, parts = _find_changes(before, after, changed_slice, (named, here))
     changed = stored | parts
     rows = np.flatnonzero(changed.any(axis=1))
     if not len(rows):
@@ -47,15 +48,15 @@ def list_versions(
     lows, highs = np.argmax(changed[rows], axis=1), _find_ends(changed[rows])
     part_highs = np.maximum(_find_ends(parts[rows]), lows)
     first, end = int(lows.min()), int(part_highs.max())
-    if touched.start <= first and end <= touched.stop:
-        part_kw = here[:, first - touched.start : end - touched.start]
+    if changed_slice.start <= first and end <= changed_slice.stop:
+        part_kw = here[:, first - changed_slice.start : end - changed_slice.start]
     else:
         part_kw = list_parts(after, first, end, named)[1]
     names = named.names
     keys = after.battery_keys[rows]
     starts, stops = np.searchsorted(names[:, 0], keys), np.searchsorted(names[:, 0], keys, side="right")
-    places = np.arange(first, end)
-    asked = (places >= lows[:, None]) & (places < part_highs[:, None])
+    indices = np.arange(first, end)
+    asked = (indices >= lows[:, None]) & (indices < part_highs[:, None])
     there = _find_moving(part_kw, starts, stops, asked)
     versions = []
     for row, key, low, high, part_high, start, stop in zip(
@@ -68,7 +69,7 @@ def list_versions(
             "parts": part_kw[start:stop, low - first : part_high - first][own],
             "capacity": capacity_kwh[row, low:high],
         }
-        versions.append(NewVersion(key, after.first + low, after.first + high, pack(body)))
+        versions.append(NewDispatchVersion(key, after.first + low, after.first + high, pack(body)))
     return versions
 
 
@@ -78,21 +79,21 @@ def _find_moving(part_kw: Floats, starts: Ints, stops: Ints, asked: Mask) -> Mas
     counts = stops - starts
     rows = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + np.arange(counts.sum())
     there = np.zeros(len(part_kw), dtype=bool)
-    there[rows] = ((np.abs(part_kw[rows]) > NOISE_KW) & np.repeat(asked, counts, axis=0)).any(axis=1)
+    there[rows] = ((np.abs(part_kw[rows]) > POWER_TOLERANCE_KW) & np.repeat(asked, counts, axis=0)).any(axis=1)
     return there
 
 
 def _find_ends(changed: Mask) -> Ints:
-    """For each row, the place behind the last that has changed; 0 where none has."""
+    """For each row, the index behind the last that has changed; 0 where none has."""
     ends = changed.shape[1] - np.argmax(changed[:, ::-1], axis=1)
     return np.where(changed.any(axis=1), ends, 0)
 
 
 def _find_changes(
-    before: StandingPlan | None, after: StandingPlan, touched: slice, here: tuple[PartNames, Floats]
+    before: ZonePlan | None, after: ZonePlan, changed_slice: slice, here: tuple[PartKeys, Floats]
 ) -> tuple[Mask, Mask]:
     """For each battery, in which periods its energy is another, and in which any of its parts; all of both where
-    nothing was planned. `here` are the parts of `after` where it was touched."""
+    nothing was planned. `here` are the parts of `after` in the changed columns."""
     stored = np.ones((len(after.battery_keys), after.end - after.first), dtype=bool)
     parts = stored.copy()
     if before is None or before.end <= after.first or before.first > after.first:
@@ -100,52 +101,52 @@ def _find_changes(
     count, offset = min(before.end, after.end) - after.first, after.first - before.first
     _, rows, old_rows = np.intersect1d(after.battery_keys, before.battery_keys, return_indices=True)
     old_kwh = before.energy_kwh[old_rows, offset + 1 : offset + 1 + count]
-    stored[rows, :count] = np.abs(after.energy_kwh[rows, 1 : count + 1] - old_kwh) > NOISE_KW
+    stored[rows, :count] = np.abs(after.energy_kwh[rows, 1 : count + 1] - old_kwh) > POWER_TOLERANCE_KW
     parts[rows, :count] = False
-    low, high = touched.start, min(touched.stop, count)
+    low, high = changed_slice.start, min(changed_slice.stop, count)
     if low < high:
         named, part_kw = here
         known = named if _name_alike(before, after) else None
         keys, differs = _find_differing_parts(
             list_parts(before, offset + low, offset + high, known), (named.names, part_kw[:, : high - low])
         )
-        _, places, own = np.intersect1d(keys, after.battery_keys, return_indices=True)
-        parts[own, low:high] |= differs[places]
+        _, indices, own = np.intersect1d(keys, after.battery_keys, return_indices=True)
+        parts[own, low:high] |= differs[indices]
     return stored, parts
 
 
-def _name_alike(before: StandingPlan, after: StandingPlan) -> bool:
+def _name_alike(before: ZonePlan, after: ZonePlan) -> bool:
     """Whether the parts of both have the same names in the same order."""
     return all(
         np.array_equal(getattr(before, name), getattr(after, name))
-        for name in ("battery_keys", "asset_keys", "share_of", "stand_by_of")
+        for name in ("battery_keys", "asset_keys", "share_of", "reserve_keys")
     )
 
 
 def _find_differing_parts(before: tuple[Ints, Floats], after: tuple[Ints, Floats]) -> tuple[Ints, Mask]:
-    """The keys of batteries and in which periods any of their parts is another; who has no part does nothing."""
+    """The keys of batteries, and in which periods any of their parts differs; a missing part is zero."""
     (old_names, old_kw), (names, part_kw) = before, after
     if not np.array_equal(names, old_names):
-        names, places = np.unique(np.concatenate([old_names, names]), axis=0, return_inverse=True)
-        places = places.reshape(-1)
+        names, indices = np.unique(np.concatenate([old_names, names]), axis=0, return_inverse=True)
+        indices = indices.reshape(-1)
         both_kw = np.zeros((2, len(names), part_kw.shape[1]))
-        both_kw[0, places[: len(old_names)]], both_kw[1, places[len(old_names) :]] = old_kw, part_kw
+        both_kw[0, indices[: len(old_names)]], both_kw[1, indices[len(old_names) :]] = old_kw, part_kw
         old_kw, part_kw = both_kw
     starts = np.flatnonzero(np.diff(names[:, 0], prepend=-1))
-    return names[starts, 0], np.logical_or.reduceat(np.abs(part_kw - old_kw) > NOISE_KW, starts, axis=0)
+    return names[starts, 0], np.logical_or.reduceat(np.abs(part_kw - old_kw) > POWER_TOLERANCE_KW, starts, axis=0)
 
 
-def find_moved(before: StandingPlan | None, after: StandingPlan) -> frozenset[int]:
+def batteries_with_new_power(before: ZonePlan | None, after: ZonePlan) -> frozenset[int]:
     """The batteries whose power is another than before; what was not planned before was idle."""
-    by_kw = after.virtual_kw + after.own_kw
+    by_kw = after.battery_power_kw
     if before is not None and before.end > after.first >= before.first:
         count, offset = min(before.end, after.end) - after.first, after.first - before.first
         _, rows, old_rows = np.intersect1d(after.battery_keys, before.battery_keys, return_indices=True)
-        by_kw[rows, :count] -= (before.virtual_kw + before.own_kw)[old_rows, offset : offset + count]
-    return frozenset(after.battery_keys[np.abs(by_kw).max(axis=1, initial=0.0) > NOISE_KW].tolist())
+        by_kw[rows, :count] -= before.battery_power_kw[old_rows, offset : offset + count]
+    return frozenset(after.battery_keys[np.abs(by_kw).max(axis=1, initial=0.0) > POWER_TOLERANCE_KW].tolist())
 
 
-def known_versions(plan: StandingPlan | None) -> dict[int, int]:
+def last_versions(plan: ZonePlan | None) -> dict[int, int]:
     """The number of each battery's last dispatch, by its key."""
     if plan is None:
         return {}

@@ -11,8 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.delivery.model import Floats
-from gridloom.market_calendar import PERIOD_S
+from gridloom.market_calendar import PERIOD_S, Floats
 from gridloom.monitoring.codec import Times
 from gridloom.monitoring.market_days import day_numbers
 from gridloom.monitoring.model import MINUTE_US, SECOND_US, Series

@@ -10,14 +10,15 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.delivery.dispatch.reading import StandingDispatch, load_dispatch
-from gridloom.delivery.model import Floats, PartKind
+from gridloom.delivery.dispatch.reading import DispatchSeries, load_dispatch
+from gridloom.delivery.model import RESERVE_KINDS
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.delivery.performance.recording import read_recorded
 from gridloom.delivery.performance.telemetry import read_telemetry
 from gridloom.kernel.market_time import market_days_in, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import Floats
 from gridloom.monitoring.folding.jobs import Retention
 
 TOLERATED_SHARE: Final = 0.05
@@ -29,7 +30,7 @@ TOLERATED_CAPACITY_SHARE_H: Final = 0.02
 class Performance:
     """Over the periods of a dispatch. What was not measured counts as dispatched."""
 
-    dispatch: StandingDispatch
+    dispatch: DispatchSeries
     measured: Measurements
 
     @property
@@ -85,12 +86,12 @@ class Performance:
     @property
     def deviates(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Where the battery did not do what it must, beyond what meters and balancing power that stands by explain."""
-        stand_by_kw = self.dispatch.sum_kw(PartKind.FCR, PartKind.AFRR_POS, PartKind.AFRR_NEG)
+        reserve_kw = self.dispatch.sum_kw(*RESERVE_KINDS)
         tolerated_kw = np.maximum(
             TOLERATED_SHARE * np.abs(self.dispatch.power_kw),
             TOLERATED_CAPACITY_SHARE_H * self.dispatch.capacity_kwh,
         )
-        return self.dispatch.is_planned & (np.abs(self.deviation_kw) > tolerated_kw + stand_by_kw)
+        return self.dispatch.is_planned & (np.abs(self.deviation_kw) > tolerated_kw + reserve_kw)
 
 
 async def load_performance(

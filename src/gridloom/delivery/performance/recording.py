@@ -10,11 +10,10 @@ import numpy as np
 from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.delivery.codec import pack, unpack
-from gridloom.delivery.model import Floats
 from gridloom.delivery.performance import measured_store
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.delivery.performance.telemetry import read_telemetry
-from gridloom.market_calendar import market_day_periods
+from gridloom.market_calendar import Floats, market_day_periods
 
 
 async def record_folded_day(db: Database, asset_key: int, day: date) -> None:

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery.model import Floats
 from gridloom.delivery.performance.measured import PERIOD_US, Measurements, measure
 from gridloom.kernel.market_time import period_start
+from gridloom.market_calendar import Floats
 from gridloom.monitoring import store as monitoring
 from gridloom.monitoring.market_days import day_number, day_start
 from gridloom.monitoring.model import EMPTY, Series, microseconds

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.delivery.model import Floats, Ints
+from gridloom.market_calendar import Floats, Ints
 
-_PARTS_PER_KW_PERIOD: Final = 25_000
+_UNITS_PER_KW_PERIOD: Final = 25_000
 """A kW over a quarter-hour is 0.00025 MWh; net-off volumes are kept in hundred-millionths of a MWh."""
 
 
@@ -32,8 +32,8 @@ class Netting:
 
 def net(power_kw: Floats) -> Netting:
     """Each asset's part is pro rata of its side: `p · min(Σ exports, Σ imports) ÷ Σ of its side`."""
-    exports_kw = _sum_up(np.maximum(power_kw, 0.0))
-    imports_kw = _sum_up(np.maximum(-power_kw, 0.0))
+    exports_kw = _sum_columns(np.maximum(power_kw, 0.0))
+    imports_kw = _sum_columns(np.maximum(-power_kw, 0.0))
     matched_kw = np.minimum(exports_kw, imports_kw)
     exported, imported = np.zeros_like(matched_kw), np.zeros_like(matched_kw)
     np.divide(matched_kw, exports_kw, out=exported, where=exports_kw > 0)
@@ -41,7 +41,7 @@ def net(power_kw: Floats) -> Netting:
     return Netting(exports_kw, imports_kw, power_kw * np.where(power_kw > 0, exported, imported))
 
 
-def _sum_up(power_kw: Floats) -> Floats:
+def _sum_columns(power_kw: Floats) -> Floats:
     """The sum of each period, the same whichever periods are summed together: a column by itself would be summed in
     another order."""
     if power_kw.shape[1] == 1:
@@ -49,20 +49,20 @@ def _sum_up(power_kw: Floats) -> Floats:
     return np.asarray(power_kw.sum(axis=0))
 
 
-def net_off_parts(netted_kw: Floats) -> Ints:
+def net_off_units(netted_kw: Floats) -> Ints:
     """The netted volumes as whole hundred-millionths of a MWh, of which each period's sum is exactly zero.
 
     What rounding leaves goes to the largest part of the period.
     """
-    parts = np.rint(netted_kw * _PARTS_PER_KW_PERIOD).astype(np.int64)
-    if not parts.size:
-        return parts
-    largest = np.argmax(np.abs(parts), axis=0)
-    parts[largest, np.arange(parts.shape[1])] -= parts.sum(axis=0)
-    return parts
+    units = np.rint(netted_kw * _UNITS_PER_KW_PERIOD).astype(np.int64)
+    if not units.size:
+        return units
+    largest = np.argmax(np.abs(units), axis=0)
+    units[largest, np.arange(units.shape[1])] -= units.sum(axis=0)
+    return units
 
 
-def cut_unserved(power_kw: Floats, netting: Netting, unserved_kw: Floats) -> Floats:
+def subtract_unserved(power_kw: Floats, netting: Netting, unserved_kw: Floats) -> Floats:
     """The powers after what the batteries could not serve is taken from its side, pro rata."""
     share = np.zeros_like(unserved_kw)
     side_kw = np.where(unserved_kw > 0, netting.exports_kw, netting.imports_kw)

@@ -1,4 +1,4 @@
-"""What a battery's power is made of: a part for each virtual asset it backs, the owner's, and what stands by."""
+"""What a battery's power is made of: a part for each virtual asset it backs, its owner's, drift, and reserved power."""
 
 from __future__ import annotations
 
@@ -6,29 +6,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gridloom.delivery.model import CODE_OF_KIND, NOISE_KW, Floats, Ints, PartKind, sum_rows
-from gridloom.delivery.planning.netting import cut_unserved, net
-from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.model import CODE_OF_KIND, PartKind, sum_rows
+from gridloom.delivery.planning.model import ZonePlan
+from gridloom.delivery.planning.netting import net, subtract_unserved
+from gridloom.kernel.units import POWER_TOLERANCE_KW
+from gridloom.market_calendar import Floats, Ints
 
 
-def named_parts_kw(virtual_kw: Floats, share_of: Ints, shares: Floats, residual_kw: Floats) -> tuple[Floats, Floats]:
+def parts_by_virtual_asset_kw(
+    virtual_kw: Floats, share_of: Ints, shares: Floats, residual_kw: Floats
+) -> tuple[Floats, Floats]:
     """The part of each virtual asset in each battery that backs it, and what batteries do for others of the zone.
 
-    The parts stand in the order of `share_of`, which holds the places of asset and battery; `residual_kw` is what
-    netting has left of each asset. A battery that does less than its shares say does less for each of them alike.
+    The parts are in the order of `share_of`, the indices of asset and battery; `residual_kw` is what netting has left
+    of each asset. A battery that does less than its shares does less for each of them alike.
     """
-    natural_kw = shares[:, None] * residual_kw[share_of[:, 0]]
-    total_kw = sum_rows(natural_kw, share_of[:, 1], len(virtual_kw))
-    part = np.zeros_like(total_kw)
-    np.divide(virtual_kw, total_kw, out=part, where=np.abs(total_kw) > NOISE_KW)
-    named_kw = natural_kw * np.clip(part, 0.0, 1.0)[share_of[:, 1]]
+    fair_kw = shares[:, None] * residual_kw[share_of[:, 0]]
+    total_kw = sum_rows(fair_kw, share_of[:, 1], len(virtual_kw))
+    fraction = np.zeros_like(total_kw)
+    np.divide(virtual_kw, total_kw, out=fraction, where=np.abs(total_kw) > POWER_TOLERANCE_KW)
+    named_kw = fair_kw * np.clip(fraction, 0.0, 1.0)[share_of[:, 1]]
     others_kw = virtual_kw - sum_rows(named_kw, share_of[:, 1], len(virtual_kw))
-    others_kw[np.abs(others_kw) < NOISE_KW] = 0.0
+    others_kw[np.abs(others_kw) < POWER_TOLERANCE_KW] = 0.0
     return named_kw, others_kw
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartNames:
+class PartKeys:
     """The names of all parts of a plan's batteries: the battery's key, the kind's code and the virtual asset's key, 0
     for none. `order` brings the parts as they are computed into the order of their names."""
 
@@ -36,30 +40,33 @@ class PartNames:
     order: Ints
 
     @classmethod
-    def of_plan(cls, plan: StandingPlan) -> PartNames:
-        keys, nobody = plan.battery_keys, np.zeros_like(plan.battery_keys)
+    def of_plan(cls, plan: ZonePlan) -> PartKeys:
+        keys, none = plan.battery_keys, np.zeros_like(plan.battery_keys)
         names = np.concatenate(
             [
                 _name_parts(keys[plan.share_of[:, 1]], PartKind.VIRTUAL, plan.asset_keys[plan.share_of[:, 0]]),
-                _name_parts(keys, PartKind.VIRTUAL, nobody),
-                _name_parts(keys, PartKind.OWN, nobody),
-                np.stack([keys[plan.stand_by_of[:, 0]], plan.stand_by_of[:, 1], plan.stand_by_of[:, 2]], axis=1),
+                _name_parts(keys, PartKind.VIRTUAL, none),
+                _name_parts(keys, PartKind.OWN, none),
+                _name_parts(keys, PartKind.DRIFT, none),
+                np.stack([keys[plan.reserve_keys[:, 0]], plan.reserve_keys[:, 1], plan.reserve_keys[:, 2]], axis=1),
             ]
         )
         order = np.lexsort(names.T[::-1])
         return cls(names[order], order)
 
 
-def list_parts(plan: StandingPlan, low: int, high: int, named: PartNames | None = None) -> tuple[Ints, Floats]:
-    """All batteries' parts in the periods at these places, a row each, in the order of their names, which may be given
-    where they are known."""
+def list_parts(plan: ZonePlan, low: int, high: int, keys: PartKeys | None = None) -> tuple[Ints, Floats]:
+    """All batteries' parts in the columns [low, high), a row each, in the order of their names."""
     unserved_kw, power_kw = plan.unserved_kw[low:high], plan.power_kw[:, low:high]
-    delivered_kw = cut_unserved(power_kw, net(power_kw), unserved_kw) if unserved_kw.any() else power_kw
+    delivered_kw = subtract_unserved(power_kw, net(power_kw), unserved_kw) if unserved_kw.any() else power_kw
     residual_kw = delivered_kw - net(delivered_kw).netted_kw
-    named_kw, others_kw = named_parts_kw(plan.virtual_kw[:, low:high], plan.share_of, plan.shares, residual_kw)
-    rows_kw = np.concatenate([named_kw, others_kw, plan.own_kw[:, low:high], plan.stand_by_kw[:, low:high]])
-    named = named or PartNames.of_plan(plan)
-    return named.names, rows_kw[named.order]
+    named_kw, others_kw = parts_by_virtual_asset_kw(
+        plan.virtual_kw[:, low:high], plan.share_of, plan.shares, residual_kw
+    )
+    own_kw, drift_kw, reserve_kw = (one[:, low:high] for one in (plan.own_kw, plan.drift_kw, plan.reserve_kw))
+    rows_kw = np.concatenate([named_kw, others_kw, own_kw, drift_kw, reserve_kw])
+    keys = keys or PartKeys.of_plan(plan)
+    return keys.names, rows_kw[keys.order]
 
 
 def _name_parts(battery_keys: Ints, kind: PartKind, asset_keys: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""The plan that stands in a zone and the one that takes its place: planned anew only from where something changed."""
+"""Incremental replanning: a zone's plan is computed anew only from where something has changed."""
 
 from __future__ import annotations
 
@@ -7,110 +7,121 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from gridloom.delivery.model import NOISE_KW, Floats, Ints, Method, Plan, Spread
-from gridloom.delivery.planning.netting import cut_unserved, net
-from gridloom.delivery.planning.plan import Standing, patch, plan
-from gridloom.delivery.planning.standing_plan import StandingPlan
-from gridloom.delivery.planning.zone import Zone
+from gridloom.delivery.model import BatteryDispatch, Mask, StartState
+from gridloom.delivery.planning.dispatch_zone import CurrentDispatch, compute_dispatch, overlay_change
+from gridloom.delivery.planning.distribution import find_opposed
+from gridloom.delivery.planning.model import ZoneInput, ZonePlan
+from gridloom.delivery.planning.netting import net, subtract_unserved
+from gridloom.kernel.units import POWER_TOLERANCE_KW
+from gridloom.market_calendar import Floats, Ints
 
 K = TypeVar("K")
 
-PLANNED_CELLS: Final = 2_000
-"""Batteries times periods that are always planned as a whole: it takes a few hundredths of a second."""
-PATCHED_PERIODS: Final = 16
-"""In larger zones, a change of no more than this is laid over the plan that stands, if that fits."""
+MAX_FULL_REPLAN_CELLS: Final = 2_000
+"""Batteries × periods that are always computed as a whole: it takes a few milliseconds."""
+MAX_PATCHED_PERIODS: Final = 16
+"""In larger zones, a change of no more than this is overlaid on the current plan, where that fits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Replanned:
-    """The zone's new plan, and how its changed periods were planned. `touched`: the places outside which virtual
-    assets and batteries do what they did before."""
+class PlanUpdate:
+    """The zone's new plan. `changed_slice`: the columns outside which virtual assets and batteries do as before."""
 
-    plan: StandingPlan
-    touched: slice
-    method: Method
-    forced_periods: int
-    solver_s: float
+    plan: ZonePlan
+    changed_slice: slice
+    opposed_periods: int
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rest:
-    """How the periods from a change on are spread: up to but not `stop` something is another than before."""
+class PlanStart:
+    """Each battery at the zone's first period: the energy stored, the energy by shares alone, and what it has done."""
 
-    spread: Spread
+    energy_kwh: Floats
+    share_energy_kwh: Floats
+    state: StartState
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ReplannedTail:
+    """The periods from a change on; those before `stop` are not all as before."""
+
+    batteries: BatteryDispatch
     stop: int
-    method: Method = Method.CLOSED_FORM
-    forced_periods: int = 0
-    solver_s: float = 0.0
-
-    @classmethod
-    def of_plan(cls, made: Plan) -> _Rest:
-        return cls(made.spread, len(made.forced), made.method, int(made.forced.sum()), made.solver_s)
 
 
-def replan(
-    zone: Zone, before: StandingPlan | None, energy_kwh: Floats, due_kwh: Floats, *, keeps_batteries: bool
-) -> Replanned:
-    """Lay a new plan over the old one.
+def replan(zone: ZoneInput, before: ZonePlan | None, start: PlanStart, *, batteries_unchanged: bool) -> PlanUpdate:
+    """The new plan in place of the old one.
 
-    `energy_kwh` and `due_kwh`: what each battery of the zone holds at the start, and would hold by shares alone.
-    `keeps_batteries`: nothing that the batteries can do has changed, so periods before the first change stay as they
-    are. Where the rest then leaves something unserved, all of it is planned anew: an earlier period may have to help.
+    `batteries_unchanged`: nothing that the batteries can do has changed, so periods before the first change stay as
+    they are. Where the rest then leaves something unserved, all of it is computed anew: drift may have to move earlier.
     """
-    changed = _changed_periods(zone, before) if before is not None and keeps_batteries else None
-    if before is not None and changed is not None and not changed[0]:
-        place = int(np.argmax(changed)) if changed.any() else len(changed)
-        rest = _plan_rest(zone, before, changed, place)
-        if rest is None or not rest.spread.unserved_kw.any():
-            return _join_plans(zone, before, place, rest, due_kwh)
-    whole = _Rest.of_plan(plan(zone.situation(0, energy_kwh, due_kwh)))
-    return _join_plans(zone, None, 0, whole, due_kwh)
+    is_changed = _find_changed_periods(zone, before) if before is not None and batteries_unchanged else None
+    if before is not None and is_changed is not None and not is_changed[0]:
+        index = int(np.argmax(is_changed)) if is_changed.any() else len(is_changed)
+        tail = _replan_tail(zone, before, is_changed, index)
+        if tail is None or not tail.batteries.unserved_kw.any():
+            return _splice_plans(zone, before, index, tail, start)
+    given = zone.dispatch_input(0, start.energy_kwh, start.share_energy_kwh, start.state)
+    whole = _ReplannedTail(compute_dispatch(given).batteries, zone.end - zone.first)
+    return _splice_plans(zone, None, 0, whole, start)
 
 
-def _plan_rest(zone: Zone, before: StandingPlan, changed: npt.NDArray[np.bool_], place: int) -> _Rest | None:
+def _replan_tail(zone: ZoneInput, before: ZonePlan, is_changed: Mask, index: int) -> _ReplannedTail | None:
     """What follows the first change; None where nothing does."""
-    if place == len(changed):
+    if index == len(is_changed):
         return None
-    column = zone.first - before.first + place
-    rest = zone.situation(place, before.energy_kwh[:, column].copy(), before.due_kwh[:, column].copy())
-    is_small = int(changed[place:].sum()) <= PATCHED_PERIODS and before.end == zone.end
-    is_alike = np.array_equal(zone.asset_keys, before.asset_keys)
-    if is_small and is_alike and rest.batteries.charge_kw.size > PLANNED_CELLS:
-        spread = Spread(
-            before.virtual_kw[:, column:],
-            before.own_kw[:, column:],
-            before.energy_kwh[:, column:],
-            before.unserved_kw[column:],
+    column = zone.first - before.first + index
+    given = zone.dispatch_input(
+        index, before.energy_kwh[:, column].copy(), before.share_energy_kwh[:, column].copy(), before.state_at(column)
+    )
+    is_small = int(is_changed[index:].sum()) <= MAX_PATCHED_PERIODS and before.end == zone.end
+    is_same = np.array_equal(zone.asset_keys, before.asset_keys)
+    if is_small and is_same and given.limits.charge_kw.size > MAX_FULL_REPLAN_CELLS:
+        current = CurrentDispatch(
+            before.power_kw[:, column:], before.share_energy_kwh[:, column:], _dispatch_after(before, column)
         )
-        patched = patch(rest, Standing(before.power_kw[:, column:], spread), changed[place:])
+        patched = overlay_change(given, current, is_changed[index:])
         if patched is not None:
-            return _Rest(patched, int(np.flatnonzero(changed)[-1]) + 1 - place)
-    return _Rest.of_plan(plan(rest))
+            return _ReplannedTail(patched, int(np.flatnonzero(is_changed)[-1]) + 1 - index)
+    return _ReplannedTail(compute_dispatch(given).batteries, len(is_changed) - index)
 
 
-def _changed_periods(zone: Zone, before: StandingPlan) -> npt.NDArray[np.bool_] | None:
+def _dispatch_after(plan: ZonePlan, column: int) -> BatteryDispatch:
+    return BatteryDispatch(
+        plan.virtual_kw[:, column:],
+        plan.own_kw[:, column:],
+        plan.drift_kw[:, column:],
+        plan.energy_kwh[:, column:],
+        plan.unserved_kw[column:],
+        plan.is_cycle_bound[column:] != 0,
+    )
+
+
+def _find_changed_periods(zone: ZoneInput, before: ZonePlan) -> Mask | None:
     """Which periods of the zone are not as they were planned, or were not planned; None for other batteries."""
     overlap = min(before.end, zone.end) - zone.first
     if overlap <= 0 or zone.first < before.first or not np.array_equal(zone.battery_keys, before.battery_keys):
         return None
-    changed = np.zeros(overlap, dtype=bool)
+    is_changed = np.zeros(overlap, dtype=bool)
     offset = zone.first - before.first
     old_kw, new_kw = before.power_kw[:, offset : offset + overlap], zone.power_kw[:, :overlap]
     if np.array_equal(zone.asset_keys, before.asset_keys):
         others = np.flatnonzero((new_kw != old_kw).any(axis=0))
-        changed[others] = np.abs(new_kw[:, others] - old_kw[:, others]).max(axis=0, initial=0.0) > NOISE_KW
+        is_changed[others] = np.abs(new_kw[:, others] - old_kw[:, others]).max(axis=0, initial=0.0) > POWER_TOLERANCE_KW
     else:
-        changed |= _find_differences(_by_name(before.asset_keys, old_kw), _by_name(zone.asset_keys, new_kw))
-    held = _by_name(before.stand_by_of, before.stand_by_kw[:, offset : offset + overlap])
-    holds = _by_name(zone.stand_by_of, zone.stand_by_kw[:, :overlap])
+        is_changed |= _find_differences(_by_name(before.asset_keys, old_kw), _by_name(zone.asset_keys, new_kw))
+    held = _by_name(before.reserve_keys, before.reserve_kw[:, offset : offset + overlap])
+    holds = _by_name(zone.reserve_keys, zone.reserve_kw[:, :overlap])
     if held or holds:
-        changed |= _find_differences(held, holds)
-    # A battery serves no longer where the virtual asset that it backed is no more.
+        is_changed |= _find_differences(held, holds)
+    # A battery moves no longer for virtual assets that are gone.
     moved_kw = np.abs(before.virtual_kw[:, offset : offset + overlap])
-    changed |= (moved_kw * (1.0 - zone.limits.serves[:, :overlap])).max(axis=0, initial=0.0) > NOISE_KW
-    return np.concatenate([changed, np.ones(zone.end - zone.first - overlap, dtype=bool)])
+    is_changed |= (moved_kw * ~zone.limits.backs_virtual_asset[:, :overlap]).max(
+        axis=0, initial=0.0
+    ) > POWER_TOLERANCE_KW
+    return np.concatenate([is_changed, np.ones(zone.end - zone.first - overlap, dtype=bool)])
 
 
 def _by_name(names: Ints, rows: Floats) -> dict[object, Floats]:
@@ -119,80 +130,83 @@ def _by_name(names: Ints, rows: Floats) -> dict[object, Floats]:
     }
 
 
-def _find_differences(before: Mapping[K, Floats], after: Mapping[K, Floats]) -> npt.NDArray[np.bool_]:
-    """Where any of the series is another than before; what only one side has counts as zeros on the other."""
-    changed = np.zeros(len(next(iter((*before.values(), *after.values())))), dtype=bool)
+def _find_differences(before: Mapping[K, Floats], after: Mapping[K, Floats]) -> Mask:
+    """Where any of the series differs from before; what only one side has counts as zeros on the other."""
+    is_changed = np.zeros(len(next(iter((*before.values(), *after.values())))), dtype=bool)
     for key in before.keys() | after.keys():
         old, new = before.get(key), after.get(key)
-        changed |= np.abs((0.0 if new is None else new) - (0.0 if old is None else old)) > NOISE_KW
-    return changed
+        is_changed |= np.abs((0.0 if new is None else new) - (0.0 if old is None else old)) > POWER_TOLERANCE_KW
+    return is_changed
 
 
-def _join_plans(zone: Zone, before: StandingPlan | None, place: int, rest: _Rest | None, due_kwh: Floats) -> Replanned:
-    """What is kept of the old plan, then what was made, as one plan; what follows `stop` was made of what stood."""
-    stop = place if rest is None else place + rest.stop
+def _splice_plans(
+    zone: ZoneInput, before: ZonePlan | None, index: int, tail: _ReplannedTail | None, start: PlanStart
+) -> PlanUpdate:
+    """The columns of the old plan before `index`, then those of the tail, as one plan."""
+    stop = index if tail is None else index + tail.stop
     offset = 0 if before is None else zone.first - before.first
+    width = zone.end - zone.first
 
-    def join(old: str, new: str) -> Floats:
-        pieces = [] if before is None else [getattr(before, old)[..., offset : offset + place]]
-        pieces += [] if rest is None else [getattr(rest.spread, new)]
+    def join(name: str) -> Floats:
+        pieces = [] if before is None else [getattr(before, name)[..., offset : offset + index]]
+        pieces += [] if tail is None else [getattr(tail.batteries, name)]
         return np.concatenate(pieces, axis=-1)
 
-    if rest is None:
+    if tail is None:
         assert before is not None
-        energy_kwh = before.energy_kwh[:, offset : offset + place + 1]
+        energy_kwh = before.energy_kwh[:, offset : offset + index + 1]
     else:
-        energy_kwh = join("energy_kwh", "energy_kwh")
-    unserved_kw = join("unserved_kw", "unserved_kw")
-    quarters_kw, netted_part = np.empty((4, len(unserved_kw))), np.empty((2, len(unserved_kw)))
+        energy_kwh = join("energy_kwh")
+    unserved_kw = join("unserved_kw")
+    totals_kw, netted_fraction = np.empty((4, width)), np.empty((2, width))
     if before is not None:
-        quarters_kw[:, :place], netted_part[:, :place] = (
-            before.quarters_kw[:, offset : offset + place],
-            before.netted_part[:, offset : offset + place],
-        )
-        quarters_kw[:, stop:], netted_part[:, stop:] = (
-            before.quarters_kw[:, offset + stop : offset + len(unserved_kw)],
-            before.netted_part[:, offset + stop : offset + len(unserved_kw)],
-        )
-    _net_periods(zone.power_kw, unserved_kw, slice(place, stop), quarters_kw, netted_part)
-    standing = StandingPlan(
+        for new, old in ((totals_kw, before.totals_kw), (netted_fraction, before.netted_fraction)):
+            new[:, :index] = old[:, offset : offset + index]
+            new[:, stop:] = old[:, offset + stop : offset + width]
+    _net_periods(zone.power_kw, unserved_kw, slice(index, stop), totals_kw, netted_fraction)
+    virtual_kw, drift_kw = join("virtual_kw"), join("drift_kw")
+    plan = ZonePlan(
         zone.first,
         zone.asset_keys,
         zone.power_kw,
         zone.battery_keys,
-        join("virtual_kw", "virtual_kw"),
-        join("own_kw", "own_kw"),
+        virtual_kw,
+        join("own_kw"),
+        drift_kw,
         energy_kwh,
-        due_kwh,
-        zone.due_changes_kwh,
+        start.share_energy_kwh,
+        zone.share_energy_changes_kwh,
         zone.share_of,
         zone.shares,
-        zone.stand_by_of,
-        zone.stand_by_kw,
-        netted_part,
-        quarters_kw,
+        zone.reserve_keys,
+        zone.reserve_kw,
+        zone.shortfall_keys,
+        zone.shortfall_kw,
+        netted_fraction,
+        totals_kw,
+        join("is_cycle_bound").astype(np.int64),
+        np.stack([start.state.day_export_kwh, start.state.year_export_kwh], axis=1),
+        start.state.power_kw,
         np.zeros(len(zone.battery_keys), dtype=np.int64),
     )
-    if rest is None:
-        return Replanned(standing, slice(place, stop), Method.CLOSED_FORM, 0, 0.0)
-    return Replanned(standing, slice(place, stop), rest.method, rest.forced_periods, rest.solver_s)
+    return PlanUpdate(plan, slice(index, stop), int(find_opposed(virtual_kw + drift_kw)[index:stop].sum()))
 
 
 def _net_periods(
-    power_kw: Floats, unserved_kw: Floats, columns: slice, quarters_kw: Floats, netted_part: Floats
+    power_kw: Floats, unserved_kw: Floats, columns: slice, totals_kw: Floats, netted_fraction: Floats
 ) -> None:
-    """Write what is netted in some periods, before and after what nobody can serve is taken away."""
+    """Write what is netted in some periods, before and after what is unserved is subtracted."""
     if columns.start >= columns.stop:
         return
     netting = net(power_kw[:, columns])
-    delivered_kw = cut_unserved(power_kw[:, columns], netting, unserved_kw[columns])
+    delivered_kw = subtract_unserved(power_kw[:, columns], netting, unserved_kw[columns])
     after = net(delivered_kw) if unserved_kw[columns].any() else netting
-    quarters_kw[:, columns] = netting.exports_kw, netting.imports_kw, after.matched_kw, unserved_kw[columns]
-    netted_part[0, columns] = _find_part(after.matched_kw, after.exports_kw)
-    netted_part[1, columns] = _find_part(after.matched_kw, after.imports_kw)
+    totals_kw[:, columns] = netting.exports_kw, netting.imports_kw, after.matched_kw, unserved_kw[columns]
+    netted_fraction[0, columns] = _divide_sides(after.matched_kw, after.exports_kw)
+    netted_fraction[1, columns] = _divide_sides(after.matched_kw, after.imports_kw)
 
 
-def _find_part(matched_kw: Floats, side_kw: Floats) -> Floats:
-    part = np.zeros_like(matched_kw)
-    np.divide(matched_kw, side_kw, out=part, where=side_kw > 0)
-    return part
+def _divide_sides(matched_kw: Floats, side_kw: Floats) -> Floats:
+    fraction = np.zeros_like(matched_kw)
+    np.divide(matched_kw, side_kw, out=fraction, where=side_kw > 0)
+    return fraction

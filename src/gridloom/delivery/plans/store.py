@@ -1,4 +1,4 @@
-"""The plan that stands in each zone, and what it was made from, in PostgreSQL."""
+"""The current plan of each zone and what it was computed from, in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.delivery.codec import Arrays, unpack
-from gridloom.delivery.planning.standing_plan import StandingPlan
-from gridloom.delivery.planning.zone import Inputs
-from gridloom.delivery.plans.pieces import changed_pieces, join_pieces, unpack_earlier_plan
-from gridloom.delivery.situation.look_store import Stamps
+from gridloom.delivery.inputs.zone_status_store import InputVersions
+from gridloom.delivery.planning.model import StoredInputs, ZonePlan
+from gridloom.delivery.plans.chunks import changed_chunks, join_chunks, unpack_earlier_plan
 
 _PLAN, _INPUTS = "plan.", "inputs."
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneState:
-    """What the last run of a zone has left; `arrays` are its pieces as they are kept."""
+    """What the last run of a zone has left; `arrays` are as they are stored."""
 
     run_id: UUID | None
-    settled_until: int | None
-    stamps: Stamps
-    plan: StandingPlan | None
-    inputs: Inputs | None
+    final_until: int | None
+    versions: InputVersions
+    plan: ZonePlan | None
+    inputs: StoredInputs | None
     arrays: Arrays
 
 
@@ -39,40 +38,39 @@ async def lock_zone(db: Database, zone: str) -> ZoneState:
         zone,
     )
     assert row is not None
-    first, settled_until = row["first_period"], row["settled_until"]
-    stamps = Stamps(row["asset_stamps"], row["stamps"])
+    first, final_until = row["first_period"], row["settled_until"]
+    versions = InputVersions(row["asset_stamps"], row["stamps"])
     if row["plan"] is not None:
         earlier = unpack_earlier_plan(first, row["plan"])
-        return ZoneState(row["run_id"], settled_until, stamps, earlier, None, {})
-    arrays = _recall_arrays(zone, row["run_id"]) or await _read_arrays(db, zone)
+        return ZoneState(row["run_id"], final_until, versions, earlier, None, {})
+    arrays = _cached_arrays(zone, row["run_id"]) or await _read_arrays(db, zone)
     if not arrays:
-        return ZoneState(row["run_id"], settled_until, stamps, None, None, {})
-    plan = StandingPlan.of_arrays(first, _take_arrays(arrays, _PLAN))
-    inputs = Inputs.of_arrays(first, _take_arrays(arrays, _INPUTS))
-    return ZoneState(row["run_id"], settled_until, stamps, plan, inputs, arrays)
+        return ZoneState(row["run_id"], final_until, versions, None, None, {})
+    plan = ZonePlan.of_arrays(first, _take_arrays(arrays, _PLAN))
+    inputs = StoredInputs.of_arrays(first, _take_arrays(arrays, _INPUTS))
+    return ZoneState(row["run_id"], final_until, versions, plan, inputs, arrays)
 
 
-remembered: dict[str, tuple[UUID, Arrays]] = {}
-"""By zone, what the last run of this process has kept, under the name of that run: it stands for good, whatever became
-of the run; so whoever finds that run's name in the zone's row needs to read nothing more."""
+_array_cache: dict[str, tuple[UUID, Arrays]] = {}
+"""By zone, what the last run of this process has stored, under that run's id: a row with the same id needs no read."""
 
 
-def _recall_arrays(zone: str, run_id: UUID | None) -> Arrays | None:
-    known_id, arrays = remembered.get(zone, (None, None))
+def _cached_arrays(zone: str, run_id: UUID | None) -> Arrays | None:
+    known_id, arrays = _array_cache.get(zone, (None, None))
     return arrays if run_id is not None and run_id == known_id else None
 
 
-def _remember_arrays(zone: str, run_id: UUID, arrays: Arrays) -> None:
+def _cache_arrays(zone: str, run_id: UUID, arrays: Arrays) -> None:
     for array in arrays.values():
         array.flags.writeable = False
-    remembered[zone] = run_id, arrays
+    _array_cache[zone] = run_id, arrays
 
 
 async def _read_arrays(db: Database, zone: str) -> dict[str, np.ndarray]:
     rows = await db.fetch(
         "select name, body from delivery_plan_piece where delivery_zone = $1 order by name, block", zone
     )
-    return join_pieces([(row["name"], row["body"]) for row in rows])
+    return join_chunks([(row["name"], row["body"]) for row in rows])
 
 
 def _take_arrays(arrays: Mapping[str, np.ndarray], kind: str) -> dict[str, np.ndarray]:
@@ -84,38 +82,38 @@ def _name_arrays(kind: str, arrays: Arrays) -> Arrays:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """Up to where periods are final, and the first after those that leaves facts when it becomes final."""
+class FinalUntil:
+    """Up to where periods are final, and the first period after those that records facts when it becomes final."""
 
     until: int
-    first_settling: int | None
+    next_fact_period: int | None
 
 
-async def keep_plan(
+async def store_plan(
     db: Database,
     zone: str,
     run_id: UUID,
-    stamps: Stamps,
-    plan: StandingPlan,
-    inputs: Inputs,
+    versions: InputVersions,
+    plan: ZonePlan,
+    inputs: StoredInputs,
     before: Arrays,
-    settled: Settled,
+    final: FinalUntil,
 ) -> None:
-    """Write the pieces that are not as they were `before`."""
+    """Write the chunks that differ from `before`."""
     after = {**_name_arrays(_PLAN, plan.arrays()), **_name_arrays(_INPUTS, inputs.arrays())}
     if any(name in before and len(before[name]) > len(after[name]) for name in after):
-        await _forget_pieces(db, zone)
+        await _delete_chunks(db, zone)
         before = {}
-    pieces = list(changed_pieces(before, after))
+    chunks = list(changed_chunks(before, after))
     await db.execute(
         """insert into delivery_plan_piece (delivery_zone, name, block, body)
            select $1, piece.name, piece.block, piece.body
            from unnest($2::text[], $3::int[], $4::bytea[]) piece (name, block, body)
            on conflict (delivery_zone, name, block) do update set body = excluded.body""",
         zone,
-        [name for (name, _), _ in pieces],
-        [block for (_, block), _ in pieces],
-        [body for _, body in pieces],
+        [name for (name, _), _ in chunks],
+        [block for (_, block), _ in chunks],
+        [body for _, body in chunks],
     )
     await db.execute(
         """update delivery_zone set run_id = $2, stamps = $3, first_period = $4, end_period = $5, plan = null,
@@ -123,18 +121,18 @@ async def keep_plan(
            where delivery_zone = $1""",
         zone,
         run_id,
-        stamps.batteries,
+        versions.batteries,
         plan.first,
         plan.end,
-        settled.until,
-        settled.first_settling,
-        stamps.assets,
+        final.until,
+        final.next_fact_period,
+        versions.assets,
     )
-    _remember_arrays(zone, run_id, after)
+    _cache_arrays(zone, run_id, after)
 
 
-async def forget_plan(db: Database, zone: str) -> None:
-    await _forget_pieces(db, zone)
+async def delete_plan(db: Database, zone: str) -> None:
+    await _delete_chunks(db, zone)
     await db.execute(
         """update delivery_zone set run_id = null, first_period = null, end_period = null, first_settling = null,
              asset_stamps = '', stamps = '{}', plan = null
@@ -143,22 +141,22 @@ async def forget_plan(db: Database, zone: str) -> None:
     )
 
 
-async def _forget_pieces(db: Database, zone: str) -> None:
+async def _delete_chunks(db: Database, zone: str) -> None:
     await db.execute("delete from delivery_plan_piece where delivery_zone = $1", zone)
 
 
-async def keep_settled(db: Database, zone: str, settled: Settled) -> None:
-    """Of a plan that stays."""
+async def store_final_until(db: Database, zone: str, final: FinalUntil) -> None:
+    """Of a plan that stays as it is."""
     await db.execute(
         "update delivery_zone set settled_until = $2, first_settling = $3 where delivery_zone = $1",
         zone,
-        settled.until,
-        settled.first_settling,
+        final.until,
+        final.next_fact_period,
     )
 
 
 async def read_planned_batteries(db: Database, zone: str) -> list[int]:
-    """The batteries of the plan that stands."""
+    """The batteries of the current plan."""
     row = await db.fetchrow("select first_period, plan from delivery_zone where delivery_zone = $1", zone)
     if row is not None and row["plan"] is not None:
         earlier: list[int] = unpack(row["plan"])["battery_keys"].tolist()
@@ -168,5 +166,5 @@ async def read_planned_batteries(db: Database, zone: str) -> list[int]:
         zone,
         _PLAN + "battery_keys",
     )
-    keys = join_pieces([(row["name"], row["body"]) for row in rows])
+    keys = join_chunks([(row["name"], row["body"]) for row in rows])
     return [key for array in keys.values() for key in array.tolist()]

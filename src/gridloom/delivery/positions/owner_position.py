@@ -8,12 +8,13 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery.model import Floats, PartKind
+from gridloom.delivery.inputs import store as input_store
+from gridloom.delivery.model import PartKind
 from gridloom.delivery.performance.performance import load_performance
 from gridloom.delivery.positions.position import IMBALANCE_SERIES
-from gridloom.delivery.situation import store as situation_store
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
+from gridloom.market_calendar import Floats
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes
 
@@ -47,15 +48,15 @@ async def load_owner_position(
     to_mwh = QUARTER_HOUR_H / KW_PER_MW
     dispatch = performance.dispatch
     owed_mwh = dispatch.sum_kw(PartKind.VIRTUAL) * to_mwh
-    for backing in await situation_store.read_backed_shares(db, asset_key, first, end):
+    for backing in await input_store.read_backed_shares(db, asset_key, first, end):
         volumes = await read_period_volumes(db, backing.asset_key, first, end, as_of)
         owed_mwh = owed_mwh + backing.share * volumes.activated_mwh
-    [scheduled_kw] = await situation_store.read_own_kw(db, [asset_key], first, end)
+    [scheduled_kw] = await input_store.read_own_kw(db, [asset_key], first, end)
     if as_of is not None:
         # A schedule can be changed until its quarter-hour starts, and only its last state is kept.
         scheduled_kw[max(0, period_number(as_of) + 1 - first) :] = 0.0
     is_traded = own.sold_mwh + own.bought_mwh > 0
-    own_kw = np.where(dispatch.is_planned, dispatch.sum_kw(PartKind.OWN), scheduled_kw * is_traded)
+    own_kw = np.where(dispatch.is_planned, dispatch.sum_kw(PartKind.OWN, PartKind.DRIFT), scheduled_kw * is_traded)
     as_dispatched_mwh = owed_mwh + own_kw * to_mwh + own.activated_mwh
     measured = performance.measured.active_kw
     counted_mwh = to_mwh * measured.over(as_dispatched_mwh / to_mwh)

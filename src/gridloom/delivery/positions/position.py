@@ -8,10 +8,9 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery.model import Floats
-from gridloom.delivery.zones import netting_store
+from gridloom.delivery.zones import store as zone_store
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
-from gridloom.market_calendar import days_of
+from gridloom.market_calendar import Floats, days_of
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes
 from gridloom.virtual_assets.energy.projection import project
@@ -59,7 +58,7 @@ async def load_position(
     As of a moment: by the schedules, cuts and facts recorded until then, without the cuts that were still to come.
     """
     power_kw, accepted_kw = await _load_powers_kw(db, asset, first, end, as_of)
-    exported, imported = await netting_store.read_netting(db, asset.terms.delivery_zone, first, end, as_of)
+    exported, imported = await zone_store.read_netting(db, asset.terms.delivery_zone, first, end, as_of)
     volumes = await read_period_volumes(db, asset.key, first, end, as_of)
     to_mwh = QUARTER_HOUR_H / KW_PER_MW
     return Position(

@@ -15,7 +15,6 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import snapshot
-from gridloom.delivery.model import Floats
 from gridloom.delivery.performance.performance import Performance, load_performance
 from gridloom.delivery.positions.position import Position, load_position
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View, operation
@@ -25,7 +24,7 @@ from gridloom.identity.reach import asset_reach
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
-from gridloom.market_calendar import PERIOD_S
+from gridloom.market_calendar import PERIOD_S, Floats
 from gridloom.physical_assets.window_query import WindowQuery, asked_window
 from gridloom.settlements.as_of import MEASURED, PRICES, AsOf, AsOfTooEarly, check_as_of
 from gridloom.virtual_assets.asset_lookup import ASSET, known_asset

@@ -1,12 +1,12 @@
-"""Telling owners what their batteries must do."""
+"""Events of runs: what batteries must do."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
 from gridloom.database.pool import Database
-from gridloom.delivery.dispatch.versions import NewVersion
-from gridloom.delivery.situation.store import read_batteries
+from gridloom.delivery.dispatch.versions import NewDispatchVersion
+from gridloom.delivery.inputs.store import read_batteries
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
 from gridloom.kernel.market_time import period_start
@@ -15,17 +15,17 @@ from gridloom.kernel.permission import Permission
 READ = Permission.READ_SCHEDULES
 
 
-async def tell_dispatched(
+async def emit_dispatched(
     db: Database,
-    versions: Sequence[NewVersion],
+    versions: Sequence[NewDispatchVersion],
     numbers: Mapping[int, int],
     moved: Collection[int],
 ) -> None:
     """One event for each battery that must do something else than before."""
-    told = [one.asset_key for one in versions if one.asset_key in moved]
-    if not told:
+    concerned = [one.asset_key for one in versions if one.asset_key in moved]
+    if not concerned:
         return
-    by_key = {battery.key: battery for battery in await read_batteries(db, told)}
+    by_key = {battery.key: battery for battery in await read_batteries(db, concerned)}
     events = [
         NewEvent(
             type="dispatch.updated",

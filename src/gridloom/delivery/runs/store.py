@@ -1,4 +1,4 @@
-"""What runs did, in PostgreSQL."""
+"""What runs did, and the transactions that they wait for, in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.database.statement import Statement
-from gridloom.delivery.model import Method
+from gridloom.delivery.model import DistributionMethod
+from gridloom.virtual_assets.backing.allocation import DISPATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +30,27 @@ class Run:
     netted_mwh: float
     spread_mwh: float
     unserved_mwh: float
+    reserve_shortfall_mwh: float
     forced_periods: int
     changed_batteries: int
-    method: Method
+    method: DistributionMethod
     solver_s: float
 
 
 _RUN = """select id, delivery_zone, began_at, first_period, end_period, final_until, virtual_assets, batteries,
-  scheduled_export_mwh, scheduled_import_mwh, netted_mwh, spread_mwh, unserved_mwh, forced_periods, changed_batteries,
-  method, solver_s from delivery_run """
+  scheduled_export_mwh, scheduled_import_mwh, netted_mwh, spread_mwh, unserved_mwh, reserve_shortfall_mwh,
+  forced_periods, changed_batteries, method, solver_s from delivery_run """
 
 
 _ADD_RUN = Statement("""
 insert into delivery_run (
   id, delivery_zone, began_at, first_period, end_period, final_until, virtual_assets, batteries, scheduled_export_mwh,
-  scheduled_import_mwh, netted_mwh, spread_mwh, unserved_mwh, forced_periods, changed_batteries, method, solver_s)
+  scheduled_import_mwh, netted_mwh, spread_mwh, unserved_mwh, reserve_shortfall_mwh,
+  forced_periods, changed_batteries, method, solver_s)
 values (
   :id, :delivery_zone, :began_at, :first_period, :end_period, :final_until, :virtual_assets, :batteries,
-  :scheduled_export_mwh, :scheduled_import_mwh, :netted_mwh, :spread_mwh, :unserved_mwh, :forced_periods,
-  :changed_batteries, :method, :solver_s)
+  :scheduled_export_mwh, :scheduled_import_mwh, :netted_mwh, :spread_mwh, :unserved_mwh, :reserve_shortfall_mwh,
+  :forced_periods, :changed_batteries, :method, :solver_s)
 """)
 
 
@@ -86,4 +89,31 @@ async def read_runs(
 
 
 def _read_run(row: Any) -> Run:
-    return Run(**{**dict(row), "method": Method(row["method"])})
+    return Run(**{**dict(row), "method": DistributionMethod(row["method"])})
+
+
+# --- writers ---------------------------------------------------------------------------------------------------------
+
+Writer = tuple[int, str]
+"""A session and its transaction, as the server names them."""
+
+# A transaction that changes a schedule locks its asset's row from before the clock is read until it commits, and so
+# has a lock on the table. Other zones' runs take such locks too, for cuts.
+_WRITERS = """
+with locks as materialized (
+  select pid, virtualtransaction, locktype, database, relation, mode, objsubid,
+         classid::bigint << 32 | objid::bigint as key
+  from pg_locks where granted and locktype in ('relation', 'advisory')
+)
+select pid, virtualtransaction from locks
+where locktype = 'relation' and relation = 'virtual_asset'::regclass
+  and database = (select oid from pg_database where datname = current_database())
+  and mode in ('RowShareLock', 'RowExclusiveLock') and pid <> pg_backend_pid()
+  and pid not in (
+    select run.pid from locks run join delivery_zone on run.key = job_lock($1, delivery_zone)
+    where run.locktype = 'advisory' and run.objsubid = 1)
+"""
+
+
+async def read_writers(db: Database) -> set[Writer]:
+    return {(row["pid"], row["virtualtransaction"]) for row in await db.fetch(_WRITERS, DISPATCH)}

@@ -66,7 +66,9 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
     return adjustments
 
 
-async def cut_unserved_periods(db: Database, asset_key: int, periods: Ints, power_kw: Floats) -> None:
+async def cut_unserved_periods(
+    db: Database, asset_key: int, periods: Ints, power_kw: Floats, reason: AdjustmentReason
+) -> None:
     """Bring closed periods down to the power that the batteries of the zone could serve, lanes in proportion."""
     asset = await store.lock_virtual_asset_by_key(db, asset_key)
     if asset is None or not len(periods):
@@ -80,7 +82,7 @@ async def cut_unserved_periods(db: Database, asset_key: int, periods: Ints, powe
     lanes_kw = standing.power_kw[:, places] * np.clip(kept, 0.0, 1.0)
     changes = {lane: LaneChange(periods, lanes_kw[row]) for row, lane in enumerate(lanes)}
     adjustments = [
-        Adjustment(period, accepted, adjusted, AdjustmentReason.AVAILABILITY)
+        Adjustment(period, accepted, adjusted, reason)
         for period, accepted, adjusted in zip(
             periods.tolist(), accepted_kw.tolist(), lanes_kw.sum(axis=0).tolist(), strict=True
         )

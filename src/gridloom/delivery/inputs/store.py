@@ -10,12 +10,11 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery.model import Floats, Ints
-from gridloom.market_calendar import PERIODS_PER_DAY, days_of, first_period
+from gridloom.market_calendar import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, day_of, days_of, first_period
 from gridloom.monitoring.reading.latest import unpack
 
 
-async def read_closed_misfits(db: Database, zone: str, closed_until: int) -> list[int]:
+async def read_assets_to_cut(db: Database, zone: str, closed_until: int) -> list[int]:
     """The virtual assets of the zone with periods that no longer fit and whose gates have closed, in their order."""
     rows = await db.fetch(
         """select asset_key from virtual_asset where delivery_zone = $1 and first_misfit < $2
@@ -33,8 +32,8 @@ async def limit_lock_wait(db: Database, seconds: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveAsset:
-    """What matters of a virtual asset that lives in the window."""
+class ActiveAsset:
+    """What dispatch needs of a virtual asset that is alive in the window; life in the periods [first, end)."""
 
     key: int
     first: int
@@ -42,34 +41,44 @@ class LiveAsset:
     charge_efficiency: float
     discharge_efficiency: float
     first_misfit: int | None
+    first_activated: int | None
+    capacity_kwh: float
+    initial_kwh: float
+    target_kwh: float
+    daily_cycle_limit: float | None
+    annual_cycle_limit: float | None
 
 
-async def read_live_assets(db: Database, zone: str, start: datetime, end: datetime) -> list[LiveAsset]:
+async def read_active_assets(db: Database, zone: str, start: datetime, end: datetime) -> list[ActiveAsset]:
     rows = await db.fetch(
         """select asset_key as key, (extract(epoch from start_at) / 900)::int as first,
                   (extract(epoch from end_at) / 900)::int as "end", charge_efficiency, discharge_efficiency,
-                  first_misfit
+                  first_misfit, first_activated, energy_capacity_kwh as capacity_kwh,
+                  initial_soc * energy_capacity_kwh as initial_kwh,
+                  final_soc_target * energy_capacity_kwh as target_kwh, daily_cycle_limit, annual_cycle_limit
            from virtual_asset where delivery_zone = $1 and end_at > $2 and start_at < $3 order by asset_key""",
         zone,
         start,
         end,
     )
-    return [LiveAsset(**row) for row in rows]
+    return [ActiveAsset(**row) for row in rows]
 
 
-async def read_assets(db: Database, keys: Sequence[int]) -> list[LiveAsset]:
+async def read_assets(db: Database, keys: Sequence[int]) -> list[ActiveAsset]:
     """In the order of their keys."""
     rows = await db.fetch(
         """select asset_key as key, (extract(epoch from start_at) / 900)::int as first,
                   (extract(epoch from end_at) / 900)::int as "end", charge_efficiency, discharge_efficiency,
-                  first_misfit
+                  first_misfit, first_activated, energy_capacity_kwh as capacity_kwh,
+                  initial_soc * energy_capacity_kwh as initial_kwh,
+                  final_soc_target * energy_capacity_kwh as target_kwh, daily_cycle_limit, annual_cycle_limit
            from virtual_asset where asset_key = any($1::int[]) order by asset_key""",
         list(keys),
     )
-    return [LiveAsset(**row) for row in rows]
+    return [ActiveAsset(**row) for row in rows]
 
 
-async def read_book_marks(db: Database, keys: Sequence[int], first: int, end: int) -> Ints:
+async def read_holdings_digest(db: Database, keys: Sequence[int], first: int, end: int) -> Ints:
     """For each battery in its order, a number made of all that is held of it in these periods: another where anything
     of that is another. What a holder is born with, its kind and its losses, stands behind its id."""
     rows = await db.fetch(
@@ -87,7 +96,7 @@ async def read_book_marks(db: Database, keys: Sequence[int], first: int, end: in
 
 async def read_powers_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
     """All lanes together of each asset, a row for each key in its order."""
-    places = {key: place for place, key in enumerate(keys)}
+    indices = {key: place for place, key in enumerate(keys)}
     days = days_of(first, end)
     power_kw = np.zeros((len(keys), len(days) * PERIODS_PER_DAY))
     for row in await db.fetch(
@@ -98,25 +107,58 @@ async def read_powers_kw(db: Database, keys: Sequence[int], first: int, end: int
         days.stop,
     ):
         low = (row["day"] - days.start) * PERIODS_PER_DAY
-        power_kw[places[row["asset_key"]], low : low + PERIODS_PER_DAY] += row["power_kw"]
+        power_kw[indices[row["asset_key"]], low : low + PERIODS_PER_DAY] += row["power_kw"]
     offset = first - first_period(days.start)
     return power_kw[:, offset : offset + end - first]
 
 
+async def read_energy_changes_kwh(db: Database, keys: Sequence[int], before_day: int) -> Floats:
+    """What the schedules of all days before this one (of UTC) have done to the energy of each asset."""
+    rows = await db.fetch(
+        "select asset_key, span, change_kwh from virtual_energy where asset_key = any($1::int[]) and span <= $2",
+        list(keys),
+        before_day // DAYS_PER_SPAN,
+    )
+    indices = {key: index for index, key in enumerate(keys)}
+    changes_kwh = np.zeros(len(keys))
+    for row in rows:
+        changes_kwh[indices[row["asset_key"]]] += sum(row["change_kwh"][: before_day - row["span"] * DAYS_PER_SPAN])
+    return changes_kwh
+
+
+async def read_activated_changes_kwh(db: Database, assets: Sequence[ActiveAsset], before: int) -> Floats:
+    """What settled activations before a period have done to the energy of each asset."""
+    changes_kwh = np.zeros(len(assets))
+    indices = {one.key: index for index, one in enumerate(assets) if one.first_activated is not None}
+    if not indices:
+        return changes_kwh
+    for row in await db.fetch(
+        """select asset_key, day, up_kwh, down_kwh from virtual_activation
+           where asset_key = any($1::int[]) and day <= $2""",
+        list(indices),
+        day_of(before),
+    ):
+        index, count = indices[row["asset_key"]], before - first_period(row["day"])
+        asset = assets[index]
+        up_kwh, down_kwh = sum(row["up_kwh"][:count]), sum(row["down_kwh"][:count])
+        changes_kwh[index] += down_kwh * asset.charge_efficiency - up_kwh / asset.discharge_efficiency
+    return changes_kwh
+
+
 @dataclass(frozen=True, slots=True)
-class Backing:
+class BackingRow:
     asset_key: int
     physical_asset_key: int
     share: float
 
 
-async def read_backing(db: Database, keys: Sequence[int]) -> list[Backing]:
+async def read_backing(db: Database, keys: Sequence[int]) -> list[BackingRow]:
     rows = await db.fetch(
         """select asset_key, physical_asset_key, share from virtual_backing where asset_key = any($1::int[])
            order by asset_key, physical_asset_key""",
         list(keys),
     )
-    return [Backing(**row) for row in rows]
+    return [BackingRow(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +229,19 @@ class PhysicalParameters:
     valid_from: datetime
     charge_efficiency: float
     discharge_efficiency: float
-    lowest_part: float
-    highest_part: float
+    min_soc: float
+    max_soc: float
+    ramp_rate_kw_s: float | None
+    daily_cycle_limit: float | None
+    annual_cycle_limit: float | None
 
 
 async def read_parameters(db: Database, keys: Sequence[int], end: datetime) -> list[PhysicalParameters]:
     """All that came into force before the end, in the order of time."""
     rows = await db.fetch(
         """select asset_key, valid_from, charge_efficiency, discharge_efficiency,
-                  min_state_of_charge as lowest_part, max_state_of_charge as highest_part
+                  min_state_of_charge as min_soc, max_state_of_charge as max_soc, ramp_rate_kw_s,
+                  daily_cycle_limit, annual_cycle_limit
            from parameters_in_force where asset_key = any($1::int[]) and valid_from < $2
            order by asset_key, valid_from""",
         list(keys),
@@ -205,7 +251,7 @@ async def read_parameters(db: Database, keys: Sequence[int], end: datetime) -> l
 
 
 @dataclass(frozen=True, slots=True)
-class Battery:
+class BatteryIdentity:
     """Who a battery is, and whose."""
 
     key: int
@@ -213,36 +259,55 @@ class Battery:
     organisation_id: UUID
 
 
-async def read_batteries(db: Database, keys: Sequence[int]) -> list[Battery]:
+async def read_batteries(db: Database, keys: Sequence[int]) -> list[BatteryIdentity]:
     rows = await db.fetch(
         "select key, id, organisation_id from asset where key = any($1::int[]) order by key", list(keys)
     )
-    return [Battery(**row) for row in rows]
+    return [BatteryIdentity(**row) for row in rows]
 
 
 async def read_own_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
     """The owners' schedules, a row for each key in its order."""
-    places = {key: place for place, key in enumerate(keys)}
+    indices = {key: place for place, key in enumerate(keys)}
     own_kw = np.zeros((len(keys), end - first))
     for row in await db.fetch(
-        """select asset_key, (extract(epoch from period) / 900)::int - $2 as place, power_kw from physical_schedule
+        """select asset_key, (extract(epoch from period) / 900)::int - $2 as index, power_kw from physical_schedule
            where asset_key = any($1::int[]) and period >= to_timestamp($2::bigint * 900)
              and period < to_timestamp($3::bigint * 900)""",
         list(keys),
         first,
         end,
     ):
-        own_kw[places[row["asset_key"]], row["place"]] = row["power_kw"]
+        own_kw[indices[row["asset_key"]], row["index"]] = row["power_kw"]
     return own_kw
+
+
+async def read_drift_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
+    """Drift that is placed on the market, a row for each key in its order."""
+    indices = {key: index for index, key in enumerate(keys)}
+    drift_kw = np.zeros((len(keys), end - first))
+    for row in await db.fetch(
+        """select asset_key, first_period, power_kw from delivery_drift
+           where asset_key = any($1::int[]) and first_period < $3 and first_period + cardinality(power_kw) > $2""",
+        list(keys),
+        first,
+        end,
+    ):
+        placed_kw = np.array(row["power_kw"])
+        low, high = max(first, row["first_period"]), min(end, row["first_period"] + len(placed_kw))
+        offset = row["first_period"]
+        drift_kw[indices[row["asset_key"]], low - first : high - first] = placed_kw[low - offset : high - offset]
+    return drift_kw
 
 
 async def read_measured_keys(db: Database, since: datetime, zone: str | None = None) -> dict[str, list[int]]:
     """By zone, or in one, the batteries whose power was measured at some moment from then on."""
     rows = await db.fetch(
-        """select p.delivery_zone, asset_key, s.signal_id, h.latest
-           from physical_asset p join telemetry_head h using (asset_key) join telemetry_signal s using (asset_key)
+        """select p.delivery_zone, h.asset_key, s.signal_id, h.latest
+           from telemetry_head h join telemetry_signal s on s.asset_key = h.asset_key
+             join physical_asset p on p.asset_key = h.asset_key
            where ($1::text is null or p.delivery_zone = $1) and s.name = 'active_power'
-           order by asset_key""",
+           order by h.asset_key""",
         zone,
     )
     since_us = int(since.timestamp() * 1_000_000)
@@ -254,7 +319,7 @@ async def read_measured_keys(db: Database, since: datetime, zone: str | None = N
     return measured
 
 
-async def read_backed_shares(db: Database, physical_asset_key: int, first: int, end: int) -> list[Backing]:
+async def read_backed_shares(db: Database, physical_asset_key: int, first: int, end: int) -> list[BackingRow]:
     """The virtual assets that a battery backs and that live in the periods."""
     rows = await db.fetch(
         """select b.asset_key, b.physical_asset_key, b.share
@@ -266,4 +331,4 @@ async def read_backed_shares(db: Database, physical_asset_key: int, first: int, 
         first,
         end,
     )
-    return [Backing(**row) for row in rows]
+    return [BackingRow(**row) for row in rows]

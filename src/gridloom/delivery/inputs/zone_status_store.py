@@ -1,4 +1,4 @@
-"""One look at what all plans depend on: whether anything has changed since they were made."""
+"""The status of zones: the versions of all that their plans depend on, and whether a run is needed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.delivery.model import Ints
+from gridloom.market_calendar import Ints
 
 ARRAY_HEAD_BYTES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Stamps:
+class InputVersions:
     """What each input was at: an input whose stamp is the same has not changed.
 
     `assets` are the keys of virtual assets, then their versions, then the first period of each that will be cut, 0 for
@@ -38,28 +38,28 @@ class Stamps:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ZoneStatus:
     """A zone in which virtual assets live, now or later.
 
-    `gate_closure_s` is the last of its gates, `next_start` the first start of those assets, `first_misfit` the earliest
-    period that will be cut. `settled_until` says up to where periods are final, None before the first run; `has_news`
-    whether there is anything to do but to go on.
+    `gate_closure_s` is the last of its gates, `next_asset_start` the first start of those assets, `first_misfit` the
+    earliest period that will be cut. `final_until` says up to where periods are final, None before the first run;
+    `needs_run` whether anything has changed or is to be recorded.
     """
 
     delivery_zone: str
     gate_closure_s: int
-    next_start: datetime
+    next_asset_start: datetime
     first_misfit: int | None
-    stamps: Stamps
+    versions: InputVersions
     revision: int | None
-    settled_until: int | None
-    has_news: bool
+    final_until: int | None
+    needs_run: bool
 
 
-# Stamps hold for the whole market day, so that what merely passes by changes none of them.
-_LOOK = """
+# Versions hold for the whole market day, so that what merely passes by changes none of them.
+_STATUS = """
 with zone as materialized (
-  select delivery_zone, min(gate_closure_s) as gate_closure_s, min(start_at) as next_start,
+  select delivery_zone, min(gate_closure_s) as gate_closure_s, min(start_at) as next_asset_start,
          min(first_misfit) filter (where end_at > to_timestamp(first_misfit::bigint * 900)) as first_misfit
   from virtual_asset where end_at > $1 and ($5::text is null or delivery_zone = $5) group by delivery_zone
 ), live as materialized (
@@ -84,6 +84,9 @@ with zone as materialized (
   union all
   select delivery_zone, 'S' || asset_key, version::text from battery join physical_schedule_version using (asset_key)
   union all
+  select delivery_zone, 'D' || asset_key, max(day)::text from battery join delivery_drift using (asset_key)
+  group by delivery_zone, asset_key
+  union all
   select delivery_zone, 'A' || asset_key, count(*) || ':' || coalesce(sum(revision), 0)
   from battery join ancillary_result using (asset_key)
   where delivery_day between ($2::timestamptz at time zone 'Europe/Berlin')::date - 1
@@ -92,44 +95,44 @@ with zone as materialized (
 ), stamps as materialized (
   select delivery_zone, jsonb_object_agg(name, stamp) as stamps from stamp group by delivery_zone
 )
-select zone.delivery_zone, zone.gate_closure_s, zone.next_start, zone.first_misfit,
+select zone.delivery_zone, zone.gate_closure_s, zone.next_asset_start, zone.first_misfit,
        coalesce(assets.stamps, ''::bytea) as asset_stamps, coalesce(stamps.stamps, '{}'::jsonb) as stamps,
-       last.revision, last.settled_until,
+       last.revision, last.settled_until as final_until,
        last.end_period is null or last.end_period < $4
          or coalesce(assets.stamps, ''::bytea) is distinct from last.asset_stamps
          or coalesce(stamps.stamps, '{}'::jsonb) is distinct from last.stamps
          or coalesce(least(zone.first_misfit, last.first_settling)
-              <= floor((extract(epoch from $1::timestamptz) + zone.gate_closure_s) / 900), false) as has_news
+              <= floor((extract(epoch from $1::timestamptz) + zone.gate_closure_s) / 900), false) as needs_run
 from zone left join assets using (delivery_zone) left join stamps using (delivery_zone)
   left join delivery_zone last using (delivery_zone)
 order by zone.delivery_zone
 """
 
 
-async def look_at_zones(
+async def read_zone_status(
     db: Database, now: datetime, start: datetime, end: datetime, end_period: int, zone: str | None = None
-) -> list[Look]:
+) -> list[ZoneStatus]:
     """All zones, or one: planned over the market days from `start` to `end`, which is the start of `end_period`."""
-    return [_read_look(**row) for row in await db.fetch(_LOOK, now, start, end, end_period, zone)]
+    return [_status_of_row(**row) for row in await db.fetch(_STATUS, now, start, end, end_period, zone)]
 
 
-def _read_look(asset_stamps: bytes, stamps: Mapping[str, str], **rest: Any) -> Look:
-    return Look(stamps=Stamps(asset_stamps, stamps), **rest)
+def _status_of_row(asset_stamps: bytes, stamps: Mapping[str, str], **rest: Any) -> ZoneStatus:
+    return ZoneStatus(versions=InputVersions(asset_stamps, stamps), **rest)
 
 
-async def read_now(db: Database) -> tuple[datetime, bool]:
+async def read_clock_and_activity(db: Database) -> tuple[datetime, bool]:
     """The platform's time, and whether any virtual asset lives, now or later."""
     now = await platform_now(db)
     return now, bool(await db.fetchval("select exists (select 1 from virtual_asset where end_at > $1)", now))
 
 
-async def pass_gates(db: Database, looks: Sequence[Look], finals: Sequence[int]) -> None:
-    """Note that the periods before `finals` are final as they were planned, where nobody has run since the look."""
+async def advance_final_until(db: Database, statuses: Sequence[ZoneStatus], finals: Sequence[int]) -> None:
+    """Note that the periods before `finals` are final as they were planned, where nobody has run since the status."""
     await db.execute(
         """update delivery_zone z set settled_until = seen.final
            from unnest($1::text[], $2::bigint[], $3::int[]) seen (delivery_zone, revision, final)
            where z.delivery_zone = seen.delivery_zone and z.revision = seen.revision""",
-        [look.delivery_zone for look in looks],
-        [look.revision for look in looks],
+        [status.delivery_zone for status in statuses],
+        [status.revision for status in statuses],
         list(finals),
     )

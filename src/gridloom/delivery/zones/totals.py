@@ -1,4 +1,4 @@
-"""A zone's quarter-hours: what was scheduled both ways, what of it met its opposite, what nobody could serve."""
+"""A zone's quarter-hours: what was scheduled both ways, what of it met its opposite, what no battery could serve."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gridloom.delivery.model import NOISE_KW, Floats
-from gridloom.delivery.planning.standing_plan import StandingPlan
+from gridloom.delivery.planning.model import ZonePlan
+from gridloom.kernel.units import POWER_TOLERANCE_KW
+from gridloom.market_calendar import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ZoneQuarters:
+class ZoneTotals:
     """kW over the periods from `first` on. Scheduled exports and imports are magnitudes, before what is unserved is
     taken from them; `unserved_kw` has the sign of the net. `is_planned` says which periods any run has looked at."""
 
@@ -24,13 +25,13 @@ class ZoneQuarters:
     unserved_kw: Floats
 
     @classmethod
-    def of_none(cls, first: int, end: int) -> ZoneQuarters:
+    def empty(cls, first: int, end: int) -> ZoneTotals:
         zeros = np.zeros((4, max(0, end - first)))
         return cls(first, np.zeros(zeros.shape[1], dtype=bool), *zeros)
 
     @classmethod
-    def of_plan(cls, plan: StandingPlan) -> ZoneQuarters:
-        return cls(plan.first, np.ones(plan.end - plan.first, dtype=bool), *plan.quarters_kw)
+    def of_plan(cls, plan: ZonePlan) -> ZoneTotals:
+        return cls(plan.first, np.ones(plan.end - plan.first, dtype=bool), *plan.totals_kw)
 
     @property
     def end(self) -> int:
@@ -44,11 +45,11 @@ class ZoneQuarters:
     def series(self) -> tuple[Floats, Floats, Floats, Floats]:
         return self.exported_kw, self.imported_kw, self.netted_kw, self.unserved_kw
 
-    def cut(self, first: int, end: int) -> ZoneQuarters:
+    def slice_periods(self, first: int, end: int) -> ZoneTotals:
         low, high = first - self.first, end - self.first
-        return ZoneQuarters(first, self.is_planned[low:high], *(one[low:high] for one in self.series()))
+        return ZoneTotals(first, self.is_planned[low:high], *(one[low:high] for one in self.series()))
 
-    def lay(self, later: ZoneQuarters) -> None:
+    def overlay(self, later: ZoneTotals) -> None:
         """Write what was planned later over these periods, where the two meet."""
         low, high = max(self.first, later.first), min(self.end, later.end)
         if low >= high:
@@ -59,15 +60,15 @@ class ZoneQuarters:
         self.is_planned[here] |= later.is_planned[there]
 
 
-def changed_quarters(before: ZoneQuarters | None, after: ZoneQuarters) -> ZoneQuarters | None:
+def changed_totals(before: ZoneTotals | None, after: ZoneTotals) -> ZoneTotals | None:
     """The periods of `after` from the first that was not planned like this to the last; None where all were."""
-    known = ZoneQuarters.of_none(after.first, after.end)
+    known = ZoneTotals.empty(after.first, after.end)
     if before is not None:
-        known.lay(before)
+        known.overlay(before)
     changed = ~known.is_planned
     for old_kw, new_kw in zip(known.series(), after.series(), strict=True):
-        changed |= np.abs(new_kw - old_kw) > NOISE_KW
-    places = np.flatnonzero(changed)
-    if not len(places):
+        changed |= np.abs(new_kw - old_kw) > POWER_TOLERANCE_KW
+    indices = np.flatnonzero(changed)
+    if not len(indices):
         return None
-    return after.cut(after.first + int(places[0]), after.first + int(places[-1]) + 1)
+    return after.slice_periods(after.first + int(indices[0]), after.first + int(indices[-1]) + 1)

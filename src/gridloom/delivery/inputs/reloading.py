@@ -1,0 +1,108 @@
+"""A zone of which only schedules have changed: those are read, all else is as it was when the plan was made."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gridloom.capacity.book import market_days_around
+from gridloom.database.pool import Database
+from gridloom.delivery.inputs import store
+from gridloom.delivery.inputs.loading import LoadedZone, asset_changes_kwh, list_reserves, load_powers_kw
+from gridloom.delivery.inputs.zone_status_store import InputVersions
+from gridloom.delivery.model import slice_limits, sum_rows
+from gridloom.delivery.planning.model import StoredInputs, ZoneInput, ZonePlan
+from gridloom.market_calendar import Floats, Ints
+
+
+def batteries_unchanged(before: InputVersions, now: InputVersions) -> bool:
+    """Whether nothing has changed but virtual assets."""
+    return before.batteries == now.batteries
+
+
+async def reload_changed_schedules(
+    db: Database,
+    plan: ZonePlan,
+    inputs: StoredInputs,
+    versions: tuple[InputVersions, InputVersions],
+    first: int,
+    end: int,
+) -> LoadedZone | None:
+    """The zone from `first` on, the same as if all of it were read anew; None where that has to be done.
+
+    `versions` are those of the plan and those that hold now.
+    """
+    before, now = versions
+    if not batteries_unchanged(before, now) or not _covers_periods(plan, inputs, first, end):
+        return None
+    keys = _find_changed(before, now)
+    if keys is None:
+        return None
+    days = market_days_around(first, end)
+    if days != market_days_around(inputs.first, end):
+        return None
+    if not np.array_equal(
+        await store.read_holdings_digest(db, plan.battery_keys.tolist(), *days), inputs.holdings_digest
+    ):
+        return None
+    if not await _reserves_unchanged(db, keys, inputs, first, end):
+        return None
+    assets = await store.read_assets(db, keys)
+    power_kw = plan.power_kw[:, first - plan.first :].copy()
+    rows = np.searchsorted(plan.asset_keys, [asset.key for asset in assets])
+    power_kw[rows] = await load_powers_kw(db, assets, first, end)
+    return LoadedZone(_make_zone(plan, inputs, power_kw, rows, first), inputs)
+
+
+def _covers_periods(plan: ZonePlan, inputs: StoredInputs, first: int, end: int) -> bool:
+    """Whether what was kept covers these periods, and every virtual asset lives in them."""
+    return inputs.first == plan.first <= first and plan.end == end and bool((inputs.lifetimes[:, 1] > first).all())
+
+
+def _find_changed(before: InputVersions, now: InputVersions) -> list[int] | None:
+    """The virtual assets with other schedules than before, and those that will be cut: how much may have changed. None
+    where they are not the same assets."""
+    old, new = before.asset_rows, now.asset_rows
+    if not np.array_equal(old[0], new[0]):
+        return None
+    keys: list[int] = new[0, (old != new).any(axis=0) | (new[2] != 0)].tolist()
+    return keys
+
+
+async def _reserves_unchanged(db: Database, keys: list[int], inputs: StoredInputs, first: int, end: int) -> bool:
+    """Whether these virtual assets hold the same balancing blocks as before."""
+    names, amounts = list_reserves(await store.read_block_reserves(db, keys, first, end))
+    kept = np.isin(inputs.block_keys[:, 0], keys) & (inputs.block_keys[:, 3] > first)
+    return np.array_equal(names, inputs.block_keys[kept]) and np.array_equal(amounts, inputs.blocks[kept])
+
+
+def _make_zone(plan: ZonePlan, inputs: StoredInputs, power_kw: Floats, rows: Ints, first: int) -> ZoneInput:
+    """`rows`: the virtual assets whose power may differ from the plan's."""
+    offset = first - plan.first
+    limits = slice_limits(inputs.limits, offset, inputs.limits.energy_kwh)
+    changes_kwh = plan.share_energy_changes_kwh
+    if len(rows):
+        old_kw = plan.power_kw[rows]
+        new_kw = np.concatenate([old_kw[:, :offset], power_kw[rows]], axis=1)
+        by_kwh = asset_changes_kwh(new_kw, inputs, rows) - asset_changes_kwh(old_kw, inputs, rows)
+        index_of = {int(row): index for index, row in enumerate(rows)}
+        pairs = np.isin(plan.share_of[:, 0], rows)
+        indices = np.array([index_of[asset] for asset in plan.share_of[pairs, 0].tolist()], dtype=np.int64)
+        changes_kwh = changes_kwh + sum_rows(
+            plan.shares[pairs, None] * by_kwh[indices], plan.share_of[pairs, 1], len(plan.battery_keys)
+        )
+    return ZoneInput(
+        first,
+        plan.end,
+        plan.asset_keys,
+        plan.battery_keys,
+        power_kw,
+        plan.share_of,
+        plan.shares,
+        limits,
+        changes_kwh[:, offset:],
+        inputs.capacity_kwh[:, offset:],
+        plan.reserve_keys,
+        plan.reserve_kw[:, offset:],
+        plan.shortfall_keys,
+        plan.shortfall_kw[:, offset:],
+    )

@@ -1,0 +1,64 @@
+"""Drift between its days at the market: corrected only where it would leave a promise unserved."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gridloom.delivery.model import BatteryDispatch, BatteryLimits, DispatchInput, Mask
+from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
+from gridloom.market_calendar import Floats
+
+
+def correction_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Floats) -> Floats | None:
+    """DRIFT power beyond what is placed, so that full or empty batteries can serve the first unserved period.
+
+    Of batteries whose drift stands in the way, pro rata of it and evenly over the earlier periods with free power:
+    those whose net does not go the other way, or all of them where these do not suffice. None where no drift is in
+    the way or no free power before it.
+    """
+    unserved = np.flatnonzero(found.unserved_kw)
+    drift_kwh = found.energy_kwh - given.share_energy_kwh
+    limits = given.limits
+    for index in unserved.tolist():
+        sign = -float(np.sign(found.unserved_kw[index]))  # discharge what is too much, charge what is missing
+        is_full = _find_bound_by_energy(limits, found.energy_kwh[:, index], index, sign)
+        in_the_way_kwh = np.where(is_full, np.maximum(sign * drift_kwh[:, index], 0.0), 0.0)
+        total_kwh = float(in_the_way_kwh.sum())
+        if total_kwh <= POWER_TOLERANCE_KW or not index:
+            continue
+        round_trip = limits.charge_efficiency[:, index] * limits.discharge_efficiency[:, index]
+        needed_kwh = QUARTER_HOUR_H * abs(float(found.unserved_kw[index]))
+        asked_kwh = in_the_way_kwh * min(1.0, needed_kwh / total_kwh) * (round_trip if sign > 0 else 1 / round_trip)
+        free_kw = _find_free_kw(given, found, index, sign)
+        with_net_kw = np.where(sign * net_kw[:index] >= 0, free_kw, 0.0)
+        used_kw = np.where((QUARTER_HOUR_H * with_net_kw.sum(axis=1) >= asked_kwh)[:, None], with_net_kw, free_kw)
+        free_kwh = QUARTER_HOUR_H * used_kw.sum(axis=1)
+        fraction = np.zeros_like(free_kwh)
+        np.divide(asked_kwh, free_kwh, out=fraction, where=free_kwh > 0)
+        if fraction.any():
+            correction = np.zeros_like(limits.drift_kw)
+            correction[:, :index] = sign * used_kw * np.minimum(fraction, 1.0)[:, None]
+            return correction
+    return None
+
+
+def _find_bound_by_energy(limits: BatteryLimits, energy_kwh: Floats, index: int, sign: float) -> Mask:
+    """Which promised batteries lack headroom (`sign` above zero) or energy for their available power."""
+    if sign > 0:
+        headroom_kwh = np.maximum(limits.high_kwh[:, index] - energy_kwh, 0.0)
+        is_bound = headroom_kwh < QUARTER_HOUR_H * limits.charge_kw[:, index] * limits.charge_efficiency[:, index]
+    else:
+        stored_kwh = np.maximum(energy_kwh - limits.low_kwh[:, index], 0.0)
+        is_bound = stored_kwh < QUARTER_HOUR_H * limits.discharge_kw[:, index] / limits.discharge_efficiency[:, index]
+    return np.asarray(is_bound & (limits.promised_kwh[:, index] > 0))
+
+
+def _find_free_kw(given: DispatchInput, found: BatteryDispatch, end: int, sign: float) -> Floats:
+    """Power in no holder's book that the batteries do not use, in the periods before `end`."""
+    limits = given.limits
+    free_kw, limit_kw = (
+        (limits.free_discharge_kw, limits.discharge_kw) if sign > 0 else (limits.free_charge_kw, limits.charge_kw)
+    )
+    placed_kw = np.maximum(sign * limits.drift_kw, 0.0)
+    unused_kw = limit_kw - np.maximum(sign * found.power_kw, 0.0)
+    return np.maximum(np.minimum(free_kw - placed_kw, unused_kw), 0.0)[:, :end]

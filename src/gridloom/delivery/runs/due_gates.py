@@ -1,0 +1,92 @@
+"""Gates as they pass: one look at all zones, and a run only where something follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from gridloom.delivery.inputs.zone_status_store import (
+    ZoneStatus,
+    advance_final_until,
+    read_clock_and_activity,
+    read_zone_status,
+)
+from gridloom.delivery.performance.deviations import CHECK_JOB, read_measured_zones
+from gridloom.delivery.runs.cutoff import wait_for_writers
+from gridloom.jobs import JobRun, enqueue, job
+from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number, period_start
+from gridloom.kernel.window import Window
+from gridloom.virtual_assets.backing.allocation import DISPATCH
+from gridloom.virtual_assets.schedule.rules import first_open_period
+
+_ONE_MICROSECOND = timedelta(microseconds=1)
+DUE_GATES_JOB: Final = "delivery.look"
+"""The job, one for all zones, at the last gate of each quarter-hour. Where nothing has changed it only notes that the
+gate has passed: what was planned is final. When a sandbox's clock leaps, the gates up to the next thing that happens
+are looked at together: nothing can change between them."""
+
+
+@job(DUE_GATES_JOB, clock="platform")
+async def close_due_gates(run: JobRun) -> None:
+    now, is_alive = await read_clock_and_activity(run.db)
+    if not is_alive:
+        return
+    await wait_for_writers(run.db)
+    # Before the status is read, so that a transaction that brings a zone into view waits and is not written over.
+    expected = run.due + PERIOD
+    await enqueue(run.db, DUE_GATES_JOB, key="", due=expected, clock="platform")
+    span = planning_window(now)
+    statuses = await read_zone_status(run.db, now, span.start, span.end, period_number(span.end))
+    due = _next_due(run, statuses, now) if statuses else expected
+    if due != expected:
+        await enqueue(run.db, DUE_GATES_JOB, key="", due=due, clock="platform")
+    closing = [status for status in statuses if status.next_asset_start < span.end and _has_closed(status, now)]
+    for status in closing:
+        if status.needs_run:
+            await enqueue(run.db, DISPATCH, key=status.delivery_zone, due=run.due, clock="platform", at_latest=True)
+    passed = [status for status in closing if not status.needs_run]
+    if passed:
+        await advance_final_until(run.db, passed, [first_open_period(now, status.gate_closure_s) for status in passed])
+    for zone in await read_measured_zones(run.db, now):
+        await enqueue(run.db, CHECK_JOB, key=zone, due=now, clock="platform")
+
+
+def planning_window(now: datetime) -> Window:
+    """The market days that plans are made for: this one and the next."""
+    day = market_day_of(now)
+    return Window(market_day_window(day).start, market_day_window(day + timedelta(days=1)).end)
+
+
+def next_gate_closure(statuses: Sequence[ZoneStatus], now: datetime) -> datetime:
+    """When the next gate of any of the zones closes, or comes into view."""
+    end = planning_window(now).end
+    return min(
+        _next_gate(status, now)
+        if status.next_asset_start < end
+        else market_day_window(market_day_of(status.next_asset_start) - timedelta(days=1)).start
+        for status in statuses
+    )
+
+
+def _next_due(run: JobRun, statuses: Sequence[ZoneStatus], now: datetime) -> datetime:
+    """The next gate or, where nothing happens until then, the last before something does: another job, a market day
+    that comes into view, the gate of a period that will be cut."""
+    due = next_gate_closure(statuses, now)
+    if run.quiet_until is None or any(status.needs_run for status in statuses):
+        return due
+    quiet_until = min(run.quiet_until, market_day_window(market_day_of(now)).end + PERIOD)
+    for status in statuses:
+        if status.first_misfit is not None:
+            gate = period_start(status.first_misfit) - timedelta(seconds=status.gate_closure_s)
+            quiet_until = min(quiet_until, gate + PERIOD)
+    return due + max(0, (quiet_until - due - _ONE_MICROSECOND) // PERIOD) * PERIOD
+
+
+def _next_gate(status: ZoneStatus, now: datetime) -> datetime:
+    return period_start(first_open_period(now, status.gate_closure_s)) - timedelta(seconds=status.gate_closure_s)
+
+
+def _has_closed(status: ZoneStatus, now: datetime) -> bool:
+    """Whether a gate has closed that no run has made final."""
+    return status.final_until is None or first_open_period(now, status.gate_closure_s) > status.final_until

@@ -1,0 +1,91 @@
+"""Batteries that back no virtual asset any more: what was still planned for virtual assets is released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.delivery.codec import Arrays, pack
+from gridloom.delivery.dispatch import store as dispatch_store
+from gridloom.delivery.dispatch.versions import NewDispatchVersion, last_versions
+from gridloom.delivery.inputs.loading import BatteryPark, load_released_batteries
+from gridloom.delivery.model import CODE_OF_KIND, BatteryDispatch, BatteryLimits, DispatchInput, PartKind, StartState
+from gridloom.delivery.planning.distribution import distribute
+from gridloom.delivery.planning.model import ZonePlan, number_days
+from gridloom.delivery.planning.parts import list_parts
+from gridloom.delivery.plans import store as plan_store
+from gridloom.delivery.plans.store import ZoneState
+from gridloom.delivery.runs.finalisation import finalise_periods
+from gridloom.delivery.runs.notifications import emit_dispatched
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_time import period_number_from
+from gridloom.kernel.units import POWER_TOLERANCE_KW
+
+
+async def release_batteries(db: Database, plan: ZonePlan, keys: Sequence[int], first: int, now: datetime) -> None:
+    """From `first` on these batteries of the plan do what their owners have scheduled and hold what those were awarded,
+    and nothing else; who owns one that was to move is told."""
+    low = max(0, first - plan.first)
+    if not keys or first >= plan.end:
+        return
+    names, part_kw = list_parts(plan, low, plan.end - plan.first)
+    busy = set(names[np.abs(part_kw).max(axis=1, initial=0.0) > POWER_TOLERANCE_KW, 0].tolist())
+    rows = [row for row, key in enumerate(plan.battery_keys.tolist()) if key in keys and key in busy]
+    if not rows:
+        return
+    released = [int(plan.battery_keys[row]) for row in rows]
+    park = await load_released_batteries(db, released, plan.first + low, plan.end)
+    idle = replace(park.limits, energy_kwh=plan.energy_kwh[rows, low])
+    dispatch = _follow_owners(idle, plan.first + low, plan.end)
+    versions = [
+        NewDispatchVersion(key, plan.first + low, plan.end, pack(_own_parts(park, dispatch, index)))
+        for index, key in enumerate(released)
+    ]
+    numbers = await dispatch_store.add_versions(db, uuid7(), now, versions, last_versions(plan))
+    await emit_dispatched(db, versions, numbers, released)
+
+
+def _follow_owners(limits: BatteryLimits, first: int, end: int) -> BatteryDispatch:
+    """Batteries without promises: their own schedules and placed drift within their limits."""
+    count, periods = limits.shape
+    nothing = np.zeros((0, periods))
+    given = DispatchInput(
+        nothing,
+        limits,
+        np.zeros((0, 2), dtype=np.int64),
+        np.zeros(0),
+        np.zeros((count, periods + 1)),
+        *number_days(first, end),
+        StartState.of_rest(count),
+    )
+    return distribute(given, np.zeros(periods), np.zeros((count, periods)))
+
+
+def _own_parts(park: BatteryPark, dispatch: BatteryDispatch, index: int) -> Arrays:
+    """What the battery at this index does for its owner, as a version holds it."""
+    held = park.reserves.keys[:, 0] == index
+    own = [[CODE_OF_KIND[PartKind.OWN], 0], [CODE_OF_KIND[PartKind.DRIFT], 0]]
+    names = np.concatenate([own, park.reserves.keys[held, 1:]])
+    parts_kw = np.concatenate([[dispatch.own_kw[index], dispatch.drift_kw[index]], park.reserves.power_kw[held]])
+    there = np.abs(parts_kw).max(axis=1) > POWER_TOLERANCE_KW
+    return {
+        "energy": dispatch.energy_kwh[index],
+        "names": names[there],
+        "parts": parts_kw[there],
+        "capacity": park.capacity_kwh[index],
+    }
+
+
+async def close_zone(db: Database, zone: str, state: ZoneState, now: datetime) -> None:
+    """No virtual asset is left in the zone: what has closed is final as it was planned, the rest is taken back."""
+    if state.plan is None:
+        return
+    first = period_number_from(now) if state.final_until is None else max(state.final_until, period_number_from(now))
+    if state.final_until is not None:
+        await finalise_periods(db, state.plan, state.final_until, first)
+    await release_batteries(db, state.plan, state.plan.battery_keys.tolist(), first, now)
+    await plan_store.delete_plan(db, zone)

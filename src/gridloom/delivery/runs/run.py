@@ -1,0 +1,255 @@
+"""The run of a delivery zone: cuts, netting, fair parts, limits, levelling, unserved, netting again; then versions.
+
+There is a run when the last gate of a quarter-hour closes and anything has changed. It plans until the end of the next
+market day, keeps what has not changed, and makes final what has closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import numpy as np
+
+from gridloom.database.clock import platform_now
+from gridloom.database.pool import Connection, Database
+from gridloom.delivery.dispatch import store as dispatch_store
+from gridloom.delivery.dispatch.versions import (
+    NewDispatchVersion,
+    batteries_with_new_power,
+    changed_versions,
+    last_versions,
+)
+from gridloom.delivery.inputs.loading import LoadedZone, load_zone
+from gridloom.delivery.inputs.reloading import batteries_unchanged, reload_changed_schedules
+from gridloom.delivery.inputs.zone_status_store import InputVersions, ZoneStatus, read_zone_status
+from gridloom.delivery.model import DistributionMethod, StartState
+from gridloom.delivery.performance import store as performance_store
+from gridloom.delivery.performance.store import SocCorrection
+from gridloom.delivery.planning.model import ZonePlan
+from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
+from gridloom.delivery.planning.start import carry_share_energy
+from gridloom.delivery.plans import store as plan_store
+from gridloom.delivery.plans.store import FinalUntil, ZoneState
+from gridloom.delivery.runs import store
+from gridloom.delivery.runs.cutoff import wait_for_writers
+from gridloom.delivery.runs.due_gates import DUE_GATES_JOB, next_gate_closure, planning_window
+from gridloom.delivery.runs.finalisation import finalise_periods, next_fact_period, revalidate_closed_periods
+from gridloom.delivery.runs.notifications import emit_dispatched
+from gridloom.delivery.runs.release import close_zone, release_batteries
+from gridloom.delivery.runs.store import Run
+from gridloom.delivery.zones import store as zone_store
+from gridloom.delivery.zones.totals import ZoneTotals, changed_totals
+from gridloom.jobs import JobRun, enqueue, job
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_time import period_number, period_number_from
+from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
+from gridloom.market_calendar import Floats
+from gridloom.monitoring.reading.latest import latest_of_asset
+from gridloom.virtual_assets.backing.allocation import DISPATCH
+from gridloom.virtual_assets.schedule.rules import first_open_period
+
+MAX_SOC_AGE: Final = timedelta(hours=1)
+"""An older state of charge says nothing about a battery that was never planned before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The periods [first, end) of a run, of which those before `final` become final."""
+
+    zone: str
+    now: datetime
+    first: int
+    final: int
+    end: int
+
+
+@job(DISPATCH, clock="platform", limit=timedelta(minutes=2))
+async def dispatch_zone(run: JobRun) -> None:
+    """Plan a zone, and have its gates closed from then on."""
+    now = await platform_now(run.db)
+    await wait_for_writers(run.db)
+    state = await plan_store.lock_zone(run.db, run.key)
+    status = await read_one_zone_status(run.db, run.key, now)
+    if status is None:
+        await close_zone(run.db, run.key, state, now)
+        return
+    if status.next_asset_start < planning_window(now).end:
+        await plan_zone(run.db, status, state, now)
+    # The last statement, so that the job of the gates never waits for a run.
+    await enqueue(run.db, DUE_GATES_JOB, key="", due=next_gate_closure([status], now), clock="platform", at_latest=True)
+
+
+async def plan_zone(db: Connection, status: ZoneStatus, state: ZoneState, now: datetime) -> Run | None:
+    """One run of a zone whose row is locked, from its status now; None where nothing has changed."""
+    zone = status.delivery_zone
+    final = first_open_period(now, status.gate_closure_s)
+    first = period_number_from(now) if state.final_until is None else max(state.final_until, period_number(now))
+    horizon = Horizon(zone, now, min(first, final), final, period_number(planning_window(now).end))
+    has_cut = False
+    if state.plan is not None and state.final_until is not None:
+        # What closed while no process ran is final as it was planned.
+        has_cut = await finalise_periods(db, state.plan, state.final_until, horizon.first)
+    has_cut |= await revalidate_closed_periods(db, zone, final, now)
+    again = await read_one_zone_status(db, zone, now) if has_cut else status
+    versions = InputVersions() if again is None else again.versions
+    run, plan = None, state.plan
+    if plan is None or plan.end < horizon.end or state.versions != versions or plan.first > horizon.first:
+        run, plan = await _replan_zone(db, horizon, state, versions)
+    await finalise_periods(db, plan, horizon.first, final)
+    if run is None:
+        await plan_store.store_final_until(db, zone, FinalUntil(final, next_fact_period(plan, final)))
+    return run
+
+
+async def read_one_zone_status(db: Database, zone: str, now: datetime) -> ZoneStatus | None:
+    """None where no virtual asset is alive in it, now or later."""
+    window = planning_window(now)
+    statuses = await read_zone_status(db, now, window.start, window.end, period_number(window.end), zone)
+    return statuses[0] if statuses else None
+
+
+async def _replan_zone(
+    db: Database, horizon: Horizon, state: ZoneState, versions: InputVersions
+) -> tuple[Run, ZonePlan]:
+    before = state.plan
+    loaded, is_reloaded = await _load_or_reload(db, horizon, state, versions)
+    zone = loaded.zone
+    keys = zone.battery_keys.tolist()
+    corrections = {} if is_reloaded else await performance_store.read_pending_corrections(db, keys)
+    start = await _load_start(db, loaded, state, corrections, horizon.now)
+    unchanged = before is not None and batteries_unchanged(state.versions, versions)
+    update, new_versions = await asyncio.to_thread(_compute_plan, loaded, before, start, unchanged)
+    run = _summarise_run(horizon, update, len(new_versions))
+    await store.add_run(db, run)
+    last = last_versions(before)
+    numbers = await dispatch_store.add_versions(db, run.id, horizon.now, new_versions, last) if new_versions else {}
+    await _store_netting(db, horizon, before, update.plan)
+    await _store_totals(db, horizon, before, update.plan)
+    moved = batteries_with_new_power(before, update.plan)
+    last |= numbers
+    plan = replace(update.plan, versions=np.array([last[key] for key in keys], dtype=np.int64))
+    if before is not None:
+        gone = set(before.battery_keys.tolist()) - set(keys)
+        await release_batteries(db, before, sorted(gone), zone.first, horizon.now)
+        plan = plan.prepend(before) if is_reloaded else plan
+    final = FinalUntil(horizon.final, next_fact_period(plan, horizon.final))
+    await plan_store.store_plan(db, horizon.zone, run.id, versions, plan, loaded.inputs, state.arrays, final)
+    if corrections:
+        await performance_store.mark_corrections_applied(db, corrections, zone.first)
+    await emit_dispatched(db, new_versions, numbers, moved)
+    return run, plan
+
+
+def _compute_plan(
+    loaded: LoadedZone, before: ZonePlan | None, start: PlanStart, unchanged: bool
+) -> tuple[PlanUpdate, list[NewDispatchVersion]]:
+    began_s = time.perf_counter()
+    update = replan(loaded.zone, before, start, batteries_unchanged=unchanged)
+    took_s = time.perf_counter() - began_s
+    versions = changed_versions(before, update.plan, update.changed_slice, loaded.zone.capacity_kwh)
+    return replace(update, seconds=took_s), versions
+
+
+async def _load_or_reload(
+    db: Database, horizon: Horizon, state: ZoneState, versions: InputVersions
+) -> tuple[LoadedZone, bool]:
+    """The zone, and whether only what has changed had to be read."""
+    if state.plan is not None and state.inputs is not None:
+        both = state.versions, versions
+        reloaded = await reload_changed_schedules(db, state.plan, state.inputs, both, horizon.first, horizon.end)
+        if reloaded is not None:
+            return reloaded, True
+    return await load_zone(db, horizon.zone, horizon.first, horizon.end), False
+
+
+async def _load_start(
+    db: Database, loaded: LoadedZone, state: ZoneState, corrections: Mapping[int, SocCorrection], now: datetime
+) -> PlanStart:
+    """Each battery at the zone's first period: as planned and, where it was measured to be off, corrected by that; else
+    as measured lately, else half of what it may store."""
+    zone, before = loaded.zone, state.plan
+    count = len(zone.battery_keys)
+    rows = {} if before is None else {key: row for row, key in enumerate(before.battery_keys.tolist())}
+    column = 0 if before is None else min(max(zone.first - before.first, 0), before.energy_kwh.shape[1] - 1)
+    done = None if before is None else before.state_at(column)
+    energy_kwh, fresh = np.empty(count), np.zeros(count, dtype=bool)
+    start = StartState.of_rest(count)
+    for index, key in enumerate(zone.battery_keys.tolist()):
+        capacity_kwh = float(zone.capacity_kwh[index, 0])
+        row = rows.get(key)
+        if row is None or before is None or done is None:
+            energy_kwh[index] = await _measured_energy_kwh(db, key, loaded, index, now)
+            fresh[index] = True
+            continue
+        offset_kwh = corrections[key].offset_kwh if key in corrections else 0.0
+        energy_kwh[index] = max(float(before.energy_kwh[row, column]) + offset_kwh, 0.0)
+        if key in corrections:
+            energy_kwh[index] = min(energy_kwh[index], max(capacity_kwh, float(before.energy_kwh[row, column])))
+        start.day_export_kwh[index], start.year_export_kwh[index] = done.day_export_kwh[row], done.year_export_kwh[row]
+        start.power_kw[index] = done.power_kw[row]
+    share_energy_kwh = carry_share_energy(zone, loaded.inputs, before, state.inputs, energy_kwh, fresh)
+    return PlanStart(energy_kwh, share_energy_kwh, start)
+
+
+async def _measured_energy_kwh(db: Database, key: int, loaded: LoadedZone, index: int, now: datetime) -> float:
+    limits, capacity_kwh = loaded.zone.limits, float(loaded.zone.capacity_kwh[index, 0])
+    measured = await latest_of_asset(db, key)
+    if measured is None or measured.state_of_charge_percentage is None or now - measured.time >= MAX_SOC_AGE:
+        return (float(limits.low_kwh[index, 0]) + float(limits.high_kwh[index, 0])) / 2
+    return min(max(measured.state_of_charge_percentage / 100 * capacity_kwh, 0.0), capacity_kwh)
+
+
+async def _store_netting(db: Database, horizon: Horizon, before: ZonePlan | None, plan: ZonePlan) -> None:
+    """The fractions that were netted, where they differ from before."""
+    after = plan.netted_fraction
+    old = np.zeros_like(after)
+    if before is not None and before.end > horizon.first:
+        piece = before.netted_fraction[:, horizon.first - before.first :][:, : old.shape[1]]
+        old[:, : piece.shape[1]] = piece
+    indices = np.flatnonzero(np.abs(after - old).max(axis=0) > 0)
+    if len(indices):
+        low, high = int(indices[0]), int(indices[-1]) + 1
+        await zone_store.add_netting(
+            db, horizon.zone, horizon.now, horizon.first + low, after[0, low:high], after[1, low:high]
+        )
+
+
+async def _store_totals(db: Database, horizon: Horizon, before: ZonePlan | None, after: ZonePlan) -> None:
+    """What is scheduled, netted and left unserved, where it differs from before."""
+    existing = None if before is None else ZoneTotals.of_plan(before)
+    changed = changed_totals(existing, ZoneTotals.of_plan(after))
+    if changed is not None:
+        await zone_store.add_totals(db, horizon.zone, horizon.now, changed)
+
+
+def _summarise_run(horizon: Horizon, update: PlanUpdate, changed: int) -> Run:
+    def energy_mwh(power_kw: Floats) -> float:
+        return float(np.abs(power_kw).sum()) * QUARTER_HOUR_H / KW_PER_MW
+
+    plan = update.plan
+    exported_kw, imported_kw, netted_kw, unserved_kw = plan.totals_kw
+    return Run(
+        uuid7(),
+        horizon.zone,
+        horizon.now,
+        horizon.first,
+        horizon.end,
+        horizon.final,
+        len(plan.asset_keys),
+        len(plan.battery_keys),
+        energy_mwh(exported_kw),
+        energy_mwh(imported_kw),
+        energy_mwh(netted_kw),
+        energy_mwh(plan.virtual_kw),
+        energy_mwh(unserved_kw),
+        energy_mwh(plan.shortfall_kw),
+        update.opposed_periods,
+        changed,
+        DistributionMethod.CLOSED_FORM,
+        update.seconds,
+    )
