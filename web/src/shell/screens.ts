@@ -47,7 +47,13 @@ export const PLACES: Place[] = [
     isShown: may('Read:auctions'),
     isWanted: (interests) => interests.trades,
   },
-  { label: 'Revenue', path: '/revenue', icon: 'revenue', letter: 'r', isShown: may('Read:revenue') },
+  {
+    label: 'Revenue',
+    path: '/revenue',
+    icon: 'revenue',
+    letter: 'r',
+    isShown: (session) => may('Read:revenue')(session) && !isOperator(session),
+  },
   {
     label: 'Physical assets',
     path: '/physical-assets',
@@ -62,6 +68,13 @@ export const PLACES: Place[] = [
     icon: 'delivery',
     letter: 'd',
     isShown: (session) => isOperator(session) && offers('GET /delivery/runs'),
+  },
+  {
+    label: 'Settlement',
+    path: '/settlement',
+    icon: 'settlement',
+    letter: 's',
+    isShown: (session) => isOperator(session) && may('Create:settlements')(session),
   },
   { label: 'Administration', path: '/administration', icon: 'administration', letter: 'm', isShown: () => true },
 ]
@@ -79,6 +92,8 @@ const revenue = lazy(() => import('../features/revenue/Revenue'))
 const physicalAssets = lazy(() => import('../features/physical-assets/PhysicalAssets'))
 const physicalAsset = lazy(() => import('../features/physical-assets/PhysicalAsset'))
 const delivery = lazy(() => import('../features/delivery/Delivery'))
+const settlement = lazy(() => import('../features/settlement/Settlement'))
+const statementDocument = lazy(() => import('../features/settlement/StatementDocument'))
 const administration = lazy(() => import('../features/administration/Administration'))
 
 export const SCREENS: Screen[] = [
@@ -95,6 +110,8 @@ export const SCREENS: Screen[] = [
   { pattern: '/physical-assets/:physicalAsset/:section', component: physicalAsset },
   { pattern: '/delivery', component: delivery },
   { pattern: '/delivery/:day', component: delivery },
+  { pattern: '/settlement', component: settlement },
+  { pattern: '/statements/:organisation/:statement', component: statementDocument },
   { pattern: '/administration', component: administration },
   { pattern: '/administration/:section', component: administration },
 ]

@@ -11,6 +11,8 @@ import { Segmented } from '../../shared/ui/Segmented'
 import { Empty, Loaded, ProblemNote, SkeletonCard } from '../../shared/ui/states'
 import { go, useParameter } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screens'
+import { StatementsCard } from '../settlement/StatementsCard'
+import { BatteriesCard } from './BatteriesCard'
 import { ByProduct } from './ByProduct'
 import { Days } from './Days'
 import {
@@ -186,8 +188,12 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
                     chosen={shown}
                     onChoose={setChosen}
                   />
+                  <BatteriesCard subject={subject} span={span} />
                 </div>
-                <StatementCard statement={statement} volumes={volumes.data} />
+                <div className="revenue-side">
+                  <StatementCard statement={statement} volumes={volumes.data} />
+                  <StatementsCard />
+                </div>
               </div>
             </>
           )

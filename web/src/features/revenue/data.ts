@@ -92,7 +92,7 @@ export type Resolution = '15-minute' | 'hourly' | 'daily'
 export type Series = Record<string, { time: string; value: number | null }[]>
 
 export function pointsPath(
-  subject: Subject,
+  subject: Pick<Subject, 'kind' | 'id'>,
   span: Span,
   resolution: Resolution,
   categories: readonly string[],

@@ -1,4 +1,7 @@
-import { useVirtualAssets, type VirtualAsset } from '../../shared/api/resources'
+import { useState } from 'react'
+import { useOrganisations } from '../../shared/api/names'
+import { useAllVirtualAssets, useVirtualAssets, type VirtualAsset } from '../../shared/api/resources'
+import { useIsOperator } from '../../shared/api/session'
 import { useMinute } from '../../shared/clock'
 import { decimal, efficiencies, plural, size } from '../../shared/format'
 import type { Zone } from '../../shared/time/marketDay'
@@ -12,16 +15,68 @@ import { Link } from '../../shell/router'
 import { Portfolios } from './Portfolios'
 import './virtual-assets.css'
 
-/** Every virtual battery of the organisation: those that deliver first, then what is over. */
+/** Every virtual battery of the organisation, or of all of them: those that deliver first, then what is over. */
 export default function VirtualBatteries() {
   const now = useMinute()
-  const assets = useVirtualAssets()
+  const isOperator = useIsOperator()
+  const own = useVirtualAssets()
+  const everyones = useAllVirtualAssets()
+  const assets = isOperator ? everyones : own
+  const organisations = useOrganisations()
+  const names = new Map((organisations.data ?? []).map((one) => [one.id, one.name]))
+  const [search, setSearch] = useState('')
+  const [holder, setHolder] = useState('')
   const all = assets.data ?? []
   const living = all.filter((one) => Date.parse(one.end) > now)
+  const wanted = search.trim().toLowerCase()
+  const shown = all.filter(
+    (one) =>
+      (holder === '' || one.organisationID === holder) &&
+      `${one.name} ${one.deliveryZone} ${names.get(one.organisationID) ?? ''}`.toLowerCase().includes(wanted),
+  )
+  const holders = [...new Set(all.map((one) => one.organisationID))]
   return (
     <Page
       title="Virtual batteries"
-      facts={all.length > 0 ? [`${living.length} deliver or will`, plural(all.length, 'in all', 'in all')] : []}
+      facts={
+        all.length > 0
+          ? [
+              `${living.length} deliver or will`,
+              plural(all.length, 'in all', 'in all'),
+              isOperator && plural(holders.length, 'organisation'),
+            ]
+          : []
+      }
+      aside={
+        all.length > 5 && (
+          <>
+            {isOperator && (
+              <select
+                className="role-select"
+                aria-label="Held by"
+                value={holder}
+                onChange={(event) => setHolder(event.target.value)}
+              >
+                <option value="">All organisations</option>
+                {holders.map((id) => (
+                  <option key={id} value={id}>
+                    {names.get(id) ?? 'an organisation'}
+                  </option>
+                ))}
+              </select>
+            )}
+            <div className="input">
+              <input
+                type="search"
+                aria-label="Search"
+                placeholder="Search"
+                value={search}
+                onChange={(event) => setSearch(event.target.value)}
+              />
+            </div>
+          </>
+        )
+      }
     >
       <Card>
         <Loaded query={assets} skeleton={<SkeletonRows rows={6} height={48} />}>
@@ -42,6 +97,7 @@ export default function VirtualBatteries() {
                 className="virtual-batteries"
                 columns={[
                   'Battery',
+                  ...(isOperator ? [{ label: 'Held by' }] : []),
                   { label: 'Size', isWide: true },
                   { label: 'Zone', isWide: true },
                   { label: 'Efficiency', isWide: true },
@@ -50,8 +106,13 @@ export default function VirtualBatteries() {
                 ]}
               >
                 <tbody>
-                  {[...list].sort(byLife(now)).map((asset) => (
-                    <Row key={asset.id} asset={asset} now={now} />
+                  {[...shown].sort(byLife(now)).map((asset) => (
+                    <Row
+                      key={asset.id}
+                      asset={asset}
+                      now={now}
+                      holder={isOperator ? (names.get(asset.organisationID) ?? 'an organisation') : null}
+                    />
                   ))}
                 </tbody>
               </Table>
@@ -59,7 +120,7 @@ export default function VirtualBatteries() {
           }
         </Loaded>
       </Card>
-      {assets.data && <Portfolios assets={all} />}
+      {assets.data && !isOperator && <Portfolios assets={all} />}
     </Page>
   )
 }
@@ -74,7 +135,7 @@ const byLife = (now: number) => (a: VirtualAsset, b: VirtualAsset) => {
   return isOver(a) - isOver(b) || Date.parse(a.start) - Date.parse(b.start)
 }
 
-function Row({ asset, now }: { asset: VirtualAsset; now: number }) {
+function Row({ asset, now, holder }: { asset: VirtualAsset; now: number; holder: string | null }) {
   const zone = useZone()
   const [start, end] = [Date.parse(asset.start), Date.parse(asset.end)]
   const off = Math.max(asset.imbalanceCharge, asset.imbalanceDischarge)
@@ -89,6 +150,7 @@ function Row({ asset, now }: { asset: VirtualAsset; now: number }) {
           {size(asset.ratedDischargePower, asset.energyCapacity)}, {asset.deliveryZone}
         </span>
       </td>
+      {holder !== null && <td>{holder}</td>}
       <td className="wide-cell">{size(asset.ratedDischargePower, asset.energyCapacity)}</td>
       <td className="wide-cell">{asset.deliveryZone}</td>
       <td className="wide-cell">{efficiencies(asset.chargeEfficiency, asset.dischargeEfficiency)}</td>

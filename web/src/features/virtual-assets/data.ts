@@ -1,22 +1,26 @@
 /** A virtual battery's day, as the service has it. */
 import { useQuery } from '@tanstack/react-query'
 import { allPages, answered, api, ask, askJson, offers, type Schemas } from '../../shared/api/client'
-import type { VirtualAsset } from '../../shared/api/resources'
-import { useMay, useSession } from '../../shared/api/session'
+import { useAllVirtualAssets, type VirtualAsset } from '../../shared/api/resources'
+import { useIsOperator, useMay, useSession } from '../../shared/api/session'
 import { type Day, instant, QUARTER_MS, quartersOf, spanOf } from '../../shared/time/marketDay'
 
 export const PRICES = 'DAY_AHEAD_DE_LU'
 
 export function useVirtualAsset(id: string) {
-  const organisation = useSession().user.organisationID
+  const own = useSession().user.organisationID
+  const isOperator = useIsOperator()
+  const all = useAllVirtualAssets()
+  const organisation = isOperator ? all.data?.find((one) => one.id === id)?.organisationID : own
   return useQuery({
     queryKey: ['virtual-assets', id],
     queryFn: () =>
       answered(
         api.GET('/organisations/{organisationID}/virtual-assets/{virtualAssetID}', {
-          params: { path: { organisationID: organisation, virtualAssetID: id } },
+          params: { path: { organisationID: organisation ?? own, virtualAssetID: id } },
         }),
       ),
+    enabled: !isOperator || !all.isLoading,
   })
 }
 

@@ -28,6 +28,14 @@ export const EVENT_TYPES = [
   'data-points.updated',
   'dispatch.updated',
   'forecast.published',
+  'auction.cancelled',
+  'statement.issued',
+  'delivery.reserve-shortfall',
+  'delivery.run-failed',
+  'dispatch.deviation',
+  'webhook.disabled',
+  'api-key.expiring',
+  'quota.near',
 ] as const
 
 /** The first words of the keys of queries that an event of this type makes stale. */
@@ -42,6 +50,11 @@ const STALE: Record<string, string[]> = {
   'data-points': ['revenue', 'virtual-assets'],
   dispatch: ['delivery', 'physical-assets'],
   forecast: ['forecasts', 'valuations'],
+  statement: ['statements', 'revenue'],
+  delivery: ['delivery'],
+  webhook: ['administration', 'delivery'],
+  'api-key': ['administration'],
+  quota: ['administration'],
 }
 
 export function staleKeys(type: string): string[] {

@@ -1,0 +1,197 @@
+/** Whether a month can be issued, what is missing, and issuing it. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { askJson } from '../../shared/api/client'
+import { useNames } from '../../shared/api/names'
+import { Refused, sentenceOf } from '../../shared/api/problem'
+import { percent, plural } from '../../shared/format'
+import { Button } from '../../shared/ui/Button'
+import { Badge, Card } from '../../shared/ui/Card'
+import { Field } from '../../shared/ui/Field'
+import { Icon } from '../../shared/ui/Icon'
+import { Link } from '../../shell/router'
+import { type Gap, gapsInWords, largestDifference, type Matrix, monthInWords, type Statement } from './data'
+
+interface Run {
+  id: string
+  month: string
+  status: 'RUNNING' | 'DONE' | 'FAILED'
+  progress: number
+  fault?: string
+}
+
+interface Props {
+  month: string
+  statements: Statement[]
+  matrix: Matrix
+  isOver: boolean
+}
+
+export function MonthClose({ month, statements, matrix, isOver }: Props) {
+  const queries = useQueryClient()
+  const nameOf = useNames()
+  const [runID, setRunID] = useState<string | null>(null)
+  const [isForced, setIsForced] = useState(false)
+  const issue = useMutation({
+    mutationFn: (allowMissing: boolean) =>
+      askJson<Run>('/statements', { method: 'POST', body: { month, ...(allowMissing ? { allowMissing } : {}) } }),
+    onSuccess: (run) => setRunID(run.id),
+  })
+  const run = useQuery({
+    queryKey: ['statements', 'run', runID],
+    queryFn: async () => {
+      const found = await askJson<Run>(`/statements/runs/${runID}`)
+      if (found.status === 'DONE') void queries.invalidateQueries({ queryKey: ['statements'] })
+      return found
+    },
+    enabled: runID !== null,
+    refetchInterval: (query) => (query.state.data && query.state.data.status !== 'RUNNING' ? false : 1000),
+  })
+  const isIssued = statements.length > 0 && statements.every((one) => one.status === 'ISSUED')
+  const refusal = issue.error instanceof Refused ? issue.error : null
+  const gaps = ((refusal?.problem as { missing?: Gap[] } | undefined)?.missing ?? []) as Gap[]
+  const groups = gapsInWords(gaps, nameOf)
+  const difference = largestDifference(matrix)
+  const state = run.data?.status
+  const isBusy = issue.isPending || (runID !== null && state !== 'DONE' && state !== 'FAILED')
+  const why = !isOver
+    ? `${monthInWords(month)} is not over yet.`
+    : statements.length === 0
+      ? 'No organisation has a line in it.'
+      : null
+  const open = (isOver ? 0 : 1) + groups.length + (difference === 0 ? 0 : 1)
+  return (
+    <Card
+      title="Month close"
+      className="month-close"
+      actions={
+        isIssued ? (
+          <Badge tone="good">issued</Badge>
+        ) : open > 0 ? (
+          <Badge tone="warning">{plural(open, 'check')} open</Badge>
+        ) : undefined
+      }
+    >
+      <ul className="checks-list">
+        <Check
+          isGood={isOver}
+          title="Month is over"
+          detail={isOver ? 'all its market days have passed' : `${monthInWords(month)} still runs`}
+        />
+        <Check
+          isGood={difference === 0}
+          title="Lines add up to zero"
+          detail="to the cent, every line over all parties"
+        />
+        {groups.map((group) => (
+          <Check key={group.kind} isGood={false} title={group.title} detail={group.detail}>
+            {group.action && (
+              <Link to={group.action.to} className="button button-compact">
+                {group.action.label}
+              </Link>
+            )}
+          </Check>
+        ))}
+        {!refusal && isOver && !isIssued && (
+          <Check
+            isGood={null}
+            title="Prices, awards, dispatch, telemetry"
+            detail="looked at when the month is issued"
+          />
+        )}
+      </ul>
+      <div className="month-foot">
+        {isIssued ? (
+          <p className="verdict verdict-good" role="status">
+            {plural(statements.length, 'statement is', 'statements are')} issued and will not change.
+          </p>
+        ) : (
+          <>
+            {refusal && (
+              <p className="verdict" role="alert">
+                {groups.length > 0
+                  ? `Cannot be issued yet: ${plural(gaps.length, 'fact is', 'facts are')} missing. All statements are issued together, or none.`
+                  : sentenceOf(refusal)}
+              </p>
+            )}
+            {state === 'FAILED' && (
+              <p className="verdict verdict-danger" role="alert">
+                Issuing failed and left nothing: {run.data?.fault}
+              </p>
+            )}
+            {isBusy && (
+              <p role="status">
+                Issuing: {percent(run.data?.progress ?? 0)}
+                <progress value={run.data?.progress ?? 0} aria-label="Issued so far" />
+              </p>
+            )}
+            <Button
+              kind="primary"
+              aria-disabled={why !== null}
+              aria-describedby="why-not-issued"
+              isBusy={isBusy}
+              onClick={() => why === null && issue.mutate(false)}
+            >
+              <Icon name="check" /> Issue {plural(statements.length, 'statement')}
+            </Button>
+            <p id="why-not-issued" className="note">
+              {why ?? 'Issued statements never change; what comes later is corrected in the next month.'}
+            </p>
+            {groups.length > 0 && !isBusy && (
+              <Button kind="quiet" onClick={() => setIsForced(true)}>
+                Issue without them…
+              </Button>
+            )}
+            {isForced && groups.length > 0 && <Forced month={month} onForce={() => issue.mutate(true)} />}
+          </>
+        )}
+      </div>
+    </Card>
+  )
+}
+
+/** What cannot be taken back is typed, not clicked. */
+function Forced({ month, onForce }: { month: string; onForce: () => void }) {
+  const [typed, setTyped] = useState('')
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (typed.trim() === month) onForce()
+  }
+  return (
+    <form className="form" onSubmit={submit}>
+      <Field
+        label={`Type ${month} to issue it without them`}
+        value={typed}
+        onChange={(event) => setTyped(event.target.value)}
+        hint="Each missing fact becomes a correction of a later month."
+      />
+      <Button kind="danger" type="submit" disabled={typed.trim() !== month}>
+        Issue {monthInWords(month)} all the same
+      </Button>
+    </form>
+  )
+}
+
+interface CheckProps {
+  /** Null while it is not known. */
+  isGood: boolean | null
+  title: string
+  detail: string
+  children?: React.ReactNode
+}
+
+function Check({ isGood, title, detail, children }: CheckProps) {
+  return (
+    <li>
+      <span className={`check-mark ${isGood === null ? 'is-open' : isGood ? 'is-good' : 'is-bad'}`} aria-hidden="true">
+        <Icon name={isGood === null ? 'more' : isGood ? 'check' : 'close'} size={12} />
+      </span>
+      <span className="check-what">
+        <strong>{title}</strong>
+        <span className="note">{detail}</span>
+      </span>
+      <span className="visually-hidden">{isGood === null ? 'not known yet' : isGood ? 'good' : 'open'}</span>
+      {children}
+    </li>
+  )
+}

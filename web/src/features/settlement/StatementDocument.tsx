@@ -1,0 +1,210 @@
+import { useMutation } from '@tanstack/react-query'
+import { ask } from '../../shared/api/client'
+import { sentenceOf } from '../../shared/api/problem'
+import { useSession } from '../../shared/api/session'
+import { decimal, euro, plural } from '../../shared/format'
+import { dayInWords, weekdayTime } from '../../shared/time/words'
+import { Button } from '../../shared/ui/Button'
+import { Badge, Card } from '../../shared/ui/Card'
+import { Page } from '../../shared/ui/Page'
+import { Loaded, SkeletonCard } from '../../shared/ui/states'
+import { Table } from '../../shared/ui/Table'
+import { useZone } from '../../shared/zone'
+import type { ScreenProps } from '../../shell/screens'
+import { cents, monthInWords, type Statement, useStatement } from './data'
+import './settlement.css'
+import { lineInWords } from './words'
+
+/** A statement as its document says it, and to take along. */
+export default function StatementDocument({ values }: ScreenProps) {
+  const organisation = values.organisation ?? ''
+  const statement = useStatement(organisation, values.statement)
+  const isOwn = useSession().user.organisationID === organisation
+  return (
+    <Loaded
+      query={statement}
+      skeleton={
+        <div className="page">
+          <SkeletonCard height={700} />
+        </div>
+      }
+    >
+      {(found) => (
+        <Page
+          title={`Statement, ${monthInWords(found.month)}`}
+          crumb={
+            isOwn
+              ? { label: 'Revenue', to: '/revenue' }
+              : { label: 'Settlement', to: `/settlement?month=${found.month}` }
+          }
+          facts={[
+            found.organisationName,
+            found.number,
+            found.status === 'ISSUED' ? 'issued, never changes' : 'preliminary',
+          ]}
+          aside={<Downloads statement={found} />}
+        >
+          <Document statement={found} />
+        </Page>
+      )}
+    </Loaded>
+  )
+}
+
+const FORMATS = [
+  { label: 'PDF', accept: 'application/pdf', ending: 'pdf' },
+  { label: 'CSV', accept: 'text/csv', ending: 'csv' },
+] as const
+
+function Downloads({ statement }: { statement: Statement }) {
+  const load = useMutation({
+    mutationFn: async ({ accept, ending }: (typeof FORMATS)[number]) => {
+      const path = `/organisations/${statement.organisationID}/statements/${statement.id}`
+      const response = await ask(path, { accept })
+      const link = document.createElement('a')
+      link.href = URL.createObjectURL(await response.blob())
+      link.download = `statement-${statement.number ?? statement.month}.${ending}`
+      link.click()
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+    },
+  })
+  return (
+    <>
+      {load.isError && <span className="tone-danger">{sentenceOf(load.error)}</span>}
+      {FORMATS.map((format) => (
+        <Button key={format.label} icon="download" isBusy={load.isPending} onClick={() => load.mutate(format)}>
+          {format.label}
+        </Button>
+      ))}
+    </>
+  )
+}
+
+function Document({ statement }: { statement: Statement }) {
+  const zone = useZone()
+  const total = Number(statement.total)
+  const lines = new Map<string, number>()
+  for (const line of statement.lines) lines.set(line.line, (lines.get(line.line) ?? 0) + cents(line.amount))
+  const days = [...new Set(statement.lines.map((line) => line.day))].sort()
+  const corrections = statement.lines.filter((line) => line.corrects)
+  return (
+    <>
+      <Card label="Document" className="document">
+        <div className="document-head">
+          <div>
+            <span className="note">To</span>
+            <p>
+              <strong>{statement.organisationName}</strong>
+              {statement.address && <span className="note second-line">{statement.address}</span>}
+            </p>
+          </div>
+          <dl className="document-facts">
+            <dt className="note">Number</dt>
+            <dd>
+              <strong>{statement.number ?? <Badge tone="warning">preliminary</Badge>}</strong>
+            </dd>
+            <dt className="note">Month</dt>
+            <dd>{monthInWords(statement.month)}, Berlin</dd>
+            {statement.issuedAt && (
+              <>
+                <dt className="note">Issued</dt>
+                <dd>{weekdayTime(Date.parse(statement.issuedAt), zone)}</dd>
+              </>
+            )}
+            {statement.asOf && (
+              <>
+                <dt className="note">Facts as of</dt>
+                <dd>{weekdayTime(Date.parse(statement.asOf), zone)}</dd>
+              </>
+            )}
+          </dl>
+        </div>
+        <div className="document-total">
+          <span>
+            <strong>
+              {total >= 0 ? `Paid to ${statement.organisationName}` : `To be paid by ${statement.organisationName}`}
+            </strong>
+            <span className="note second-line">net of all lines and corrections</span>
+          </span>
+          <strong className="tabular">{euro(Math.abs(total))}</strong>
+        </div>
+        <h3>Totals by line</h3>
+        <Table columns={['Line', { label: 'EUR', isNumber: true }]}>
+          <tbody>
+            {[...lines].map(([line, sum]) => (
+              <tr key={line}>
+                <td>{lineInWords(line)}</td>
+                <td className="number">{decimal(sum / 100, 2)}</td>
+              </tr>
+            ))}
+          </tbody>
+          <tfoot>
+            <tr className="matrix-total">
+              <th scope="row">Total</th>
+              <td className="number">{decimal(total, 2)}</td>
+            </tr>
+          </tfoot>
+        </Table>
+        {corrections.length > 0 && (
+          <>
+            <h3>Corrections</h3>
+            <Table columns={['To number', 'Month', 'Day', 'Line', { label: 'EUR', isNumber: true }]}>
+              <tbody>
+                {corrections.map((line) => (
+                  <tr key={`${line.day}${line.counterparty}${line.corrects?.month}${line.corrects?.line}`}>
+                    <td>
+                      <strong>{line.corrects?.number ?? 'none'}</strong>
+                    </td>
+                    <td>{monthInWords(line.corrects?.month ?? statement.month)}</td>
+                    <td>{dayInWords(line.day)}</td>
+                    <td>{lineInWords(line.corrects?.line ?? line.line)}</td>
+                    <td className="number">{decimal(cents(line.amount) / 100, 2)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </Table>
+          </>
+        )}
+      </Card>
+      <ByDay statement={statement} days={days} />
+    </>
+  )
+}
+
+function ByDay({ statement, days }: { statement: Statement; days: string[] }) {
+  const kinds = [...new Set(statement.lines.map((line) => line.line))]
+  const sum = (day: string, kind: string) =>
+    statement.lines
+      .filter((line) => line.day === day && line.line === kind)
+      .reduce((all, line) => all + cents(line.amount), 0)
+  return (
+    <Card title="Lines by day" note={plural(days.length, 'market day')}>
+      <Table
+        columns={[
+          'Day',
+          ...kinds.map((kind) => ({ label: lineInWords(kind), isNumber: true })),
+          { label: 'EUR', isNumber: true },
+        ]}
+      >
+        <tbody>
+          {days.map((day) => (
+            <tr key={day}>
+              <td>{dayInWords(day)}</td>
+              {kinds.map((kind) => {
+                const amount = sum(day, kind)
+                return (
+                  <td key={kind} className={amount === 0 ? 'number note' : 'number'}>
+                    {amount === 0 ? '–' : decimal(amount / 100, 2)}
+                  </td>
+                )
+              })}
+              <td className="number">
+                <strong>{decimal(kinds.reduce((all, kind) => all + sum(day, kind), 0) / 100, 2)}</strong>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </Table>
+    </Card>
+  )
+}

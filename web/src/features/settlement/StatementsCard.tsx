@@ -1,0 +1,53 @@
+import { offers } from '../../shared/api/client'
+import { useSession } from '../../shared/api/session'
+import { decimal } from '../../shared/format'
+import { weekdayTime } from '../../shared/time/words'
+import { Badge, Card } from '../../shared/ui/Card'
+import { Loaded, SkeletonRows } from '../../shared/ui/states'
+import { Table } from '../../shared/ui/Table'
+import { useZone } from '../../shared/zone'
+import { Link } from '../../shell/router'
+import { monthInWords, useStatements } from './data'
+
+/** Month by month what was issued to the reader's organisation, and what the open months come to so far. */
+export function StatementsCard() {
+  const zone = useZone()
+  const organisation = useSession().user.organisationID
+  const isOffered = offers('GET /organisations/{organisationID}/statements')
+  const statements = useStatements(organisation, isOffered)
+  if (!isOffered) return null
+  return (
+    <Card title="Statements" note="a month each; issued ones never change">
+      <Loaded query={statements} skeleton={<SkeletonRows rows={3} />}>
+        {(list) =>
+          list.length === 0 ? (
+            <p className="card-body note">No month has a line yet.</p>
+          ) : (
+            <Table columns={['Month', 'Number', 'Issued', { label: 'EUR', isNumber: true }]}>
+              <tbody>
+                {list.map((one) => (
+                  <tr key={one.id}>
+                    <td>
+                      <Link to={`/statements/${organisation}/${one.id}`}>
+                        <strong>{monthInWords(one.month)}</strong>
+                      </Link>
+                    </td>
+                    <td>{one.number ?? <Badge>preliminary</Badge>}</td>
+                    <td className="when">
+                      {one.issuedAt ? (
+                        weekdayTime(Date.parse(one.issuedAt), zone)
+                      ) : (
+                        <span className="note">still open</span>
+                      )}
+                    </td>
+                    <td className="number">{decimal(Number(one.total), 2)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </Table>
+          )
+        }
+      </Loaded>
+    </Card>
+  )
+}

@@ -1,0 +1,63 @@
+import { describe, expect, mock, test } from 'bun:test'
+
+mock.module('virtual:operations', () => ({ default: new Set() }))
+const { addMonths, gapsInWords, largestDifference, matrixOf, monthInWords } = await import('./data')
+
+const statement = (organisationID: string, lines: [string, string, string][]) =>
+  ({
+    id: organisationID,
+    organisationID,
+    organisationName: organisationID.toUpperCase(),
+    month: '2026-10',
+    status: 'PRELIMINARY',
+    lines: lines.map(([line, amount, counterparty]) => ({ line, amount, counterparty })),
+  }) as never
+
+describe('a month over all parties', () => {
+  const month = matrixOf(
+    [
+      statement('owner', [
+        ['TOLLING', '100.10', 'trader'],
+        ['FCR', '20.00', 'GRID_OPERATOR'],
+      ]),
+      statement('trader', [
+        ['TOLLING', '-100.10', 'owner'],
+        ['TRADING', '0.30', 'MARKET'],
+      ]),
+    ],
+    [],
+  )
+
+  test('has the other side of what stands against the market and the grid operators', () => {
+    expect(month.parties.map((one) => one.id)).toEqual(['owner', 'trader', 'MARKET', 'GRID_OPERATOR'])
+    expect(month.rows.map((row) => row.line)).toEqual(['TRADING', 'FCR', 'TOLLING'])
+    expect(month.totals.get('owner')).toBe(12_010)
+    expect(month.totals.get('GRID_OPERATOR')).toBe(-2_000)
+  })
+
+  test('adds up to zero to the cent, or says by how much it does not', () => {
+    expect(largestDifference(month)).toBe(0)
+    const wrong = matrixOf([statement('owner', [['TOLLING', '1.01', 'trader']])], [])
+    expect(largestDifference(wrong)).toBe(101)
+  })
+})
+
+test('what is missing is one row a kind, in words', () => {
+  const rows = gapsInWords(
+    [
+      { kind: 'IMBALANCE_PRICE', day: '2026-10-30', periods: 96 },
+      { kind: 'IMBALANCE_PRICE', day: '2026-10-31', periods: 96 },
+      { kind: 'MEASUREMENT', physicalAssetID: 'cottbus', measuredShare: 0.912 },
+    ],
+    (id) => ({ cottbus: 'Cottbus' })[id],
+  )
+  expect(rows.map((row) => row.detail)).toEqual([
+    '192 quarter-hours of 2 days, 2026-10-30 to 2026-10-31',
+    'Cottbus 91.2 %: 95 % are asked',
+  ])
+})
+
+test('months are walked and named', () => {
+  expect(monthInWords('2026-10')).toBe('October 2026')
+  expect(addMonths('2026-12', 1)).toBe('2027-01')
+})

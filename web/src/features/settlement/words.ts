@@ -1,0 +1,20 @@
+import { words } from '../../shared/format'
+
+const LINES: Record<string, string> = {
+  TRADING: 'Wholesale',
+  FCR: 'FCR',
+  AFRR_CAPACITY: 'aFRR capacity',
+  AFRR_ENERGY: 'aFRR energy',
+  AUCTION: 'Auction price',
+  TOLLING: 'Tolls',
+  IMBALANCE: 'Imbalance',
+  AVAILABILITY: 'Availability',
+  DRIFT: 'Drift',
+  RESERVE_SHORTFALL: 'Reserve not held',
+  END_OF_LIFE: 'End of life',
+  CORRECTION: 'Corrections',
+}
+
+export function lineInWords(line: string): string {
+  return LINES[line] ?? words(line)
+}
