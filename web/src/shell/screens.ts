@@ -87,6 +87,7 @@ export interface Screen {
 const overview = lazy(() => import('../features/overview/Overview'))
 const virtualBatteries = lazy(() => import('../features/virtual-assets/VirtualBatteries'))
 const day = lazy(() => import('../features/virtual-assets/BatteryDay'))
+const history = lazy(() => import('../features/virtual-assets/history/History'))
 const auctions = lazy(() => import('../features/auctions/Auctions'))
 const revenue = lazy(() => import('../features/revenue/Revenue'))
 const physicalAssets = lazy(() => import('../features/physical-assets/PhysicalAssets'))
@@ -100,6 +101,7 @@ export const SCREENS: Screen[] = [
   { pattern: '/', component: overview },
   { pattern: '/virtual-batteries', component: virtualBatteries },
   { pattern: '/virtual-batteries/:virtualAsset', component: day },
+  { pattern: '/virtual-batteries/:virtualAsset/history', component: history },
   { pattern: '/virtual-batteries/:virtualAsset/:day', component: day },
   { pattern: '/auctions', component: auctions },
   { pattern: '/auctions/:auction', component: auctions },

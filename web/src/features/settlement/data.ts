@@ -177,10 +177,10 @@ export function gapsInWords(gaps: Gap[], nameOf: (id: string) => string | undefi
     const named = (id: string | undefined) => (id ? (nameOf(id) ?? 'a battery') : '')
     const detail =
       kind === 'MEASUREMENT'
-        ? some
+        ? `${some
             .slice(0, 3)
             .map((gap) => `${named(gap.physicalAssetID)} ${((gap.measuredShare ?? 0) * 100).toFixed(1)} %`)
-            .join(', ') + `${some.length > 3 ? ` and ${some.length - 3} more` : ''}: 95 % are asked`
+            .join(', ')}${some.length > 3 ? ` and ${some.length - 3} more` : ''}: 95 % are asked`
         : kind === 'SETTLEMENT'
           ? `${some.length} open, the first ${first?.product ?? ''} on ${first?.day ?? ''} of ${named(first?.assetID)}`
           : kind === 'DISPATCH'

@@ -94,6 +94,9 @@ function Shown({ asset, day, first, last, today }: ShownProps) {
             disabled={day >= last}
             onClick={() => move(1)}
           />
+          <Link to={`/virtual-batteries/${asset.id}/history`} className="button button-quiet">
+            History
+          </Link>
           {today >= first && today <= last && (
             <Link to={`/virtual-batteries/${asset.id}/${today}`} className="button button-quiet">
               Today

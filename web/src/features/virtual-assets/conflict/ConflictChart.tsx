@@ -23,7 +23,8 @@ interface Props {
   powersKw: number[]
   /** Ticks: what is compared with. */
   beforeKw: number[]
-  energiesKwh: number[]
+  /** Left out, power is all that is drawn. */
+  energiesKwh?: number[]
   ranges: Range[]
   isClosed: (index: number) => boolean
   height: number
@@ -35,27 +36,19 @@ export function ConflictChart(props: Props) {
   const zone = useZone()
   const [ref, { width }] = useSize<HTMLDivElement>()
   const room = height - 2 * TITLE - GAP - FOOT
-  const power = { top: TITLE, height: Math.round(room * 0.64) }
+  const power = { top: TITLE, height: energiesKwh ? Math.round(room * 0.64) : height - TITLE - FOOT }
   const charge = { top: TITLE + power.height + GAP, height: Math.round(room * 0.36) }
-  const bottom = charge.top + charge.height
+  const bottom = energiesKwh ? charge.top + charge.height : power.top + power.height
   const x = useMemo(
     () => linear(span.start, span.end, EDGES.left, Math.max(EDGES.left + 1, width - EDGES.right)),
     [span, width],
   )
   const y = powerScaleOf(asset, power)
-  const e = linear(0, asset.energyCapacity, bottom, charge.top)
-  const curve = energiesKwh.map((kwh, index) => [x(startOf(plan, index)), e(kwh)] as const)
-  const end = ((energiesKwh.at(-1) ?? 0) / asset.energyCapacity) * 100
   const at = { span, zone, x }
   return (
     <div ref={ref} style={{ height }}>
       {width > 0 && (
-        <svg
-          width={width}
-          height={height}
-          role="img"
-          aria-label={`${name}: ends the day at ${decimal(end, 1)} percent`}
-        >
+        <svg width={width} height={height} role="img" aria-label={describe(name, asset, powersKw, energiesKwh)}>
           {ranges.map((range, place) => (
             <RangeBand
               key={range.from}
@@ -94,34 +87,61 @@ export function ConflictChart(props: Props) {
               </g>
             )
           })}
-          <PaneTitle
-            edges={EDGES}
-            width={width}
-            top={charge.top}
-            title="State of charge"
-            note={`% of ${megawatts(asset.energyCapacity)} MWh`}
-            value={`${decimal(end, 1)} %`}
-          />
-          <ValueAxis
-            edges={EDGES}
-            width={width}
-            values={[0, 50, 100]}
-            scale={(percent) => e((percent / 100) * asset.energyCapacity)}
-            tell={decimal}
-          />
-          <path d={areaPath(curve, e(0))} className="charge-area" />
-          <line
-            x1={EDGES.left}
-            x2={width - EDGES.right}
-            y1={e(asset.energyCapacity / 2)}
-            y2={e(asset.energyCapacity / 2)}
-            className="target-line"
-          />
-          <path d={linePath(curve)} className="charge-line is-plan" />
+          {energiesKwh && (
+            <ChargeStrip asset={asset} plan={plan} energiesKwh={energiesKwh} x={x} pane={charge} width={width} />
+          )}
           <TimeAxis {...at} y={bottom + 18} now={0} />
         </svg>
       )}
     </div>
+  )
+}
+
+function describe(name: string, asset: VirtualAsset, powersKw: number[], energiesKwh: number[] | undefined): string {
+  if (!energiesKwh) return `${name}: ${powersKw.filter((power) => power !== 0).length} quarter-hours with power`
+  return `${name}: ends the day at ${decimal(((energiesKwh.at(-1) ?? 0) / asset.energyCapacity) * 100, 1)} percent`
+}
+
+interface StripProps {
+  asset: VirtualAsset
+  plan: DayPlan
+  energiesKwh: number[]
+  x: Scale
+  pane: { top: number; height: number }
+  width: number
+}
+
+function ChargeStrip({ asset, plan, energiesKwh, x, pane: charge, width }: StripProps) {
+  const e = linear(0, asset.energyCapacity, charge.top + charge.height, charge.top)
+  const curve = energiesKwh.map((kwh, index) => [x(startOf(plan, index)), e(kwh)] as const)
+  const end = ((energiesKwh.at(-1) ?? 0) / asset.energyCapacity) * 100
+  return (
+    <>
+      <PaneTitle
+        edges={EDGES}
+        width={width}
+        top={charge.top}
+        title="State of charge"
+        note={`% of ${megawatts(asset.energyCapacity)} MWh`}
+        value={`${decimal(end, 1)} %`}
+      />
+      <ValueAxis
+        edges={EDGES}
+        width={width}
+        values={[0, 50, 100]}
+        scale={(percent) => e((percent / 100) * asset.energyCapacity)}
+        tell={decimal}
+      />
+      <path d={areaPath(curve, e(0))} className="charge-area" />
+      <line
+        x1={EDGES.left}
+        x2={width - EDGES.right}
+        y1={e(asset.energyCapacity / 2)}
+        y2={e(asset.energyCapacity / 2)}
+        className="target-line"
+      />
+      <path d={linePath(curve)} className="charge-line is-plan" />
+    </>
   )
 }
 
