@@ -29,6 +29,7 @@ from gridloom.delivery.positions import routes as delivery_positions
 from gridloom.documentation import Interface
 from gridloom.edge import operations_of
 from gridloom.edge.dispatch import POSITION, Edge
+from gridloom.edge.guarding.client_address import TrustedProxies
 from gridloom.edge.guarding.connections import MOST_PER_ADDRESS, Connections, most_waiting
 from gridloom.edge.guarding.rate_limit import RateLimiter
 from gridloom.edge.shares import Shares
@@ -196,7 +197,7 @@ async def _follow_replicas(primary: Pool, settings: Settings) -> Replicas | None
 def _make_connections(settings: Settings) -> Connections:
     """Behind a proxy all callers have its address, and how many connections each may hold is for it to say."""
     return Connections(
-        settings.port, most_per_address=None if settings.trusts_proxy else MOST_PER_ADDRESS, most=most_waiting()
+        settings.port, most_per_address=None if settings.is_behind_proxy else MOST_PER_ADDRESS, most=most_waiting()
     )
 
 
@@ -250,7 +251,7 @@ def create_edge(settings: Settings) -> Edge:
         operations_of(*rooms),
         lifespan=lifespan,
         limiter=RateLimiter({"public": settings.public_rate_limit_per_minute}),
-        trusts_proxy=settings.trusts_proxy,
+        proxies=TrustedProxies(settings.trusted_proxies, trusts_any=settings.trusts_proxy),
         connections=_make_connections(settings),
         shares=_make_shares(settings),
     )

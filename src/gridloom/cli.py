@@ -180,6 +180,44 @@ def rotate_signing_key(*, distrust: bool = False) -> None:
     print(f"The new key is {rotate_key(_read_settings(), distrust=distrust)}.")
 
 
+@app.command(group="Running the platform")
+def rotate_secrets() -> None:
+    """Seal the secrets in the database with the present GRIDLOOM_SECRETS_KEY, once no earlier release runs any more.
+
+    Signing keys, webhooks' secrets and second factors. To change the key: set the new one, and the old one in
+    GRIDLOOM_FORMER_SECRETS_KEYS, on all replicas, run this, then remove the old one.
+
+    For example:
+
+        gridloom rotate-secrets
+    """
+    from gridloom.account_commands import rotate_secrets as run
+
+    done = run(_read_settings())
+    print(
+        f"Sealed anew: {done.signing_keys} signing keys, secrets of {done.webhooks} webhooks, "
+        f"{done.second_factors} second factors."
+    )
+
+
+@app.command(group="Running the platform")
+def reset_second_factor(username: str) -> None:
+    """Remove a user's second factor without signing in, on the server's machine: for the last ADMIN who has lost it.
+
+    For example:
+
+        gridloom reset-second-factor ada
+
+    Parameters
+    ----------
+    username
+        Whose second factor is removed; the password stays.
+    """
+    from gridloom.account_commands import reset_second_factor as run
+
+    print(f"{run(_read_settings(), username)} signs in with the password alone until a second factor is set up again.")
+
+
 rebuild = App(name="rebuild", help="Make anew what is computed from recorded facts.", group="Running the platform")
 app.command(rebuild)
 

@@ -17,6 +17,7 @@ from gridloom.database.distribution import DistributionRefused, distribute
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate, pending
 from gridloom.database.pool import Connection, create_pool
+from gridloom.database.sealing import Sealing
 from gridloom.database.server.embedded import EmbeddedPostgres, HomeInUse, dsn_of_running
 from gridloom.settings import Settings
 
@@ -237,7 +238,8 @@ def rotate_key(settings: Settings, *, distrust: bool) -> str:
 
     async def run(dsn: str) -> str:
         async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
-            kid = await rotate_signing_key(connection, distrust=distrust)
+            seal = Sealing(settings.secrets_key, settings.former_secrets_keys).signing_keys
+            kid = await rotate_signing_key(connection, seal, distrust=distrust)
             await insert_entry(
                 connection,
                 NewEntry(

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from gridloom.database.environment import Environment
 from gridloom.kernel.codes import EicKind, check_eic
+from gridloom.kernel.networks import Network, parse_network
 from gridloom.kernel.shares import ShareLimits
 
 
@@ -58,6 +59,7 @@ class Settings:
     former_secrets_keys: tuple[str, ...] = field(default=(), repr=False)
     cors_origins: tuple[str, ...] = ()
     trusts_proxy: bool = False
+    trusted_proxies: tuple[Network, ...] = ()
     smtp_url: str | None = field(default=None, repr=False)
     mail_from: str = "Gridloom <noreply@localhost>"
     log_format: Literal["console", "json"] = "console"
@@ -65,6 +67,10 @@ class Settings:
     shutdown_grace_s: int = 15
     is_embedded: bool = False
     """Whether the database is our own: `serve` says so, no variable does."""
+
+    @property
+    def is_behind_proxy(self) -> bool:
+        return self.trusts_proxy or bool(self.trusted_proxies)
 
 
 def read_settings(environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
@@ -161,6 +167,13 @@ def _read_addresses(*schemes: str) -> Callable[[str], tuple[str, ...]]:
     return lambda text: tuple(read(address) for address in text.split())
 
 
+def _read_networks(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(parse_network(part) for part in re.split(r"[\s,]+", text) if part)
+    except ValueError as fault:
+        raise ValueError(f"must list networks such as 10.0.0.0/8 or single addresses: {fault}") from None
+
+
 def _read_origins(text: str) -> tuple[str, ...]:
     origins = tuple(origin.strip().rstrip("/") for origin in text.split(",") if origin.strip())
     for origin in origins:
@@ -216,6 +229,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_SECRETS_KEY": ("secrets_key", _read_text),
     "GRIDLOOM_FORMER_SECRETS_KEYS": ("former_secrets_keys", lambda text: tuple(text.split())),
     "GRIDLOOM_CORS_ORIGINS": ("cors_origins", _read_origins),
+    "GRIDLOOM_TRUSTED_PROXIES": ("trusted_proxies", _read_networks),
     "GRIDLOOM_TRUST_PROXY": ("trusts_proxy", _read_switch),
     "GRIDLOOM_SMTP_URL": ("smtp_url", _read_address("smtp", "smtps")),
     "GRIDLOOM_MAIL_FROM": ("mail_from", _read_text),

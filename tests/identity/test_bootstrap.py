@@ -6,10 +6,13 @@ import pytest
 from tests.conftest import migrated_database
 
 from gridloom.database.pool import create_pool
+from gridloom.database.sealing import Seal
 from gridloom.identity.bootstrap import BootstrapRefused, bootstrap_operator
 from gridloom.identity.store.members import find_account
 
 PASSWORD = "harbour-spindle-ochre-71"
+
+SEAL = Seal("a key for these tests", "signing-key")
 
 
 @pytest.fixture
@@ -47,9 +50,16 @@ class TestBootstrap:
     )
     async def test_of_production_needs_good_credentials(self, empty, username, password):
         with pytest.raises(BootstrapRefused):
-            await bootstrap_operator(empty, username, password, in_production=True)
+            await bootstrap_operator(empty, username, password, in_production=True, seal=SEAL)
         assert await empty.fetchval("select count(*) from organisation") == 0
 
+    async def test_of_production_needs_a_key_that_seals_its_secrets(self, empty):
+        with pytest.raises(BootstrapRefused, match="GRIDLOOM_SECRETS_KEY"):
+            await bootstrap_operator(empty, "grace", PASSWORD, in_production=True)
+        assert await empty.fetchval("select count(*) from signing_key") == 0
+        await bootstrap_operator(empty, "grace", PASSWORD, in_production=True, seal=SEAL)
+        assert await empty.fetchval("select length(private_seed) > 32 from signing_key")
+
     async def test_of_production_asks_for_nothing_later(self, empty):
-        await bootstrap_operator(empty, "grace", PASSWORD, in_production=True)
+        await bootstrap_operator(empty, "grace", PASSWORD, in_production=True, seal=SEAL)
         assert await bootstrap_operator(empty, None, None, in_production=True) is None

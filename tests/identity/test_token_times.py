@@ -7,6 +7,7 @@ import pytest
 from tests.people import client_of
 
 from gridloom.database.clock import real_now
+from gridloom.database.sealing import Seal
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.permissions import Role
 from gridloom.identity.tokens import kid_of, read_access_token, sign_access_token
@@ -14,7 +15,7 @@ from gridloom.identity.tokens import kid_of, read_access_token, sign_access_toke
 
 async def reissued(app, person, *, later):
     """The person's token as it would be had it been issued so much later."""
-    token, keyring = person.tokens.access, Keyring(app.pool)
+    token, keyring = person.tokens.access, Keyring(app.pool, Seal(None, "signing-key"))
     key = await keyring.for_verifying(kid_of(token))
     assert key is not None
     claims = read_access_token(token, key)

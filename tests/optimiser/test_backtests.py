@@ -7,7 +7,7 @@ import io
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import httpx2
@@ -19,12 +19,14 @@ import pytest
 from tests.conftest import migrated_database, running
 from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import load_days, shaped_table
-from tests.people import People, client_of
+from tests.people import OrganisationUnderTest, People, client_of
 
 from gridloom.edge.dispatch import Edge
 from gridloom.identity.permissions import Role
+from gridloom.kernel.ids import uuid7
 from gridloom.kernel.shares import ShareLimits
-from gridloom.optimiser.backtests import jobs
+from gridloom.optimiser.backtests import jobs, store
+from gridloom.optimiser.backtests.model import Backtest, BacktestDay
 from gridloom.optimiser.backtests.planner import Battery, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, play
 from gridloom.settings import Settings
@@ -177,6 +179,46 @@ class TestABacktest:
             failed = await ended(trader, answer.headers["location"])
             assert failed["status"] == "FAILED"
             assert "2026-05-" in failed["failure"]
+
+
+DAY = BacktestDay(date(2024, 3, 1), 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
+
+
+class TestABacktestThatIsReplacedWhileItRuns:
+    async def insert(self, edge: Edge, ours: OrganisationUnderTest) -> Backtest:
+        first, end = date(2024, 3, 1), date(2024, 3, 3)
+        at, kind = datetime(2024, 3, 4, tzinfo=UTC), Policy.FORESIGHT
+        made = Backtest(uuid7(), ours.id, at, "QUEUED", first, end, "DAY_AHEAD_DE_LU", kind, BATTERY, 0.0, 0.0, 0, None)
+        await store.insert_backtest(edge.pool, made, ours.people[Role.TRADER].id)
+        return made
+
+    async def test_ends_quietly(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+        """Between its reading and its writing: the days of one that is gone have nowhere to go."""
+        edge = await fresh_app()
+        async with People(edge) as people:
+            ours = await people.new_organisation()
+            backtest = await self.insert(edge, ours)
+            async with edge.pool.acquire() as running_one, running_one.transaction():
+                found = await store.read_backtest(running_one, ours.id, backtest.id)
+                assert found is not None
+                await edge.pool.execute("delete from backtest where id = $1", backtest.id)
+                assert await store.add_days(running_one, found, [DAY], is_last=False) is False
+            assert await edge.pool.fetchval("select count(*) from backtest_day where backtest_id = $1", found.id) == 0
+
+    async def test_is_not_removed_under_its_days(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+        edge = await fresh_app()
+        async with People(edge) as people:
+            ours = await people.new_organisation()
+            backtest = await self.insert(edge, ours)
+            async with edge.pool.acquire() as running_one, running_one.transaction():
+                assert await store.add_days(running_one, backtest, [DAY], is_last=False)
+                removing = asyncio.create_task(store.delete_oldest(edge.pool, ours.id, 0))
+                await asyncio.sleep(0.1)
+                assert not removing.done()
+            await removing
+            assert (
+                await edge.pool.fetchval("select count(*) from backtest_day where backtest_id = $1", backtest.id) == 0
+            )
 
 
 class TestTheShareOfJobs:

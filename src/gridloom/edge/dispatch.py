@@ -23,6 +23,7 @@ from gridloom.edge.asgi import Receive, Scope, Send
 from gridloom.edge.call import AuditHook, Call, Resources
 from gridloom.edge.changes import ReplayGuard, carry_out_change
 from gridloom.edge.guarding.admission import Authenticator, NobodyKnown, admit, refuse_outside_key_assets
+from gridloom.edge.guarding.client_address import TrustedProxies
 from gridloom.edge.guarding.connections import Connections
 from gridloom.edge.guarding.departure import Departure, Departures
 from gridloom.edge.guarding.rate_limit import RateLimiter, RequestBuckets, network_of
@@ -72,7 +73,7 @@ class Edge:
         *,
         lifespan: Callable[[Edge], AbstractAsyncContextManager[None]],
         limiter: RateLimiter,
-        trusts_proxy: bool = False,
+        proxies: TrustedProxies | None = None,
         connections: Connections | None = None,
         shares: Shares | None = None,
     ) -> None:
@@ -87,7 +88,7 @@ class Edge:
         self._limiter = limiter
         self.audit: AuditHook = _skip_audit
         self.check_replay: ReplayGuard = _skip_guard
-        self._trusts_proxy = trusts_proxy
+        self._proxies = proxies or TrustedProxies()
         self.shares = shares or Shares()
         self._buckets = RequestBuckets(self.shares)
         self.bodies = BodyBudget.of(self.shares.limits)
@@ -156,7 +157,7 @@ class Edge:
                     headers,
                     path=path,
                     target=_read_target(scope),
-                    address=self._find_address(scope, headers),
+                    address=self._proxies.find_client(scope),
                     request_id=request_id,
                     pool=self.pool,
                     resources=self.resources,
@@ -269,12 +270,6 @@ class Edge:
                 replica.note_broken_read(call.operation.operation_id, outage)
                 call.pool = primary
         return reply.render(call, await call.operation.handler(call, **arguments))
-
-    def _find_address(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
-        if self._trusts_proxy and b"x-forwarded-for" in headers:
-            return headers[b"x-forwarded-for"].decode("latin-1").rsplit(",", 1)[-1].strip()
-        client = scope.get("client")
-        return client[0] if client else "unknown"
 
 
 def _read_target(scope: Scope) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gridloom.database.pool import Pool
+from gridloom.database.sealing import Seal
 from gridloom.identity.model import found_organisation
 from gridloom.identity.permissions import OrganisationKind, Role
 from gridloom.identity.signing_in.password_rules import fault_of, normalised
@@ -19,6 +20,12 @@ from gridloom.kernel.ids import OrganisationID, UserID, uuid7
 
 OPERATOR_NAME: Final = "Operator"
 OPERATOR_USERNAME: Final = "operator"
+
+
+NO_SECRETS_KEY: Final = (
+    "Set GRIDLOOM_SECRETS_KEY to a long random text, the same for all replicas, and keep it apart from backups: it "
+    "seals the secrets in the database. For example: openssl rand -base64 32."
+)
 
 
 class BootstrapRefused(Exception):
@@ -38,16 +45,26 @@ class Bootstrap:
 
 
 async def bootstrap_operator(
-    pool: Pool, username: str | None, password: str | None, *, in_production: bool = False
+    pool: Pool,
+    username: str | None,
+    password: str | None,
+    *,
+    in_production: bool = False,
+    seal: Seal | None = None,
 ) -> Bootstrap | None:
     """Create the operator on an empty platform; None when there is one. Any number of replicas may start at once.
 
-    In a sandbox what is not given is made up. Production takes only credentials that were given, and only good ones.
+    In a sandbox what is not given is made up. Production takes only credentials that were given, and only good ones,
+    and begins only with a key that seals secrets at rest.
     """
+    seal = seal or Seal(None, "signing-key")
     async with pool.acquire() as connection, connection.transaction():
         await lock_platform(connection)
-        await ensure_signing_key(connection)
-        if not await is_empty_platform(connection):
+        is_empty = await is_empty_platform(connection)
+        if is_empty and in_production and not seal.has_key:
+            raise BootstrapRefused(NO_SECRETS_KEY)
+        await ensure_signing_key(connection, seal)
+        if not is_empty:
             return None
         chosen = known_as(username or OPERATOR_USERNAME)
         if in_production:

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from gridloom.database.clock import real_now
 from gridloom.database.pool import Database, Pool
+from gridloom.database.sealing import Seal
 from gridloom.identity.store import signing_keys as store
 from gridloom.identity.tokens import SigningKey
 
@@ -22,8 +23,9 @@ JWKS_MAX_AGE: Final = timedelta(minutes=5)
 
 
 class Keyring:
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, seal: Seal) -> None:
         self._pool = pool
+        self._seal = seal
         self._keys: tuple[SigningKey, ...] = ()
         self._public: dict[str, tuple[Ed25519PublicKey, float]] = {}
         self._read_at = float("-inf")
@@ -35,7 +37,7 @@ class Keyring:
         await self._refresh_keys(FRESH_FOR_S)
         key = self._find_signing_key()
         if key is None:
-            await make_first_key(self._pool)
+            await make_first_key(self._pool, self._seal)
             await self._refresh_keys(0)
             key = self._find_signing_key()
         assert key is not None, "the database holds a key that signs"
@@ -72,7 +74,7 @@ class Keyring:
         now = time.monotonic()
         if now - self._read_at < older_than_s:
             return
-        keys = await store.list_signing_keys(self._pool)
+        keys = await store.list_signing_keys(self._pool, self._seal)
         self._clock_s = (await real_now(self._pool)).timestamp() - now
         self._keys = tuple(keys)
         self._public = {
@@ -82,12 +84,12 @@ class Keyring:
         self._read_at = now
 
 
-async def make_first_key(pool: Pool) -> None:
+async def make_first_key(pool: Pool, seal: Seal) -> None:
     async with pool.acquire() as connection, connection.transaction():
-        await store.ensure_signing_key(connection)
+        await store.ensure_signing_key(connection, seal)
 
 
-async def rotate_signing_key(db: Database, *, distrust: bool = False) -> str:
+async def rotate_signing_key(db: Database, seal: Seal, *, distrust: bool = False) -> str:
     """Replace the signing key; answers the new key's identifier. Runs in the caller's transaction.
 
     Tokens already given out stay good until they expire. distrust: the private key has become known to somebody; no
@@ -95,4 +97,4 @@ async def rotate_signing_key(db: Database, *, distrust: bool = False) -> str:
     """
     if distrust:
         await store.distrust_signing_keys(db)
-    return await store.add_signing_key(db, signs_in=timedelta(0) if distrust else JWKS_MAX_AGE)
+    return await store.add_signing_key(db, seal, signs_in=timedelta(0) if distrust else JWKS_MAX_AGE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
 import asyncpg
 
@@ -21,18 +21,21 @@ from gridloom.identity.verifying.verification import Authenticator
 from gridloom.settings import Settings
 from gridloom.worker.health import Check, HealthChecks
 
+LISTENER_NAME: Final = "gridloom revocations, reads sealed keys"
+"""What a worker's listener calls itself in the database: releases before secrets were sealed said less."""
+
 
 @contextlib.asynccontextmanager
 async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
     async def connect() -> Any:
         return await asyncpg.connect(
-            settings.database_url, timeout=5, server_settings=server_settings(application_name="gridloom revocations")
+            settings.database_url, timeout=5, server_settings=server_settings(application_name=LISTENER_NAME)
         )
 
-    keyring, hasher = Keyring(edge.pool), PasswordHasher()
+    sealing = Sealing(settings.secrets_key, settings.former_secrets_keys)
+    keyring, hasher = Keyring(edge.pool, sealing.signing_keys), PasswordHasher()
     mailer = Mailer(settings.smtp_url, settings.mail_from)
     authenticator = Authenticator(edge.pool, keyring, connect)
-    sealing = Sealing(settings.secrets_key, settings.former_secrets_keys)
     for resource in (sealing, keyring, hasher, mailer, authenticator, RecentRefusals()):
         edge.resources.add(resource)
     edge.authenticator = authenticator

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import asyncpg
+import structlog
 
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
-from gridloom.database.pool import create_pool
+from gridloom.database.pool import Pool, create_pool
+from gridloom.database.sealing import Sealing, SecretUnreadable
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.edge.logs import configure_logs
 from gridloom.serving.supervisor import Supervisor, listening_address, load_service
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 # What is heavy is loaded late: a start that is refused says so at once.
 
 MOST_DESCRIPTORS = 131_072
+
+log = structlog.get_logger(__name__)
 
 
 class ServeRefused(Exception):
@@ -95,14 +99,33 @@ async def prepare(settings: Settings) -> tuple[list[str], Bootstrap | None]:
         await establish_environment(connection, settings.environment)
     finally:
         await connection.close()
+    sealing = Sealing(settings.secrets_key, settings.former_secrets_keys)
     async with await create_pool(settings.database_url, size=1) as pool:
         bootstrap = await bootstrap_operator(
             pool,
             settings.bootstrap_username,
             settings.bootstrap_password,
             in_production=settings.environment == "production",
+            seal=sealing.signing_keys,
         )
+        await _check_secrets(pool, settings, sealing)
     return applied, bootstrap
+
+
+async def _check_secrets(pool: Pool, settings: Settings, sealing: Sealing) -> None:
+    """Refuse to serve what could sign no token, and warn where a production's secrets lie open in the database."""
+    from gridloom.identity.bootstrap import NO_SECRETS_KEY
+    from gridloom.identity.store.signing_keys import list_signing_keys
+
+    try:
+        await list_signing_keys(pool, sealing.signing_keys)
+    except SecretUnreadable as fault:
+        raise ServeRefused(
+            f"{fault} Set the one that this database was sealed with; a former one goes into "
+            "GRIDLOOM_FORMER_SECRETS_KEYS."
+        ) from fault
+    if settings.environment == "production" and settings.secrets_key is None:
+        log.warning("secrets.not_sealed", advice=NO_SECRETS_KEY)
 
 
 async def _refuse_standby(connection: asyncpg.Connection[asyncpg.Record], dsn: str) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import asyncpg
 
     from gridloom.database.pool import Database
+    from gridloom.database.sealing import Seal
 
 CHANNEL = "gridloom_webhook"
 """Says that deliveries became due at somebody's wish."""
@@ -316,3 +317,25 @@ async def disabled_since(db: Database, since: timedelta) -> list[datetime]:
         since,
     )
     return [row["disabled_at"] for row in rows]
+
+
+async def reseal_webhooks(db: Database, seal: Seal) -> int:
+    """Seal every secret with the present secrets key; how many webhooks had one that was not."""
+    rows = await db.fetch("select organisation_id, id, secret, previous_secret from webhook")
+    count = 0
+    for row in rows:
+        kept = [row["secret"], row["previous_secret"]]
+        if all(one is None or seal.is_current(one) for one in kept):
+            continue
+        count += 1
+        await db.execute(
+            """
+            update webhook set secret = $3, previous_secret = $4
+            where organisation_id = $1 and id = $2 and secret = $5
+            """,
+            row["organisation_id"],
+            row["id"],
+            *(None if one is None else seal.close(seal.open(one)) for one in kept),
+            row["secret"],
+        )
+    return count

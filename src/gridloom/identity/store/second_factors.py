@@ -9,6 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.database.pool import Database
+from gridloom.database.sealing import Seal
 from gridloom.identity.store.announcements import announce, member_subject
 from gridloom.kernel.ids import UserID
 
@@ -107,6 +108,20 @@ async def delete_second_factor(db: Database, member_id: UUID) -> bool:
     status = await db.execute("delete from second_factor where member_id = $1", member_id)
     await announce(db, member_subject(member_id))
     return str(status) == "DELETE 1"
+
+
+async def reseal_second_factors(db: Database, seal: Seal) -> int:
+    """Seal every secret with the present secrets key; how many were not."""
+    rows = await db.fetch("select member_id, sealed_secret from second_factor")
+    stale = [row for row in rows if not seal.is_current(row["sealed_secret"])]
+    for row in stale:
+        await db.execute(
+            "update second_factor set sealed_secret = $2 where member_id = $1 and sealed_secret = $3",
+            row["member_id"],
+            seal.close(seal.open(row["sealed_secret"])),
+            row["sealed_secret"],
+        )
+    return len(stale)
 
 
 async def insert_challenge(

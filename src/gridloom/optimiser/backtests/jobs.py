@@ -40,7 +40,10 @@ async def queue_backtest(db: Database, backtest: Backtest, due: datetime) -> Non
 
 @job(KIND, limit=timedelta(minutes=5), for_organisations=True)
 async def run_backtest(run: JobRun) -> None:
-    """The next days of one back-test, in one transaction; it queues itself again until all are done."""
+    """The next days of one back-test, in one transaction; it queues itself again until all are done.
+
+    One that a newer back-test of its organisation has replaced meanwhile ends here, without its days.
+    """
     backtest = await store.read_backtest(run.db, UUID(run.payload["organisationID"]), UUID(run.key))
     if backtest is None or backtest.status in ("DONE", "FAILED"):
         return
@@ -57,8 +60,8 @@ async def run_backtest(run: JobRun) -> None:
         return
     last = await store.read_last_day(run.db, backtest)
     days = await compute_apart(play_days, table, backtest, first, end, last)
-    await store.add_days(run.db, backtest, days, is_last=end == backtest.end)
-    if end < backtest.end:
+    was_added = await store.add_days(run.db, backtest, days, is_last=end == backtest.end)
+    if was_added and end < backtest.end:
         await queue_backtest(run.db, replace(backtest, days_done=backtest.days_done + len(days)), run.due)
 
 

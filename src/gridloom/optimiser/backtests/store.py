@@ -84,8 +84,26 @@ def _read_backtest(row: asyncpg.Record) -> Backtest:
     )
 
 
-async def add_days(db: Database, backtest: Backtest, days: Sequence[BacktestDay], *, is_last: bool) -> None:
-    """Write the days and what they add up to."""
+async def add_days(db: Database, backtest: Backtest, days: Sequence[BacktestDay], *, is_last: bool) -> bool:
+    """Write the days and what they add up to; False, and nothing written, when the back-test was replaced meanwhile.
+
+    The sum comes first: it locks the back-test, so that none is removed between the sum and its days.
+    """
+    status = await db.execute(
+        """
+        update backtest set status = $3, days_done = days_done + $4, earned_eur = earned_eur + $5,
+          foresight_eur = foresight_eur + $6
+        where organisation_id = $1 and id = $2
+        """,
+        backtest.organisation_id,
+        backtest.id,
+        "DONE" if is_last else "RUNNING",
+        len(days),
+        sum(day.earned_eur for day in days),
+        sum(day.foresight_eur for day in days),
+    )
+    if str(status) != "UPDATE 1":
+        return False
     await db.execute(
         """
         insert into backtest_day (organisation_id, backtest_id, delivery_day, earned_eur, foresight_eur, charged_kwh,
@@ -103,19 +121,7 @@ async def add_days(db: Database, backtest: Backtest, days: Sequence[BacktestDay]
         [day.end_kwh for day in days],
         [day.foresight_end_kwh for day in days],
     )
-    await db.execute(
-        """
-        update backtest set status = $3, days_done = days_done + $4, earned_eur = earned_eur + $5,
-          foresight_eur = foresight_eur + $6
-        where organisation_id = $1 and id = $2
-        """,
-        backtest.organisation_id,
-        backtest.id,
-        "DONE" if is_last else "RUNNING",
-        len(days),
-        sum(day.earned_eur for day in days),
-        sum(day.foresight_eur for day in days),
-    )
+    return True
 
 
 async def note_failure(db: Database, backtest: Backtest, failure: str) -> None:
