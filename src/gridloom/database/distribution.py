@@ -70,6 +70,7 @@ PLACEMENTS: Final = (
     *_spread_tables("asset", "asset_key", "ancillary_bid", "ancillary_result"),
     *_spread_tables("asset", "asset_key", "virtual_asset", "virtual_backing", "virtual_block", "virtual_schedule"),
     *_spread_tables("asset", "asset_key", "virtual_energy", "virtual_activation"),
+    *_spread_tables("asset", "asset_key", "virtual_availability_seal", "virtual_shortfall"),
     *_spread_tables("asset", "asset_key", "schedule_version", "schedule_change", "schedule_adjustment"),
     *_spread_tables("asset", "asset_key", "telemetry_head", "telemetry_signal", "telemetry_segment", "telemetry_chunk"),
     *_spread_tables("asset", "asset_key", "settled_asset", *_FACTS, *(f"{fact}_superseded" for fact in _FACTS)),

@@ -181,7 +181,8 @@ async def put_parameters(
     now = locked.since
     valid_from = body.valid_from or query.at or now
     ahead = max(valid_from, now)
-    backed = await LOOK_AT_BACKED.get()(call.db, reach.key, Window(ahead, ahead + LONGEST))
+    # From where they hold, which may be long ago: what stood at gates that have closed is kept for accounts.
+    backed = await LOOK_AT_BACKED.get()(call.db, reach.key, Window(valid_from, ahead + LONGEST))
     added = await store.insert_parameters(call.db, reach.key, valid_from, body, call.caller.id)
     await check_still_retirable(call.db, locked, reach.key)
     await announce_change(call.db, locked, reach.key)

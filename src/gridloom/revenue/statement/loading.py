@@ -24,6 +24,7 @@ from gridloom.revenue.grid import Grid
 from gridloom.revenue.kept_days import read_kept_days
 from gridloom.revenue.model import AuctionResult, Buckets, Rating, Toll
 from gridloom.revenue.statement import backing_store
+from gridloom.revenue.statement.availability import Paid, load_owed_eur
 from gridloom.revenue.statement.model import Cents, Entry, Line, Party
 from gridloom.revenue.statement.rounding import cents_by_period, cents_of, split
 from gridloom.revenue.summing import KeptDays
@@ -189,6 +190,19 @@ async def _load_last_outlook(db: Database, scope: Scope, asset: VirtualAsset) ->
     return outlook
 
 
+async def availability_cents(db: Database, scope: Scope, asset: VirtualAsset) -> dict[int, Cents]:
+    """By battery, what its owner has given back to the holder until each edge; only batteries that fell short."""
+    low, high = asset.clip(scope.first, scope.end)
+    paid = Paid(scope.auctions.get(asset.key), scope.tolls.get(asset.key, ()), scope.ratings.get(asset.key))
+    now = await platform_now(db) if scope.as_of is None else scope.as_of
+    found = {}
+    for key, owed_eur in (await load_owed_eur(db, asset, paid, low, high, now)).items():
+        amount_eur = np.zeros(scope.end - scope.first)
+        amount_eur[low - scope.first : high - scope.first] = owed_eur
+        found[key] = scope.until(amount_eur)
+    return found
+
+
 async def virtual_entries(db: Database, scope: Scope, asset: VirtualAsset) -> list[Entry]:
     """From the side of who holds the virtual asset."""
     entries = fact_entries(scope, asset.key)
@@ -204,6 +218,12 @@ async def virtual_entries(db: Database, scope: Scope, asset: VirtualAsset) -> li
         entries += [
             Entry(line, str(owner.organisation_id), part) for owner, part in zip(owners[asset.key], parts, strict=True)
         ]
+    given_back = await availability_cents(db, scope, asset)
+    entries += [
+        Entry(Line.AVAILABILITY, str(owner.organisation_id), given_back[owner.asset_key])
+        for owner in owners[asset.key]
+        if owner.asset_key in given_back
+    ]
     return entries
 
 
@@ -249,4 +269,7 @@ async def physical_entries(db: Database, scope: Scope, key: int, backed: Sequenc
         for line, cents in await _between_parties(db, scope, asset):
             part = split(cents, [owner.share for owner in behind])[place]
             entries.append(Entry(line, str(asset.organisation_id), -part))
+        given_back = await availability_cents(db, scope, asset)
+        if key in given_back:
+            entries.append(Entry(Line.AVAILABILITY, str(asset.organisation_id), -given_back[key]))
     return entries

@@ -85,7 +85,7 @@ async def load_available_of_each(
 
 def available_of(promises: Sequence[Promise], standing: Mapping[int, Standing], first: int, end: int) -> Availability:
     """`standing` has for each battery, over the periods at least, what the firm lines of its book are made of."""
-    kept = [_find_kept(standing[promise.physical_asset_key], first, end) for promise in promises]
+    kept = [find_kept(standing[promise.physical_asset_key], first, end) for promise in promises]
     if all(part is None for part in kept):
         return Availability.whole(first, end)
     parts = np.zeros((3, end - first))
@@ -133,7 +133,7 @@ def mean_available_of(
     return MeanAvailability(*(min(1.0, float(weights @ part)) for part in (power, energy, np.minimum(power, energy))))
 
 
-def _find_kept(standing: Standing, first: int, end: int) -> Floats | None:
+def find_kept(standing: Standing, first: int, end: int) -> Floats | None:
     """Which part of its firm holdings one battery keeps: rows for charging, discharging and energy; None for all."""
     book = _book_firm(standing, first, end)
     if book is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission
@@ -16,6 +17,7 @@ from gridloom.kernel.window import Window
 from gridloom.market_calendar import Ints, wire_time
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
+from gridloom.virtual_assets.backing.shortfall import seal_closed_periods
 from gridloom.virtual_assets.energy.outlook import closed_until, load_outlook
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
 
@@ -31,8 +33,13 @@ class BackedAssets:
 
 
 async def look_at_backed(db: Database, battery_key: int, window: Window) -> BackedAssets:
-    """To be called under the battery's lock, before its availability changes in the window."""
+    """To be called under the battery's lock, before its availability changes in the window.
+
+    What was missing at gates that have closed is sealed: the change no longer counts for them.
+    """
     assets = await store.read_assets_backed_by(db, battery_key, window)
+    if assets:
+        await seal_closed_periods(db, assets, await platform_now(db))
     return BackedAssets(window, await load_available_of_each(db, assets, window) if assets else ())
 
 

@@ -1,0 +1,66 @@
+"""What is not there is not paid for: the line AVAILABILITY, from owners whose batteries fell short to the holder.
+
+Per quarter-hour `missing × paid`, where paid is the auction's price ÷ the quarter-hours of its window + tolls accrued,
+split by share × shortfall of the batteries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.market_calendar import PERIOD_S
+from gridloom.revenue.accruals import auction_sums, tolling_sums
+from gridloom.revenue.model import AuctionResult, Buckets, Rating, Toll
+from gridloom.settlements.sheets import FloatArray
+from gridloom.virtual_assets.backing.shortfall import Shortfalls, load_shortfalls
+from gridloom.virtual_assets.model import VirtualAsset
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What a virtual asset is paid for by: its auction and tolls on it."""
+
+    auction: AuctionResult | None
+    tolls: Sequence[Toll]
+    rating: Rating | None
+
+    def by_period(self, key: int, first: int, end: int) -> FloatArray:
+        """EUR for each of the periods `first` up to but not `end`."""
+        starts_s = np.arange(first, end, dtype=np.float64) * PERIOD_S
+        buckets = Buckets(np.arange(first, end), starts_s, starts_s + PERIOD_S)
+        total_eur = np.zeros(end - first)
+        if self.rating is None:
+            return total_eur
+        ratings, weights = {key: self.rating}, {key: 1.0}
+        if self.tolls:
+            total_eur += tolling_sums(self.tolls, ratings, weights, buckets)["tolling_revenue_eur"]
+        if self.auction is not None:
+            total_eur += auction_sums([self.auction], ratings, weights, buckets)["vba_revenue_eur"]
+        return total_eur
+
+
+async def load_owed_eur(
+    db: Database, asset: VirtualAsset, paid: Paid, first: int, end: int, now: datetime
+) -> Mapping[int, FloatArray]:
+    """By battery, what its owner owes the holder for each of the periods; only batteries that fell short."""
+    if first >= end or (paid.auction is None and not paid.tolls):
+        return {}
+    shortfalls = await load_shortfalls(db, asset, first, end, now)
+    if not shortfalls.missing.any():
+        return {}
+    return split_owed_eur(shortfalls, paid.by_period(asset.key, first, end))
+
+
+def split_owed_eur(shortfalls: Shortfalls, paid_eur: FloatArray) -> dict[int, FloatArray]:
+    """paid_eur: by period of the shortfalls."""
+    weights = sum(shortfalls.by_battery.values(), np.zeros(len(paid_eur)))
+    owed_eur = shortfalls.missing * paid_eur
+    return {
+        key: owed_eur * np.divide(short, weights, out=np.zeros(len(paid_eur)), where=weights > 0)
+        for key, short in shortfalls.by_battery.items()
+    }

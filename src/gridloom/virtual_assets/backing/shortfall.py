@@ -1,0 +1,111 @@
+"""What of a virtual asset was not there at the gates of its periods, and which of its batteries fell short.
+
+Per period, `missing = 1 − min(mean of charge and discharge, energy)` of available ÷ rated. Nothing that happens after a
+period's gate changes it: before a battery's ratings or unavailabilities change, the closed periods of the virtual
+assets that it backs are sealed as they are. Periods that were not sealed are as they were at their gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from gridloom.capacity.rules import Standing
+from gridloom.capacity.store import load_firm_standing
+from gridloom.database.pool import Database
+from gridloom.market_calendar import Floats
+from gridloom.virtual_assets.backing import shortfall_store as store
+from gridloom.virtual_assets.backing.availability import find_kept, power_part
+from gridloom.virtual_assets.backing.shortfall_store import ShortfallStretch
+from gridloom.virtual_assets.model import Promise, VirtualAsset
+from gridloom.virtual_assets.schedule.rules import first_open_period
+
+NOISE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shortfalls:
+    """In each period from `first` on: the missing part of the asset, and by battery its share × its own shortfall."""
+
+    first: int
+    missing: Floats
+    by_battery: Mapping[int, Floats]
+
+
+def shortfalls_of(
+    promises: Sequence[Promise],
+    standing: Mapping[int, Standing],
+    first: int,
+    end: int,
+    rated_kw: tuple[float, float],
+) -> Shortfalls:
+    """By the firm lines of the batteries' books."""
+    parts, by_battery = np.zeros((3, end - first)), {}
+    total = sum(promise.share for promise in promises)
+    for promise in promises:
+        share = promise.share / total
+        kept = find_kept(standing[promise.physical_asset_key], first, end)
+        parts += share if kept is None else share * kept
+        if kept is not None:
+            short = share * (1.0 - np.minimum(power_part(kept[0], kept[1], rated_kw), kept[2]))
+            by_battery[promise.physical_asset_key] = np.where(short > NOISE, short, 0.0)
+    missing = 1.0 - np.minimum(power_part(parts[0], parts[1], rated_kw), parts[2])
+    return Shortfalls(first, np.where(missing > NOISE, np.minimum(missing, 1.0), 0.0), by_battery)
+
+
+def find_stretches(shortfalls: Shortfalls) -> list[ShortfallStretch]:
+    """Periods that follow each other in which the same is missing, together."""
+    keys = sorted(shortfalls.by_battery)
+    columns = np.array([shortfalls.missing, *(shortfalls.by_battery[key] for key in keys)])
+    if not columns.any():
+        return []
+    starts = np.concatenate(([0], np.flatnonzero((columns[:, 1:] != columns[:, :-1]).any(axis=0)) + 1))
+    ends = np.append(starts[1:], columns.shape[1])
+    found = []
+    for low, high in zip(starts.tolist(), ends.tolist(), strict=True):
+        missing, *shares = columns[:, low].tolist()
+        if missing > 0:
+            short = {key: share for key, share in zip(keys, shares, strict=True) if share > 0}
+            found.append(ShortfallStretch(shortfalls.first + low, shortfalls.first + high, missing, short))
+    return found
+
+
+async def seal_closed_periods(db: Database, assets: Sequence[VirtualAsset], now: datetime) -> None:
+    """To be called under the lock of a battery behind these assets, before its availability changes."""
+    for asset in sorted(assets, key=lambda asset: asset.key):
+        closed = min(first_open_period(now, asset.terms.gate_closure_s), asset.end)
+        if closed <= asset.first:
+            continue  # no gate has closed
+        sealed = await store.lock_seal(db, asset.key, asset.first)
+        if sealed < closed:
+            await store.add_stretches(db, asset.key, find_stretches(await _load_standing(db, asset, sealed, closed)))
+            await store.move_seal(db, asset.key, closed)
+
+
+async def load_shortfalls(db: Database, asset: VirtualAsset, first: int, end: int, now: datetime) -> Shortfalls:
+    """Of the periods `first` up to but not `end` whose gates have closed by `now`; others count as whole."""
+    closed = min(first_open_period(now, asset.terms.gate_closure_s), end)
+    sealed = min(await store.read_seal(db, asset.key) or asset.first, closed)
+    missing, by_battery = np.zeros(end - first), {}
+    for stretch in await store.read_stretches(db, asset.key, first, min(sealed, end)):
+        here = slice(max(stretch.first, first) - first, min(stretch.end, sealed, end) - first)
+        missing[here] = stretch.missing_share
+        for key, share in stretch.by_battery.items():
+            by_battery.setdefault(key, np.zeros(end - first))[here] = share
+    low = max(sealed, first)
+    if low < closed:
+        rest = await _load_standing(db, asset, low, closed)
+        here = slice(low - first, closed - first)
+        missing[here] = rest.missing
+        for key, shares in rest.by_battery.items():
+            by_battery.setdefault(key, np.zeros(end - first))[here] = shares
+    return Shortfalls(first, missing, by_battery)
+
+
+async def _load_standing(db: Database, asset: VirtualAsset, first: int, end: int) -> Shortfalls:
+    keys = [promise.physical_asset_key for promise in asset.promises]
+    standing = await load_firm_standing(db, keys, first, end)
+    return shortfalls_of(asset.promises, standing, first, end, (asset.terms.charge_kw, asset.terms.discharge_kw))

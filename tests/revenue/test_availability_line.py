@@ -1,0 +1,193 @@
+"""What is not there at a gate is not paid for, whatever is said about it afterwards."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.auctions.conftest import Market, bid, market, new_market, wire
+
+from gridloom.revenue.statement.availability import split_owed_eur
+from gridloom.virtual_assets.backing.shortfall import Shortfalls, find_stretches
+
+__all__ = ["market", "new_market"]
+
+QUARTER = timedelta(minutes=15)
+
+
+class Scene:
+    """A virtual battery of 4 MW and 8 MWh, won for 960 EUR over 192 quarter-hours (5 EUR each), on two halves."""
+
+    def __init__(self, market: Market) -> None:
+        self.market, self.winner = market, market.traders[0]
+
+    async def make(self) -> Scene:
+        market = self.market
+        self.batteries = [await market.battery(2000), await market.battery(2000)]
+        halves = [{"physicalAssetID": battery, "share": 0.5} for battery in self.batteries]
+        terms = await market.terms(backing=halves)
+        self.start, self.end = (datetime.fromisoformat(terms["item"][edge]) for edge in ("start", "end"))
+        auction = (await market.operator.post("/auctions", json=terms)).json()["id"]
+        await bid(self.winner, auction, "960.00")
+        await market.advance("PT1H")
+        self.virtual = (await self.winner.trader.get(f"/auctions/{auction}")).json()["virtualAssetID"]
+        return self
+
+    async def walk_to(self, moment: datetime) -> None:
+        answer = await self.market.operator.put("/sandbox/clock", json={"now": wire(moment)})
+        assert answer.status_code == 200, answer.text
+
+    async def lose(
+        self, battery: int, first: int, end: int, power: float = 0.0, energy: float = 0.0, charge: float | None = None
+    ) -> str:
+        lost = {"charge": power if charge is None else charge, "discharge": power}
+        answer = await self.market.owner.admin.post(
+            f"/physical-assets/{self.batteries[battery]}/unavailability",
+            json={
+                "description": "",
+                "type": "OUTAGE",
+                "start": wire(self.start + first * QUARTER),
+                "end": wire(self.start + end * QUARTER),
+                "volume": {"energyCapacity": energy, "powerCapacity": lost},
+            },
+        )
+        assert answer.status_code == 201, answer.text
+        return f"/physical-assets/{self.batteries[battery]}/unavailability/{answer.json()['id']}"
+
+    async def statement(self, resolution: str = "daily", **more: str) -> dict[str, list[tuple[str, float]]]:
+        """By reader, the AVAILABILITY lines: their times and amounts."""
+        window = {"start": wire(self.start), "end": wire(self.end), "resolution": resolution, **more}
+        readers = {"holder": (self.winner.viewer, f"virtual-assets/{self.virtual}")}
+        for place, battery in enumerate(self.batteries):
+            readers[f"battery {place}"] = (self.market.owner.viewer, f"physical-assets/{battery}")
+        found = {}
+        for name, (client, path) in readers.items():
+            answer = await client.get(f"/revenue-reporting/{path}/statement", params=window)
+            assert answer.status_code == 200, answer.text
+            lines = [line for line in answer.json()["lines"] if line["line"] == "AVAILABILITY"]
+            found[name] = [(line["time"], line["amount"]) for line in lines]
+        return found
+
+    async def total(self, **more: str) -> dict[str, float]:
+        lines = await self.statement(**more)
+        return {name: round(sum(amount for _, amount in found), 2) for name, found in lines.items()}
+
+
+@pytest.fixture
+async def scene(market: Market) -> Scene:
+    return await Scene(market).make()
+
+
+def paid(holder: float, *owners: float) -> dict[str, float]:
+    return {"holder": holder, "battery 0": -owners[0], "battery 1": -owners[1]}
+
+
+class TestTheLine:
+    async def test_gives_back_the_missing_part_of_what_was_paid(self, scene: Scene) -> None:
+        await scene.lose(0, 0, 4, power=1000)  # a quarter of the power for an hour: 4 × 5 EUR × 0.25
+        assert await scene.total() == paid(0, 0, 0), "before its gate nothing is due"
+        await scene.walk_to(scene.start + 2 * QUARTER)
+        # At that moment the gates of three quarter-hours have closed.
+        assert await scene.total() == paid(3.75, 3.75, 0)
+        await scene.walk_to(scene.start + 8 * QUARTER)
+        assert await scene.total() == paid(5, 5, 0)
+        by_quarter = (await scene.statement("15-minute"))["holder"]
+        assert by_quarter == [(wire(scene.start + place * QUARTER), 1.25) for place in range(4)]
+
+    async def test_counts_the_scarcer_of_power_and_energy_and_both_directions_alike(self, scene: Scene) -> None:
+        await scene.lose(0, 0, 1, power=0, charge=2000)  # half of charging is a quarter of the power
+        await scene.lose(1, 1, 2, power=500, energy=2000)  # an eighth of the power, a quarter of the energy
+        await scene.lose(0, 2, 3, power=2000, energy=4000)
+        await scene.lose(1, 2, 3, power=1000, energy=0)
+        await scene.walk_to(scene.start + 8 * QUARTER)
+        by_quarter = dict((await scene.statement("15-minute"))["holder"])
+        assert list(by_quarter.values()) == [1.25, 1.25, 3.75]
+        # In the last, 1 − min(0.25, 0.5) is missing; the batteries fell short of all and of half.
+        assert await scene.total() == paid(6.25, 1.25 + 2.5, 1.25 + 1.25)
+
+    async def test_is_what_stood_at_the_gate_whatever_comes_after(self, scene: Scene) -> None:
+        outage = await scene.lose(0, 0, 8, power=2000, energy=4000)
+        await scene.walk_to(scene.start + 4 * QUARTER)
+        moment = wire(scene.start + 4 * QUARTER)
+        before = await scene.total()
+        assert before == paid(12.5, 12.5, 0), "five gates have closed"
+        engineer = scene.market.owner.engineer
+        assert (await engineer.patch(outage, json={"end": moment})).status_code == 200
+        assert (await engineer.delete(outage)).status_code == 204
+        await scene.lose(1, 0, 5, power=2000, energy=4000)  # told too late
+        await scene.walk_to(scene.start + 12 * QUARTER)
+        assert await scene.total() == before
+        assert await scene.total(**{"as-of": moment}) == before
+
+    async def test_counts_tolls_too(self, scene: Scene) -> None:
+        row = {
+            "contractID": "T",
+            "assetID": scene.virtual,
+            "start": wire(scene.start),
+            "end": wire(scene.end),
+            "annualPrice": 87_600,
+        }
+        answer = await scene.market.operator.post("/settlements/tolling-contracts", json=[row])
+        assert answer.status_code == 200, answer.text
+        await scene.lose(0, 0, 4, power=2000, energy=4000)
+        await scene.walk_to(scene.start + 8 * QUARTER)
+        # 10 EUR/MW/h × 4 MW are 40 EUR an hour beside the 20 of the auction; half of it is missing.
+        total = await scene.total()
+        assert total == paid(30, 30, 0)
+
+    async def test_is_none_where_nothing_is_paid(self, market: Market) -> None:
+        battery = await market.battery()
+        terms = await market.terms(battery)
+        body = {key: terms["item"][key] for key in terms["item"]} | {"name": "Free", "backing": terms["backing"]}
+        holder = market.traders[0]
+        await market.owner.admin.put(
+            f"/physical-assets/{battery}/grants/{(await market.operator.get('/auth/me')).json()['organisationID']}",
+            json={"permissions": ["Update:schedules"]},
+        )
+        made = await market.operator.post(f"/organisations/{holder.id}/virtual-assets", json=body)
+        assert made.status_code == 201, made.text
+        lost = {"energyCapacity": 20_000, "powerCapacity": {"charge": 10_000, "discharge": 10_000}}
+        outage = {"description": "", "type": "OUTAGE", "start": body["start"], "end": body["end"], "volume": lost}
+        assert (
+            await market.owner.admin.post(f"/physical-assets/{battery}/unavailability", json=outage)
+        ).status_code == 201
+        window = {"start": body["start"], "end": body["end"]}
+        moved = await market.operator.put("/sandbox/clock", json={"now": body["end"]})
+        assert moved.status_code == 200, moved.text
+        answer = await holder.viewer.get(
+            f"/revenue-reporting/virtual-assets/{made.json()['id']}/statement", params=window
+        )
+        assert [line for line in answer.json()["lines"] if line["line"] == "AVAILABILITY"] == []
+
+
+PARTS = st.lists(st.sampled_from([0.0, 0.25, 0.5]), min_size=1, max_size=20)
+
+
+class TestStretches:
+    @given(PARTS, PARTS)
+    def test_hold_what_was_missing_period_by_period(self, one: list[Any], two: list[Any]) -> None:
+        count = min(len(one), len(two))
+        by_battery = {7: np.array(one[:count]), 3: np.array(two[:count])}
+        missing = by_battery[7] + by_battery[3]
+        seen, batteries = np.zeros(count), {7: np.zeros(count), 3: np.zeros(count)}
+        for stretch in find_stretches(Shortfalls(100, missing, by_battery)):
+            here = slice(stretch.first - 100, stretch.end - 100)
+            seen[here] = stretch.missing_share
+            for key, share in stretch.by_battery.items():
+                batteries[key][here] = share
+        assert seen.tolist() == missing.tolist()
+        assert {key: row.tolist() for key, row in batteries.items()} == {
+            key: row.tolist() for key, row in by_battery.items()
+        }
+
+    @given(PARTS, PARTS)
+    def test_never_owe_more_than_was_paid(self, one: list[Any], two: list[Any]) -> None:
+        count = min(len(one), len(two))
+        by_battery = {7: np.array(one[:count]), 3: np.array(two[:count])}
+        owed = split_owed_eur(Shortfalls(0, by_battery[7] + by_battery[3], by_battery), np.full(count, 5.0))
+        assert sum(owed.values()).tolist() == pytest.approx((5.0 * (by_battery[7] + by_battery[3])).tolist())
+        assert (sum(owed.values()) <= 5.0 + 1e-9).all()
