@@ -239,11 +239,13 @@ class TestReach:
             assert (await stranger.admin.get(path, params=WINDOW)).status_code == 403, path
             assert (await scene.owner.engineer.get(path, params=WINDOW)).status_code == 403, path
 
-    async def test_of_the_operator_holds_for_virtual_assets_and_organisations(
+    async def test_of_the_operator_holds_for_all_data_points_and_statements(
         self, scene: Scene, operator: httpx2.AsyncClient
     ) -> None:
-        statuses = [(await operator.get(path, params=WINDOW)).status_code for path in scene.paths]
-        assert statuses == [200, 200, 403, 403, 200]
+        paths = [*scene.paths, *(path.replace("/data-points", "/statement") for path in scene.paths)]
+        assert {path: (await operator.get(path, params=WINDOW)).status_code for path in paths} == dict.fromkeys(
+            paths, 200
+        )
 
     async def test_can_be_granted(self, scene: Scene, new_organisation: Any) -> None:
         friend = await new_organisation()

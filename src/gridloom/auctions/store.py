@@ -222,7 +222,8 @@ async def read_seen(db: Database, auction_id: UUID, organisation_id: UUID) -> Se
     rows = await db.fetch(
         f"""
         select {_AUCTION}, $3::timestamptz as now, p.organisation_id is not null as is_invited, {_OWN_BID},
-          {_HAS_STANDING_BID}
+          exists (select 1 from auction_bid any_bid where any_bid.auction_id = $1 and any_bid.withdrawn_at is null)
+            as has_standing_bid
         from auction a
         left join auction_participant p on p.auction_id = a.id and p.organisation_id = $2
         {_JOIN_OWN_BID}
@@ -235,10 +236,6 @@ async def read_seen(db: Database, auction_id: UUID, organisation_id: UUID) -> Se
     return _read_seen(rows[0]) if rows else None
 
 
-_HAS_STANDING_BID = """
-  exists (select from auction_bid any_bid where any_bid.auction_id = a.id and any_bid.withdrawn_at is null)
-    as has_standing_bid
-"""
 _OWN_BID = """
   b.id as bid_id, b.organisation_id as bid_organisation_id, b.position as bid_position, b.sequence as bid_sequence,
   b.price_eur as bid_price_eur, b.placed_at as bid_placed_at
@@ -268,7 +265,8 @@ async def list_seen(
         f"""
         with seen as (
           select {_AUCTION}, p.organisation_id is not null as is_invited, coalesce(p.bids_made, 0) > 0 as has_bids,
-            {_HAS_STANDING_BID},
+            exists (select 1 from auction_bid any_bid
+                    where any_bid.auction_id = a.id and any_bid.withdrawn_at is null) as has_standing_bid,
             case
               when $1 and a.state <> 'SCHEDULED' then a.state
               when $1 and $7 < a.opens_at then 'SCHEDULED'

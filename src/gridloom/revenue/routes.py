@@ -10,7 +10,8 @@ from uuid import UUID
 import numpy as np
 from msgspec import Meta
 
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Instant, QueryParameters, Stream, View, operation
+from gridloom.database.pool import Database
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Caller, Instant, QueryParameters, Stream, View, operation
 from gridloom.edge.answering.tabular import stream_table
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach, organisation_reach
@@ -111,12 +112,17 @@ async def read_fleet_data_points(call: Call, fleet_id: UUID, query: DataPointQue
     group = await store.read_fleet(call.db, fleet_id)
     if group is None:
         raise NotFound(f"There is no fleet {fleet_id}.")
-    if group.organisation_id != call.caller.organisation_id and not await store.are_granted(
-        call.db, group.asset_keys, call.caller.organisation_id, READ
-    ):
-        raise Forbidden(f"Your organisation has no grant of {READ} on every asset of the fleet {fleet_id}.")
+    await check_fleet_reach(call.db, call.caller, group, fleet_id)
     parts = await store.read_backed(call.db, group.asset_keys)
     return await _answer_report(call, Subject(f"fleet-{fleet_id}", parts, group.asset_keys), query)
+
+
+async def check_fleet_reach(db: Database, caller: Caller, group: store.Group, fleet_id: UUID) -> None:
+    """By its owner, the platform's operator, and organisations with a grant on every asset of it."""
+    if caller.organisation_id == group.organisation_id or caller.is_operator:
+        return
+    if not await store.are_granted(db, group.asset_keys, caller.organisation_id, READ):
+        raise Forbidden(f"Your organisation has no grant of {READ} on every asset of the fleet {fleet_id}.")
 
 
 @operation(

@@ -15,7 +15,7 @@ from gridloom.edge import Call, Instant, QueryParameters, View, operation
 from gridloom.edge.wire import parameter_refused
 from gridloom.identity.reach import asset_reach, organisation_reach
 from gridloom.kernel.market_time import is_period_start
-from gridloom.kernel.problem import Forbidden, NotFound
+from gridloom.kernel.problem import NotFound
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import calendar_edges_s, instant_of
@@ -23,7 +23,7 @@ from gridloom.revenue import store
 from gridloom.revenue.grid import Grid, days_of, grid_of
 from gridloom.revenue.holding_store import read_holdings
 from gridloom.revenue.model import LONGEST_REPORT_DAYS, Span
-from gridloom.revenue.routes import MOST_BUCKETS, READ, TAG
+from gridloom.revenue.routes import MOST_BUCKETS, READ, TAG, check_fleet_reach
 from gridloom.revenue.statement.listing import list_organisation, list_physical, list_virtual, sum_entries
 from gridloom.revenue.statement.model import Entry, Floats, Line
 from gridloom.settlements.as_of import MEASURED, PRICES, AsOf, AsOfTooEarly, check_as_of
@@ -146,10 +146,7 @@ async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery
         group = await store.read_fleet(db, fleet_id)
         if group is None:
             raise NotFound(f"There is no fleet {fleet_id}.")
-        if group.organisation_id != call.caller.organisation_id and not await store.are_granted(
-            db, group.asset_keys, call.caller.organisation_id, READ
-        ):
-            raise Forbidden(f"Your organisation has no grant of {READ} on every asset of the fleet {fleet_id}.")
+        await check_fleet_reach(db, call.caller, group, fleet_id)
         entries = await list_physical(db, group.asset_keys, window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 

@@ -43,7 +43,8 @@ def shortfalls_of(
     rated_kw: tuple[float, float],
 ) -> Shortfalls:
     """By the firm lines of the batteries' books."""
-    parts, by_battery = np.zeros((3, end - first)), {}
+    parts = np.zeros((3, end - first))
+    by_battery: dict[int, Floats] = {}
     total = sum(promise.share for promise in promises)
     for promise in promises:
         share = promise.share / total
@@ -89,7 +90,8 @@ async def load_shortfalls(db: Database, asset: VirtualAsset, first: int, end: in
     """Of the periods `first` up to but not `end` whose gates have closed by `now`; others count as whole."""
     closed = min(first_open_period(now, asset.terms.gate_closure_s), end)
     sealed = min(await store.read_seal(db, asset.key) or asset.first, closed)
-    missing, by_battery = np.zeros(end - first), {}
+    missing = np.zeros(end - first)
+    by_battery: dict[int, Floats] = {}
     for stretch in await store.read_stretches(db, asset.key, first, min(sealed, end)):
         here = slice(max(stretch.first, first) - first, min(stretch.end, sealed, end) - first)
         missing[here] = stretch.missing_share
