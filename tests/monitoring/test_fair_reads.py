@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from urllib.parse import urlencode
 
 import numpy as np
@@ -16,8 +16,7 @@ from tests.monitoring.calls import ARROW, minutes, stream_of
 from gridloom.identity.permissions import Role
 from gridloom.monitoring import segments, store
 from gridloom.monitoring.offload import HEAVY_SIGNALS
-from gridloom.monitoring.reading import rendering, stream
-from gridloom.monitoring.reading.stream import TelemetryHub
+from gridloom.monitoring.reading import rendering
 from gridloom.monitoring.reading.summaries import SIGNALS_AT_ONCE
 from gridloom.monitoring.reading.turns import AT_ONCE, turn_of
 from gridloom.monitoring.receiving import ingest
@@ -178,25 +177,6 @@ class TestTurns:
             assert answer == [], "nobody is left to answer"
         async with asyncio.timeout(10):
             assert (await owner.viewer.get(f"/monitoring/{asset.id}/datapoints")).status_code == 200
-
-
-class TestStreams:
-    async def test_are_limited_per_organisation(self, app, new_organisation, monkeypatch):
-        monkeypatch.setattr("gridloom.monitoring.routes.MOST_STREAMS", 2)
-        hub = app.resources[TelemetryHub]
-        crowd, other = await new_organisation(), await new_organisation()
-        theirs, own = await register_asset(crowd), await register_asset(other)
-        with hub.follow(1, crowd.id), hub.follow(2, crowd.id):
-            refused = await crowd.viewer.get(f"/monitoring/{theirs.id}/stream")
-            assert refused.status_code == 429
-            opened = asyncio.create_task(other.viewer.get(f"/monitoring/{own.id}/stream"))
-            await asyncio.sleep(0.3)
-            assert not opened.done(), "another organisation's stream goes on"
-            opened.cancel()
-            with suppress(asyncio.CancelledError):
-                await opened
-        assert hub.streams_of(crowd.id) == 0
-        assert stream.MOST_STREAMS > 2
 
 
 class TestABodyOfThousandsOfSignals:

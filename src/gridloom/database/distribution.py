@@ -91,6 +91,7 @@ PLACEMENTS: Final = (
                 "request_bucket",
                 "job",
                 "job_turn",
+                "stream_lease",
                 "event_outbox",
                 "event_head",
                 "delivery_zone",

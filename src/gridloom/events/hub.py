@@ -15,6 +15,7 @@ from prometheus_client import Gauge
 from gridloom.database.away import DATABASE_FAULTS
 from gridloom.events import store
 from gridloom.events.model import SequencedEvent
+from gridloom.events.waking import Waker
 
 if TYPE_CHECKING:
     from gridloom.database.listen import Listener
@@ -37,16 +38,11 @@ class Channel:
 
     def __init__(self, pool: Pool, organisation_id: UUID) -> None:
         self.organisation_id = organisation_id
-        self.streams = 0
+        self.streams: set[asyncio.Event] = set()
+        """What each stream waits for."""
         self.head = 0
-        self.changed = asyncio.Event()
         self._pool = pool
         self._readings: dict[int, tuple[float, asyncio.Task[list[SequencedEvent]]]] = {}
-
-    def wake(self) -> None:
-        """Whoever waits for the present `changed` goes on; whoever comes later waits for the next."""
-        woken, self.changed = self.changed, asyncio.Event()
-        woken.set()
 
     async def read(self, after: int) -> list[SequencedEvent]:
         """The next events after a place. Streams that stand at the same place share the query."""
@@ -70,28 +66,27 @@ class EventHub:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._channels: dict[UUID, Channel] = {}
+        self._waker = Waker()
         self._chores: set[asyncio.Task[None]] = set()
 
     def attach(self, listener: Listener) -> None:
         listener.subscribe(store.CHANNEL, self._on_events)
 
-    def streams_of(self, organisation_id: UUID) -> int:
-        channel = self._channels.get(organisation_id)
-        return 0 if channel is None else channel.streams
-
     @asynccontextmanager
-    async def follow(self, organisation_id: UUID) -> AsyncIterator[Channel]:
+    async def follow(self, organisation_id: UUID) -> AsyncIterator[tuple[Channel, asyncio.Event]]:
+        """The organisation's order, and what is set when there may be something new."""
         channel = self._channels.setdefault(organisation_id, Channel(self._pool, organisation_id))
-        channel.streams += 1
+        changed = asyncio.Event()
+        channel.streams.add(changed)
         STREAMS.inc()
         try:
             heads = await store.heads_of(self._pool, [organisation_id])
             channel.head = max(channel.head, heads.get(organisation_id, 0))
-            yield channel
+            yield channel, changed
         finally:
-            channel.streams -= 1
+            channel.streams.discard(changed)
             STREAMS.dec()
-            if channel.streams == 0:
+            if not channel.streams:
                 del self._channels[organisation_id]
 
     def rights_changed(self) -> None:
@@ -100,7 +95,10 @@ class EventHub:
 
     def _wake_all(self) -> None:
         for channel in self._channels.values():
-            channel.wake()
+            self._wake(channel)
+
+    def _wake(self, channel: Channel) -> None:
+        self._waker.wake(channel.organisation_id, channel.streams)
 
     def _on_events(self, payload: str | None) -> None:
         if payload is None or payload == "*":
@@ -115,7 +113,7 @@ class EventHub:
             channel = self._channels.get(UUID(organisation_id))
             if channel is not None:
                 channel.head = max(channel.head, int(head))
-                channel.wake()
+                self._wake(channel)
 
     async def _look_everywhere(self) -> None:
         """After a pause in listening, or a notice too short to name everyone."""
@@ -127,4 +125,4 @@ class EventHub:
             return
         for organisation_id, channel in self._channels.items():
             channel.head = max(channel.head, heads.get(organisation_id, 0))
-            channel.wake()
+            self._wake(channel)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from gridloom.events import store
+from gridloom.events import place_store, store
 from gridloom.jobs import JobRun, job
 
 KEPT_FOR = timedelta(days=30)
@@ -14,6 +14,7 @@ AT_ONCE = 5000
 @job("events.forget", every=timedelta(hours=1), bulk=True)
 async def forget_old_events(run: JobRun) -> None:
     """In short bites: what is left over is taken by the next run."""
+    await place_store.delete_expired(run.db)
     for _ in range(20):
         if await store.forget_events(run.db, KEPT_FOR, AT_ONCE) < AT_ONCE:
             return

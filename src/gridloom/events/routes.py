@@ -12,11 +12,10 @@ from gridloom.events import store
 from gridloom.events.hub import EventHub
 from gridloom.events.rules import Filter
 from gridloom.events.stream import stream_events
+from gridloom.events.stream_places import StreamPlaces
 from gridloom.events.types import EVENT_TYPES
-from gridloom.kernel.problem import BadRequest, Conflict, FieldError, TooManyRequests
+from gridloom.kernel.problem import BadRequest, Conflict, FieldError
 
-MOST_STREAMS = 2000
-"""Open streams of one organisation in one process."""
 _PLACE = re.compile(r"\d{1,18}")
 
 
@@ -54,7 +53,7 @@ class EventQuery(QueryParameters):
     tag="Events",
     access=SIGNED_IN,
     produces=(EVENT_STREAM,),
-    problems=(EventsForgotten, TooManyRequests),
+    problems=(EventsForgotten,),
     asset_scope="filtered",
 )
 async def follow_events(call: Call, query: EventQuery) -> EventStream:
@@ -67,11 +66,9 @@ async def follow_events(call: Call, query: EventQuery) -> EventStream:
     """
     hub = call.resources[EventHub]
     filter = Filter(_known_types(query.types or ()), tuple(part.strip("/") for part in query.subjects or ()))
-    if hub.streams_of(call.caller.organisation_id) >= MOST_STREAMS:
-        raise TooManyRequests(
-            f"Your organisation has {MOST_STREAMS} open streams here; close one first.", retry_after_s=30
-        )
-    return EventStream(stream_events(call, hub, filter, await _starting_place(call)))
+    position = await _starting_place(call)
+    place = await call.resources[StreamPlaces].take(call)
+    return EventStream(stream_events(call, hub, place, filter, position))
 
 
 def _known_types(types: tuple[str, ...]) -> frozenset[str]:

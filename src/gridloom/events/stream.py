@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 from gridloom.database.away import DATABASE_FAULTS
 from gridloom.edge import Call
 from gridloom.edge.answering.incidents import report_broken_stream
-from gridloom.events.framing import HEARTBEAT, opening, place
+from gridloom.events.framing import HEARTBEAT, opening
+from gridloom.events.framing import place as mark_place
 from gridloom.events.hub import EventHub
 from gridloom.events.rules import Filter, is_told
+from gridloom.events.stream_places import StreamPlace
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 
 HEARTBEAT_S = 15.0
@@ -19,19 +21,21 @@ RETRY_MS = 2000
 
 
 async def stream_events(
-    call: Call, hub: EventHub, filter: Filter, position: int, heartbeat_s: float = HEARTBEAT_S
+    call: Call, hub: EventHub, place: StreamPlace, filter: Filter, position: int, heartbeat_s: float = HEARTBEAT_S
 ) -> AsyncIterator[bytes]:
-    """Frames of the events after `position`, each once and in order.
+    """Frames of the events after `position`, each once and in order; the place is released with the stream.
 
     The caller's rights are looked at anew before each delivery and at each heart-beat; the stream ends with the token,
     the session or the membership it rests on.
     """
     organisation_id = call.caller.organisation_id
     told_place = position
-    async with hub.follow(organisation_id) as channel:
+    async with AsyncExitStack() as held:
+        held.enter_context(place)
+        channel, changed = await held.enter_async_context(hub.follow(organisation_id))
         yield opening(position, RETRY_MS)
         while True:
-            changed = channel.changed
+            changed.clear()
             try:
                 caller = await call.still_signed_in()
                 events = await channel.read(position) if channel.head > position else []
@@ -54,5 +58,5 @@ async def stream_events(
                 async with asyncio.timeout(heartbeat_s):
                     await changed.wait()
                 continue
-            yield HEARTBEAT if told_place == position else place(position)
+            yield HEARTBEAT if told_place == position else mark_place(position)
             told_place = position

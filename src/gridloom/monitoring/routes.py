@@ -23,6 +23,7 @@ from gridloom.edge import (
     Stream,
     operation,
 )
+from gridloom.events.stream_places import StreamPlaces
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, TooManyRequests
@@ -35,7 +36,7 @@ from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.reading import rendering
 from gridloom.monitoring.reading.aggregation import Aggregation
 from gridloom.monitoring.reading.latest import point_of, unpack
-from gridloom.monitoring.reading.stream import MOST_STREAMS, TelemetryHub, place_of, stream_points
+from gridloom.monitoring.reading.stream import TelemetryHub, place_of, stream_points
 from gridloom.monitoring.reading.summing import sum_signals
 from gridloom.monitoring.reading.turns import turn_of
 from gridloom.monitoring.receiving.columns import TooManyPoints
@@ -272,7 +273,6 @@ async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) 
     tag=TAG,
     access=READ,
     produces=(EVENT_STREAM,),
-    problems=(TooManyRequests,),
 )
 async def follow_datapoints(call: Call, physical_asset_id: UUID, query: SelectionQuery) -> EventStream:
     """First an event `latest` with the last point of each signal, then an event `datapoints` with the columns of
@@ -287,11 +287,8 @@ async def follow_datapoints(call: Call, physical_asset_id: UUID, query: Selectio
     wanted = frozenset(query.datapoints) if query.datapoints is not None else None
     place = None if asked is None else place_of(asked)
     hub = call.resources[TelemetryHub]
-    if hub.streams_of(call.caller.organisation_id) >= MOST_STREAMS:
-        raise TooManyRequests(
-            f"Your organisation has {MOST_STREAMS} open streams here; close one first.", retry_after_s=30
-        )
-    return EventStream(stream_points(call, hub, physical_asset_id, reach.key, wanted, place))
+    held = await call.resources[StreamPlaces].take(call)
+    return EventStream(stream_points(call, hub, held, physical_asset_id, reach.key, wanted, place))
 
 
 async def _choose_window(call: Call, start: datetime | None, end: datetime | None) -> Window:

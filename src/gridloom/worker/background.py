@@ -17,6 +17,7 @@ from gridloom.database.sealing import Sealing
 from gridloom.edge.dispatch import Edge
 from gridloom.events.hub import EventHub
 from gridloom.events.sequencer import Sequencer
+from gridloom.events.stream_places import StreamPlaces
 from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
 from gridloom.jobs import JobRunner
 from gridloom.jobs import store as job_store
@@ -124,7 +125,14 @@ async def stream_events(edge: Edge, settings: Settings) -> AsyncIterator[None]:
     hub.attach(listener)
     listener.subscribe(RIGHTS_CHANGED, lambda _payload: hub.rights_changed())
     edge.resources.add(hub)
-    yield
+    places = StreamPlaces(edge.pool, settings.shares.event_streams)
+    edge.resources.add(places)
+    edge.shares.add_meter(Share.EVENT_STREAMS, places.read_use)
+    places.start()
+    try:
+        yield
+    finally:
+        await places.stop()
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Protocol
 
@@ -125,8 +126,27 @@ async def _verify_token(authenticator: Authenticator, token: str) -> Caller:
     return authenticator.known(token) or await authenticator.authenticate(token)
 
 
+_verifying: dict[tuple[int, str], asyncio.Future[Caller]] = {}
+
+
+async def _verify_shared(authenticator: Authenticator, token: str) -> Caller:
+    """The caller as it is now, for a request that was admitted before: many streams of one token verify it once.
+
+    Never for admission: a request that follows a revocation may not be admitted by what was read before it.
+    """
+    known = authenticator.known(token)
+    if known is not None:
+        return known
+    key = (id(authenticator), token)
+    verifying = _verifying.get(key)
+    if verifying is None:
+        verifying = _verifying[key] = asyncio.ensure_future(authenticator.authenticate(token))
+        verifying.add_done_callback(lambda _: _verifying.pop(key, None))
+    return await asyncio.shield(verifying)
+
+
 async def _verify_again(authenticator: Authenticator, token: str, address: str) -> Caller:
-    caller = await _verify_token(authenticator, token)
+    caller = await _verify_shared(authenticator, token)
     refuse_foreign_network(caller, address)
     return caller
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import count
+from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
@@ -23,6 +26,8 @@ from gridloom.edge import Call, to_json
 from gridloom.edge.answering.incidents import report_broken_stream
 from gridloom.edge.answering.tabular import time_texts
 from gridloom.events.framing import HEARTBEAT
+from gridloom.events.stream_places import StreamPlace
+from gridloom.events.waking import Waker
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.market_time import EPOCH
 from gridloom.kernel.permission import Permission
@@ -31,12 +36,15 @@ from gridloom.monitoring import metrics, segments, store
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.reading.latest import latest_points
 
+T = TypeVar("T")
+
 HEARTBEAT_S = 15.0
 WATCHED_FOR = timedelta(seconds=90)
 RETRY_MS = 2000
 AT_ONCE = 64
-MOST_STREAMS = 200
-"""Open streams of one organisation in one process: nobody's keep another's out."""
+SHARED_FOR_S = 0.5
+"""How long streams share what was read of an asset and a caller's rights to it: no longer than a grant that is taken
+back may go unnoticed."""
 _ID = re.compile(r"(\d{1,18})-(\d{4}-\d\d-\d\d)")
 _FIRST_DAY = EPOCH.date()
 
@@ -45,38 +53,55 @@ class TelemetryHub:
     """Wakes the streams of this process when a writer somewhere has notified."""
 
     def __init__(self) -> None:
-        self._waiting: defaultdict[int, set[asyncio.Event]] = defaultdict(set)
-        self._streams: Counter[UUID] = Counter()
+        self._waiting: defaultdict[int, dict[asyncio.Event, UUID]] = defaultdict(dict)
+        self._numbers = count(1)
+        self._notices: dict[int, int] = {}
+        self._reads: dict[Hashable, tuple[float, asyncio.Task[Any]]] = {}
+        self._waker = Waker()
 
     def attach(self, listener: Listener) -> None:
         listener.subscribe(store.CHANNEL, self._hear_notice)
 
     def _hear_notice(self, payload: str | None) -> None:
         """None: the connection is new, and anything may have happened."""
-        keys = list(self._waiting) if payload is None else [int(payload)]
-        for key in keys:
-            for event in self._waiting.get(key, ()):
-                event.set()
+        for key in list(self._waiting) if payload is None else [int(payload)]:
+            if key not in self._waiting:
+                continue
+            self._notices[key] = next(self._numbers)
+            by_organisation: defaultdict[UUID, list[asyncio.Event]] = defaultdict(list)
+            for event, organisation_id in self._waiting[key].items():
+                by_organisation[organisation_id].append(event)
+            for organisation_id, events in by_organisation.items():
+                self._waker.wake(organisation_id, events)
 
-    def streams_of(self, organisation_id: UUID) -> int:
-        return self._streams[organisation_id]
+    def notices_of(self, asset_key: int) -> int:
+        """Goes up with each notice: what is read after one knows what was written before it."""
+        return self._notices[asset_key]
+
+    async def read_shared(self, key: Hashable, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What `read` gives; streams that ask for the same within half a second share one reading."""
+        now = time.monotonic()
+        known = self._reads.get(key)
+        if known is None or now - known[0] > SHARED_FOR_S:
+            self._reads = {other: one for other, one in self._reads.items() if now - one[0] <= SHARED_FOR_S}
+            known = self._reads[key] = (now, asyncio.create_task(read(), name="read telemetry"))
+        result: T = await asyncio.shield(known[1])
+        return result
 
     @contextmanager
     def follow(self, asset_key: int, organisation_id: UUID) -> Iterator[asyncio.Event]:
         event = asyncio.Event()
-        self._waiting[asset_key].add(event)
-        self._streams[organisation_id] += 1
+        self._waiting[asset_key][event] = organisation_id
+        self._notices.setdefault(asset_key, next(self._numbers))
         metrics.STREAMS.inc()
         try:
             yield event
         finally:
             metrics.STREAMS.dec()
-            self._streams[organisation_id] -= 1
-            if not self._streams[organisation_id]:
-                del self._streams[organisation_id]
-            self._waiting[asset_key].discard(event)
+            del self._waiting[asset_key][event]
             if not self._waiting[asset_key]:
                 del self._waiting[asset_key]
+                del self._notices[asset_key]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -100,10 +125,16 @@ def place_of(text: str) -> Place:
 
 
 async def stream_points(
-    call: Call, hub: TelemetryHub, asset_id: UUID, asset_key: int, wanted: frozenset[str] | None, place: Place | None
+    call: Call,
+    hub: TelemetryHub,
+    held: StreamPlace,
+    asset_id: UUID,
+    asset_key: int,
+    wanted: frozenset[str] | None,
+    place: Place | None,
 ) -> AsyncIterator[bytes]:
     """Frames of what was stored after `place`, or from now on; the stream ends with the rights it rests on."""
-    with hub.follow(asset_key, call.caller.organisation_id) as changed:
+    with held, hub.follow(asset_key, call.caller.organisation_id) as changed:
         head = await store.watch(call.pool, asset_key, WATCHED_FOR)
         names = _name_signals(await store.signal_ids(call.pool, asset_key))
         if place is None or place.sequence > head.sequence:
@@ -118,9 +149,7 @@ async def stream_points(
         while True:
             changed.clear()
             try:
-                await call.still_signed_in()
-                await asset_reach(call.pool, call.caller, asset_id, Permission.READ_MONITORING)
-                found = await store.segments_after(call.pool, asset_key, place.sequence, place.day, AT_ONCE)
+                found = await _read_allowed(call, hub, asset_id, asset_key, place)
                 if found and any(not _has_known_names(segment, names) for segment in found):
                     names = _name_signals(await store.signal_ids(call.pool, asset_key))
             except Problem:
@@ -142,6 +171,20 @@ async def stream_points(
             yield HEARTBEAT
             with suppress(*DATABASE_FAULTS):
                 await store.watch(call.pool, asset_key, WATCHED_FOR)
+
+
+async def _read_allowed(
+    call: Call, hub: TelemetryHub, asset_id: UUID, asset_key: int, place: Place
+) -> list[store.StoredSegment]:
+    """What was stored after a place, if the caller may still read it."""
+    notices = hub.notices_of(asset_key)
+    caller = await call.still_signed_in()
+    rights = ("rights", asset_id, caller.key)
+    await hub.read_shared(rights, lambda: asset_reach(call.pool, caller, asset_id, Permission.READ_MONITORING))
+    return await hub.read_shared(
+        ("segments", asset_key, place, notices),
+        lambda: store.segments_after(call.pool, asset_key, place.sequence, place.day, AT_ONCE),
+    )
 
 
 def _name_signals(ids: dict[str, int]) -> dict[int, str]:
