@@ -38,6 +38,7 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
 
 OPERATOR_COMMANDS: Final[dict[str, str]] = {
     "serve": "Serve the platform.",
+    "check": "Validate the settings before a start.",
     "migrate": "Bring the database up to this release.",
     "let-in": "Invite somebody without signing in.",
     "distribute": "Spread the database over a Citus cluster.",
