@@ -58,7 +58,7 @@ from gridloom.physical_assets.metadata import routes as metadata
 from gridloom.physical_assets.schedule import routes as physical_schedule
 from gridloom.reference_prices import routes as reference_prices
 from gridloom.revenue import routes as revenue
-from gridloom.revenue.statement import routes as statements
+from gridloom.revenue.statement import routes as revenue_statements
 from gridloom.sandbox import routes as sandbox
 from gridloom.sandbox import simulator_routes as sandbox_simulator
 from gridloom.sandbox import walking as sandbox_walking
@@ -66,6 +66,7 @@ from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
 from gridloom.simulator.cast import ORGANISATIONS
 from gridloom.simulator.credentials import member_name, read_kept
+from gridloom.statements import routes as statements
 from gridloom.unavailability import routes as unavailability
 from gridloom.virtual_assets import routes as virtual_assets
 from gridloom.virtual_assets.blocks import routes as virtual_asset_blocks
@@ -119,6 +120,7 @@ ROOMS: tuple[ModuleType, ...] = (
     delivery_positions,
     settlements,
     revenue,
+    revenue_statements,
     statements,
     reference_prices,
     proposals,

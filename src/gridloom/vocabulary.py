@@ -30,6 +30,7 @@ _TAGS: Final = {
     "Auctions": "Virtual batteries on offer, bids, results.",
     "Settlements": "The facts that revenue is made of.",
     "Revenue reporting": "What assets earn, in 46 categories.",
+    "Statements": "A month of every organisation, issued, numbered and never changed.",
     "Reference prices": "Published prices.",
     "Delivery": "What batteries must do, what they did, what was netted.",
     "Decisions": "The best schedule, its repair, forecasts, valuations and back-tests.",

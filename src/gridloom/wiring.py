@@ -35,6 +35,7 @@ from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 from gridloom.reference_prices.routes import PRICES_CHANGED
 from gridloom.settlements.activations import read_activated, read_activated_as_of
 from gridloom.settlements.provisional import record_provisional_awards
+from gridloom.statements import issuing as statement_issuing
 from gridloom.virtual_assets.energy.activations import READ_ACTIVATED, READ_ACTIVATED_AS_OF
 from gridloom.virtual_assets.gate_closure import revalidation
 from gridloom.virtual_assets.gate_closure.availability_news import look_at_backed, tell_holders
@@ -53,6 +54,7 @@ JOB_ROOMS: Final[tuple[ModuleType, ...]] = (
     key_expiry,
     optimisation_jobs,
     revalidation,
+    statement_issuing,
     telemetry_folding,
     webhook_retention,
 )

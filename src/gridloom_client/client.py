@@ -28,6 +28,7 @@ from gridloom_client.surfaces.reference_prices import ReferencePrices
 from gridloom_client.surfaces.revenue import Revenue
 from gridloom_client.surfaces.sandbox import Sandbox
 from gridloom_client.surfaces.settlements import Settlements
+from gridloom_client.surfaces.statements import Statements
 from gridloom_client.surfaces.virtual_assets import VirtualAssets
 from gridloom_client.surfaces.webhooks import Webhooks
 from gridloom_client.tokens import ApiKey, Memory, Password, Tokens, TokenStore
@@ -83,6 +84,7 @@ class Surfaces(Generic[M]):
         self.events: Events[M] = Events(exchange, runner)
         self.webhooks: Webhooks[M] = Webhooks(exchange, runner)
         self.settlements: Settlements[M] = Settlements(exchange, runner)
+        self.statements: Statements[M] = Statements(exchange, runner)
         self.sandbox: Sandbox[M] = Sandbox(exchange, runner)
         self.platform: Platform[M] = Platform(exchange, runner)
 

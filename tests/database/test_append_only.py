@@ -1,4 +1,4 @@
-"""What is written into the audit log and the logbook stays: no statement changes it, and the service's role may not."""
+"""The audit log, the logbook and issued statements stay: no statement changes them, and the role may not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.database.statements import gather
 
 from gridloom.database.migrate import migrate
 
-APPEND_ONLY = {"audit_log", "logbook_entry"}
+APPEND_ONLY = {"audit_log", "logbook_entry", "statement", "statement_account", "statement_month"}
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +70,12 @@ class TestAnEntry:
             "update logbook_entry set title = 'x'",
             "delete from logbook_entry",
             "truncate logbook_entry",
+            "update statement set total_cents = 0",
+            "delete from statement",
+            "truncate statement",
+            "update statement_account set body = ''",
+            "delete from statement_account",
+            "delete from statement_month",
         ],
     )
     async def test_is_out_of_reach_of_the_role_that_owns_the_database(

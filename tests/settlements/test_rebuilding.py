@@ -43,7 +43,7 @@ async def kept(world: World, asset: UUID) -> list[Any]:
     key = await world.key_of(asset)
     days = await world.pool.fetch("select * from settled_day where asset_key = $1 order by day", key)
     periods = await world.pool.fetch("select * from settled_periods where asset_key = $1 order by day", key)
-    return [tuple(row) for row in (*days, *periods)]
+    return [tuple(value for name, value in row.items() if name != "revised_at") for row in (*days, *periods)]
 
 
 CORRUPTIONS = {

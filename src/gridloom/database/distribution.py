@@ -65,6 +65,7 @@ PLACEMENTS: Final = (
     *_spread_tables("asset", "asset_key", "physical_asset_parameters", "physical_asset_metadata", "physical_schedule"),
     *_spread_tables("asset", "asset_key", "physical_schedule_version", "capacity_holding", "dispatch_version"),
     *_spread_tables("asset", "asset_key", "delivery_anchor", "measured_day", "delivery_drift", "reserve_shortfall"),
+    *_spread_tables("asset", "asset_key", "statement_account"),
     *_spread_tables("asset", "asset_key", "logbook_entry", "exchange_notification", "exchange_notification_version"),
     *_spread_tables("asset", "asset_key", "unavailability", "unavailability_notification"),
     *_spread_tables("asset", "asset_key", "ancillary_bid", "ancillary_result"),
@@ -78,7 +79,7 @@ PLACEMENTS: Final = (
     *_spread_tables(
         "organisation", "organisation_id", "event", "webhook", "webhook_delivery", "webhook_attempt", "audit_log"
     ),
-    *_spread_tables("organisation", "organisation_id", "optimisation", "backtest", "backtest_day"),
+    *_spread_tables("organisation", "organisation_id", "optimisation", "backtest", "backtest_day", "statement"),
     *_spread_tables("auction", "id", "auction"),
     *_spread_tables("auction", "auction_id", "auction_order", "auction_participant", "auction_backing", "auction_bid"),
     *(
@@ -87,6 +88,9 @@ PLACEMENTS: Final = (
             *("schema_migration", "environment", "sandbox_clock", "sandbox_simulator", "write_probe", "idempotency"),
             *(
                 "version_start",
+                "statement_run",
+                "statement_draft",
+                "statement_month",
                 "rate_limit",
                 "request_bucket",
                 "job",

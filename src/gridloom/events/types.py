@@ -122,6 +122,13 @@ class ForecastPublished(View):
     known_until: Annotated[date, Meta(description="The first day whose prices it does not know")]
 
 
+class StatementIssued(View):
+    statement_id: Annotated[UUID, Meta(description="The statement")]
+    number: Annotated[str, Meta(examples=["2026-0009"])]
+    month: Annotated[str, Meta(description="The month of market days", examples=["2026-09"])]
+    total: Annotated[float, Meta(description="EUR; positive is paid to the organisation")]
+
+
 class DispatchUpdated(View):
     start: From
     end: Until
@@ -231,6 +238,11 @@ _TYPES = (
         "forecast.published",
         ForecastPublished,
         "The forecast of the next day's prices is there, an hour before the day-ahead auction closes.",
+    ),
+    EventType(
+        "statement.issued",
+        StatementIssued,
+        "The organisation's statement of a month was issued; it never changes.",
     ),
     EventType(
         "dispatch.updated",

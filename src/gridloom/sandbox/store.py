@@ -30,6 +30,8 @@ KEPT_TABLES = (
     "job",
 )
 
+APPEND_ONLY = ("audit_log", "logbook_entry", "statement", "statement_account", "statement_month")
+
 
 async def take_turn(db: Database) -> None:
     """Until the transaction ends nobody else moves the clock or resets the platform."""
@@ -78,10 +80,10 @@ async def clear_away(db: Connection, operator_id: UUID) -> list[UUID]:
     )
     names = ", ".join(row["name"] for row in tables)
     # Append-only tables refuse to be emptied: here, and only here, in one transaction of a sandbox, they may be.
-    await db.execute("grant truncate on audit_log, logbook_entry to current_user")
+    await db.execute(f"grant truncate on {', '.join(APPEND_ONLY)} to current_user")
     await _hold_all(db, names)
     await db.execute(f"truncate {names} restart identity")
-    await db.execute("revoke truncate on audit_log, logbook_entry from current_user")
+    await db.execute(f"revoke truncate on {', '.join(APPEND_ONLY)} from current_user")
     await db.execute("delete from job where every is null")
     await db.execute("delete from member where organisation_id <> $1", operator_id)
     gone = await db.fetch("delete from organisation where id <> $1 returning id", operator_id)

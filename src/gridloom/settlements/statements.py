@@ -234,13 +234,13 @@ def keep_sheets_statement(source: Source) -> str:
 
 @cache
 def keep_sums_statement(source: Source) -> str:
-    """Parameters: arrays of asset keys and days, then one array a measure."""
+    """Parameters: arrays of asset keys and days, the moment, then one array a measure."""
     names = [measure.name for measure in MEASURES if measure.source is source]
-    arrays = ", ".join(f"${n}::float8[]" for n in range(3, 3 + len(names)))
-    sets = ", ".join(f"{name} = excluded.{name}" for name in names)
+    arrays = ", ".join(f"${n}::float8[]" for n in range(4, 4 + len(names)))
+    sets = ", ".join(f"{name} = excluded.{name}" for name in (*names, "revised_at"))
     return f"""
-        insert into settled_day as t (asset_key, day, {", ".join(names)})
-        select * from unnest($1::int[], $2::date[], {arrays})
+        insert into settled_day as t (asset_key, day, {", ".join(names)}, revised_at)
+        select u.*, $3::timestamptz from unnest($1::int[], $2::date[], {arrays}) u
         on conflict (asset_key, day) do update set {sets}
     """
 

@@ -156,7 +156,8 @@ async def keep_sheets(
 ) -> None:
     """Put the sheets and the day's sums in the place of those kept before."""
     await db.execute(keep_sheets_statement(source), list(keys), list(days), list(sheets))
-    await db.execute(keep_sums_statement(source), list(keys), list(days), *sums.T.tolist())
+    now = await platform_now_to_the_ms(db)
+    await db.execute(keep_sums_statement(source), list(keys), list(days), now, *sums.T.tolist())
 
 
 # --- what is kept, as it lies ----------------------------------------------------------------------------------------

@@ -1,0 +1,144 @@
+"""A statement put together from sums by line and counterparty, as it is answered and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Literal
+from uuid import UUID
+
+import numpy as np
+from msgspec import UNSET, UnsetType
+
+from gridloom.kernel.market_time import market_day_window
+from gridloom.statements.model import CORRECTION, IssuedReference, LineSums, Month, statement_id
+from gridloom.statements.rules import in_order, total_cents
+from gridloom.statements.views import CorrectedLine, CorrectedStatement, IssuedLine, IssuedStatement
+
+_CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Of an organisation: a month's own lines, and corrections of earlier months."""
+
+    organisation_id: UUID
+    month: Month
+    own: LineSums
+    corrections: Mapping[Month, LineSums]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.own and not self.corrections
+
+    @property
+    def total_cents(self) -> int:
+        return total_cents(self.own, self.corrections)
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What a statement names others by."""
+
+    names: Mapping[UUID, str]
+    references: Mapping[tuple[UUID, Month], IssuedReference]
+    addresses: Mapping[UUID, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """What makes a statement ISSUED."""
+
+    number: str
+    issued_at: datetime
+    as_of: datetime
+
+
+def show_euros(cents: int) -> Decimal:
+    return Decimal(cents) * _CENT
+
+
+def assemble(amounts: Amounts, naming: Naming, issue: Issue | None, *, by_day: bool = True) -> IssuedStatement:
+    """by_day: lines by market day, else summed over the month."""
+    month, organisation_id = amounts.month, amounts.organisation_id
+    lines = _list_lines(amounts.own, month, naming, None, by_day=by_day)
+    corrected = []
+    for original in sorted(amounts.corrections):
+        sums = amounts.corrections[original]
+        reference = naming.references.get((organisation_id, original))
+        lines += _list_lines(sums, original, naming, reference, by_day=by_day, is_correction=True)
+        corrected.append(
+            CorrectedStatement(
+                month=str(original),
+                amount=show_euros(total_cents(sums, {})),
+                statement_id=UNSET if reference is None else reference.id,
+                number=UNSET if reference is None else reference.number,
+            )
+        )
+    status: Literal["PRELIMINARY", "ISSUED"] = "PRELIMINARY" if issue is None else "ISSUED"
+    return IssuedStatement(
+        id=statement_id(organisation_id, month),
+        organisation_id=organisation_id,
+        organisation_name=naming.names.get(organisation_id, ""),
+        month=str(month),
+        status=status,
+        start=month.window.start,
+        end=month.window.end,
+        lines=lines,
+        total=show_euros(amounts.total_cents),
+        corrects=corrected,
+        number=UNSET if issue is None else issue.number,
+        issued_at=UNSET if issue is None else issue.issued_at,
+        as_of=UNSET if issue is None else issue.as_of,
+        address=naming.addresses.get(organisation_id) or UNSET,
+    )
+
+
+def _list_lines(
+    sums: LineSums,
+    month: Month,
+    naming: Naming,
+    reference: IssuedReference | None,
+    *,
+    by_day: bool,
+    is_correction: bool = False,
+) -> list[IssuedLine]:
+    keys = in_order(sums)
+    days = (
+        [month.first_day + timedelta(days=place) for place in range(month.day_count)] if by_day else [month.first_day]
+    )
+    lines = []
+    for place, day in enumerate(days):
+        for line, counterparty in keys:
+            cents = sums[line, counterparty]
+            amount = int(cents[place]) if by_day else int(np.sum(cents))
+            if not amount:
+                continue
+            corrects = CorrectedLine(
+                month=str(month),
+                line=line,
+                statement_id=UNSET if reference is None else reference.id,
+                number=UNSET if reference is None else reference.number,
+            )
+            lines.append(
+                IssuedLine(
+                    time=_start_of(day),
+                    day=day,
+                    line=CORRECTION if is_correction else line,
+                    amount=show_euros(amount),
+                    counterparty=counterparty,
+                    counterparty_name=_name_party(counterparty, naming),
+                    corrects=corrects if is_correction else UNSET,
+                )
+            )
+    return lines
+
+
+def _start_of(day: date) -> datetime:
+    return market_day_window(day).start
+
+
+def _name_party(counterparty: str, naming: Naming) -> str | UnsetType:
+    return naming.names.get(UUID(counterparty), UNSET) if len(counterparty) == 36 else UNSET

@@ -1,0 +1,69 @@
+"""What an organisation's open months come to by all that is known now, corrections of issued months included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from gridloom.database.clock import platform_now
+from gridloom.database.pool import Database
+from gridloom.revenue.statement.model import Cents
+from gridloom.statements import ledger_store, store
+from gridloom.statements.assembling import Amounts, Naming
+from gridloom.statements.entries import load_entries, unpack_all
+from gridloom.statements.model import IssuedMonth, LineKey, Month
+from gridloom.statements.rules import subtract_entries, sum_by_organisation
+
+LATE: Final = timedelta(hours=1)
+"""What was recorded so long before a run may have been committed after it, and is looked at again."""
+
+
+async def list_open_months(db: Database, organisation_id: UUID, issued: Sequence[IssuedMonth]) -> list[Month]:
+    """Those that the organisation may have a preliminary statement of, the newest first."""
+    current = Month.of(await platform_now(db))
+    if issued:
+        month = issued[-1].month.following
+    else:
+        first = await ledger_store.read_first_day(db, await ledger_store.read_related_keys(db, organisation_id))
+        if first is None:
+            return []
+        month = Month(first.replace(day=1))
+    months = []
+    while month <= current:
+        months.append(month)
+        month = month.following
+    return months[::-1]
+
+
+async def compute_amounts(db: Database, organisation_id: UUID, month: Month, issued: Sequence[IssuedMonth]) -> Amounts:
+    """Of an open month; the earliest one carries the corrections."""
+    keys = await ledger_store.read_related_keys(db, organisation_id)
+    assets = await ledger_store.list_assets(db, keys, month.window)
+    entries = await load_entries(db, assets, month, None)
+    own = sum_by_organisation([entry for some in entries.values() for entry in some]).get(organisation_id, {})
+    corrections: dict[Month, dict[LineKey, Cents]] = {}
+    if issued and month == issued[-1].month.following:
+        corrections = await _compute_corrections(db, organisation_id, keys, issued)
+    return Amounts(organisation_id, month, own, corrections)
+
+
+async def _compute_corrections(
+    db: Database, organisation_id: UUID, keys: Sequence[int], issued: Sequence[IssuedMonth]
+) -> dict[Month, dict[LineKey, Cents]]:
+    months = [one.month for one in issued]
+    changed = await ledger_store.find_changed(db, keys, months, issued[-1].as_of - LATE)
+    found = {}
+    for original, own_keys in ledger_store.by_month(changed).items():
+        assets = await ledger_store.list_assets(db, own_keys, original.window)
+        now = await load_entries(db, assets, original, None)
+        accounted = unpack_all(await ledger_store.read_accounts(db, original, own_keys))
+        differences = subtract_entries([entry for some in now.values() for entry in some], accounted)
+        if organisation_id in differences:
+            found[original] = differences[organisation_id]
+    return found
+
+
+async def load_naming(db: Database, organisations: Sequence[UUID], months: Sequence[Month]) -> Naming:
+    return Naming(await store.read_names(db), await store.read_references(db, organisations, months), {})

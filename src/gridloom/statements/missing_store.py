@@ -1,0 +1,81 @@
+"""Which facts of a month are not there yet, in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.statements.model import Month
+
+
+@dataclass(frozen=True, slots=True)
+class UnsettledAward:
+    asset_id: UUID
+    delivery_day: date
+    product: str
+
+
+async def list_unsettled_awards(db: Database, month: Month) -> list[UnsettledAward]:
+    """Awards of accepted results for which no settlement came."""
+    rows = await db.fetch(
+        """select asset_key, delivery_day, product from fcr_award
+           where origin = 'PROVISIONAL' and capacity_mw > 0 and delivery_day >= $1 and delivery_day < $2
+           union all
+           select asset_key, delivery_day, product from afrr_capacity_award
+           where origin = 'PROVISIONAL' and capacity_mw > 0 and delivery_day >= $1 and delivery_day < $2""",
+        month.first_day,
+        month.following.first_day,
+    )
+    ids = await read_ids(db, sorted({row["asset_key"] for row in rows}))
+    return sorted(
+        (UnsettledAward(ids[row["asset_key"]], row["delivery_day"], row["product"]) for row in rows),
+        key=lambda award: (award.delivery_day, award.product, award.asset_id),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneLife:
+    delivery_zone: str
+    start: datetime
+    end: datetime
+    """Until when any virtual asset of the zone lives within the month."""
+
+
+async def list_zone_lives(db: Database, month: Month) -> list[ZoneLife]:
+    rows = await db.fetch(
+        """select delivery_zone, min(greatest(start_at, $1::timestamptz)) as start,
+             max(least(end_at, $2::timestamptz)) as end
+           from virtual_asset where end_at > $1 and start_at < $2 group by delivery_zone""",
+        month.window.start,
+        month.window.end,
+    )
+    return sorted((ZoneLife(**row) for row in rows), key=lambda life: life.delivery_zone)
+
+
+@dataclass(frozen=True, slots=True)
+class BackedLife:
+    """A battery, and when it stands behind a virtual asset in a month."""
+
+    asset_key: int
+    start: datetime
+    end: datetime
+
+
+async def list_backed_lives(db: Database, month: Month) -> list[BackedLife]:
+    rows = await db.fetch(
+        """select b.physical_asset_key as asset_key, min(greatest(v.start_at, $1::timestamptz)) as start,
+             max(least(v.end_at, $2::timestamptz)) as end
+           from virtual_asset v join virtual_backing b on b.asset_key = v.asset_key
+           where v.end_at > $1 and v.start_at < $2 group by b.physical_asset_key""",
+        month.window.start,
+        month.window.end,
+    )
+    return sorted((BackedLife(**row) for row in rows), key=lambda life: life.asset_key)
+
+
+async def read_ids(db: Database, keys: Sequence[int]) -> dict[int, UUID]:
+    rows = await db.fetch("select key, id from asset where key = any($1::int[])", list(keys))
+    return {row["key"]: row["id"] for row in rows}

@@ -1,0 +1,258 @@
+"""Statements over HTTP: issuing a month, how that goes, and reading what was issued or is preliminary."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Meta
+
+from gridloom.database.clock import platform_now_to_the_ms, real_now
+from gridloom.database.pool import Database, snapshot
+from gridloom.edge import JSON, Answer, Call, Content, Instant, Page, Paging, QueryParameters, operation
+from gridloom.edge.wire import parameter_refused, to_json
+from gridloom.identity.reach import organisation_reach
+from gridloom.jobs import enqueue
+from gridloom.kernel.ids import uuid7
+from gridloom.kernel.permission import Permission
+from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
+from gridloom.physical_assets.window_query import check_order
+from gridloom.statements import store
+from gridloom.statements.assembling import assemble
+from gridloom.statements.computing import compute_amounts, list_open_months, load_naming
+from gridloom.statements.issuing import KIND
+from gridloom.statements.missing import find_gaps
+from gridloom.statements.model import IssuedMonth, Month, RunStatus, StatementRun, statement_id
+from gridloom.statements.rules import (
+    AlreadyIssued,
+    BeingIssued,
+    EarlierMonthOpen,
+    FactsMissing,
+    MonthNotOver,
+    check_month,
+    sum_over_parties,
+    sum_parties,
+)
+from gridloom.statements.views import (
+    IssuedStatement,
+    LineTotal,
+    NewStatementRun,
+    PartyLine,
+    StatementRunView,
+    StatementSummary,
+)
+
+TAG = "Statements"
+ISSUE = Permission.CREATE_SETTLEMENTS
+READ = Permission.READ_REVENUE
+LONGEST_LIST = 100
+
+
+def check_operator(call: Call) -> None:
+    if not call.caller.is_operator:
+        raise Forbidden("Only the platform's operator issues statements.")
+
+
+@operation(
+    "POST",
+    "/statements",
+    summary="Issue a month",
+    tag=TAG,
+    access=ISSUE,
+    status=202,
+    problems=(MonthNotOver, AlreadyIssued, EarlierMonthOpen, BeingIssued, FactsMissing),
+)
+async def issue_statements(call: Call, body: NewStatementRun) -> Answer[StatementRunView]:
+    """One statement for each organisation with lines, all of them or none; a job does it. The operator only.
+
+    Months are issued in order, and the first sets the first month. Facts count as of the moment the run starts; what
+    changes afterwards is a CORRECTION of the earliest open month.
+    """
+    check_operator(call)
+    month = _read_month(body.month)
+    issued = [one.month for one in await store.list_months(call.db)]
+    now = await platform_now_to_the_ms(call.db)
+    check_month(month, issued, now)
+    await _check_none_running(call.db)
+    gaps = await find_gaps(call.db, month)
+    if gaps and not body.allow_missing:
+        shown = msgspec.to_builtins(msgspec.json.decode(to_json(gaps)))
+        raise FactsMissing(f"{month} lacks {len(gaps)} facts, the first of kind {gaps[0].kind}.", missing=shown)
+    run = StatementRun(uuid7(), month, RunStatus.RUNNING, bool(body.allow_missing), now, None, 0, 0, None)
+    running = await store.add_run(call.db, run, call.caller.id, to_json(gaps).decode())
+    if running is not None:
+        raise BeingIssued("Another run is under way.", runID=str(running))
+    await enqueue(call.db, KIND, key=str(run.id), due=await real_now(call.db))
+    call.audit_details.update(month=str(month), runID=str(run.id), missing=len(gaps))
+    return Answer(_view_run(run), headers={"Location": f"/statements/runs/{run.id}", "Retry-After": "1"})
+
+
+async def _check_none_running(db: Database) -> None:
+    """A run whose job was given up, since its process died again and again, has failed and stands in no way."""
+    running = await store.read_running(db)
+    if running is None:
+        return
+    if await store.is_job_waiting(db, KIND, str(running)):
+        raise BeingIssued("A run is under way.", runID=str(running))
+    fault = "The processes that ran it were killed, or lost the database."
+    await store.end_run(db, running, RunStatus.FAILED, await platform_now_to_the_ms(db), fault)
+
+
+def _read_month(text: str) -> Month:
+    try:
+        return Month.parse(text)
+    except ValueError:
+        raise BadRequest(
+            "/month: Expected a month such as 2026-09.", [FieldError("/month", "Expected a month such as 2026-09.")]
+        ) from None
+
+
+@operation("GET", "/statements/runs/{runID}", summary="Read how issuing goes", tag=TAG, access=ISSUE)
+async def read_statement_run(call: Call, run_id: UUID) -> StatementRunView:
+    """The operator only."""
+    check_operator(call)
+    run = await store.read_run(call.db, run_id)
+    if run is None:
+        raise NotFound(f"There is no run {run_id}.")
+    return _view_run(run)
+
+
+def _view_run(run: StatementRun) -> StatementRunView:
+    return StatementRunView(
+        id=run.id,
+        month=str(run.month),
+        status=run.status.value,
+        progress=round(run.progress, 4),
+        as_of=run.as_of or UNSET,
+        fault=run.fault or UNSET,
+    )
+
+
+class SummaryQuery(QueryParameters):
+    start: Annotated[Instant | None, Meta(description="Months that start at this moment or later")] = None
+    end: Annotated[Instant | None, Meta(description="Months that start before this moment")] = None
+
+
+@operation("GET", "/statements/summary", summary="Sum up issued statements", tag=TAG, access=ISSUE, from_replica=True)
+async def summarise_statements(call: Call, query: SummaryQuery) -> StatementSummary:
+    """By line and party, with the proof that each line adds up to zero over all parties. The operator only."""
+    check_operator(call)
+    check_order(query.start, query.end)
+    async with snapshot(call.pool) as db:
+        months = [
+            one.month
+            for one in await store.list_months(db)
+            if (query.start is None or one.month.window.start >= query.start)
+            and (query.end is None or one.month.window.start < query.end)
+        ]
+        names = await store.read_names(db)
+        summaries = await store.read_summaries(db, months[0], months[-1]) if months else []
+    return await asyncio.to_thread(_sum_summaries, months, summaries, names)
+
+
+def _sum_summaries(
+    months: Sequence[Month], summaries: Sequence[tuple[UUID, Month, bytes]], names: Mapping[UUID, str]
+) -> StatementSummary:
+    statements = (msgspec.json.decode(body, type=IssuedStatement) for _, _, body in summaries)
+    sums = sum_parties(
+        (one.organisation_id, line.line, line.counterparty, line.amount) for one in statements for line in one.lines
+    )
+    totals = sum_over_parties(sums)
+    return StatementSummary(
+        months=[str(month) for month in months],
+        lines=[
+            PartyLine(
+                line=line,
+                party=party,
+                amount=amount,
+                party_name=names.get(UUID(party), UNSET) if len(party) == 36 else UNSET,
+            )
+            for (line, party), amount in sums.items()
+        ],
+        totals=[LineTotal(line=line, amount=amount) for line, amount in totals.items()],
+        balanced=not any(totals.values()),
+    )
+
+
+@operation(
+    "GET",
+    "/organisations/{organisationID}/statements",
+    summary="List an organisation's statements",
+    tag=TAG,
+    access=READ,
+    from_replica=True,
+)
+async def list_statements(call: Call, organisation_id: UUID, query: Paging) -> Page[IssuedStatement]:
+    """The newest month first: a PRELIMINARY one for each open month with lines, then those that are ISSUED.
+
+    Here, lines are summed over the month; a statement by itself has them by day.
+    """
+    after = query.after(str)
+    before = None if after is None else _read_cursor(after)
+    async with snapshot(call.pool) as db:
+        await organisation_reach(db, call.caller, organisation_id)
+        issued = await store.list_months(db)
+        found: list[IssuedStatement] = []
+        for month in await list_open_months(db, organisation_id, issued):
+            if (before is None or month < before) and len(found) <= query.limit:
+                statement = await _compute_preliminary(db, organisation_id, month, issued, by_day=False)
+                found += [] if statement is None else [statement]
+        rest = query.limit + 1 - len(found)
+        summaries = await store.list_summaries(db, organisation_id, before, rest) if rest > 0 else []
+    found += [msgspec.json.decode(summary, type=IssuedStatement) for _, summary in summaries]
+    page = query.page(found, lambda one: one.month)
+    return Page(page.items, page.next_cursor)
+
+
+def _read_cursor(text: str) -> Month:
+    try:
+        return Month.parse(text)
+    except ValueError:
+        raise parameter_refused("query", "cursor", "is not one that this list has given") from None
+
+
+@operation(
+    "GET",
+    "/organisations/{organisationID}/statements/{statementID}",
+    summary="Read a statement",
+    tag=TAG,
+    access=READ,
+    answers=IssuedStatement,
+    from_replica=True,
+)
+async def read_statement(call: Call, organisation_id: UUID, statement_id: UUID) -> Content:
+    """Once it is ISSUED it never changes, to the byte; its id is that of the PRELIMINARY one before."""
+    body = None
+    if call.caller.organisation_id == organisation_id:
+        body = await store.read_body(call.db, organisation_id, statement_id)
+    if body is None:
+        body = await _read_other(call, organisation_id, statement_id)
+    return Content(body, JSON)
+
+
+async def _read_other(call: Call, organisation_id: UUID, id: UUID) -> bytes:
+    async with snapshot(call.pool) as db:
+        await organisation_reach(db, call.caller, organisation_id)
+        body = await store.read_body(db, organisation_id, id)
+        if body is not None:
+            return body
+        issued = await store.list_months(db)
+        for month in await list_open_months(db, organisation_id, issued):
+            if statement_id(organisation_id, month) == id:
+                statement = await _compute_preliminary(db, organisation_id, month, issued, by_day=True)
+                if statement is not None:
+                    return to_json(statement)
+    raise NotFound(f"There is no statement {id} of this organisation.")
+
+
+async def _compute_preliminary(
+    db: Database, organisation_id: UUID, month: Month, issued: list[IssuedMonth], *, by_day: bool
+) -> IssuedStatement | None:
+    amounts = await compute_amounts(db, organisation_id, month, issued)
+    if amounts.is_empty:
+        return None
+    naming = await load_naming(db, [organisation_id], [one.month for one in issued])
+    return assemble(amounts, naming, None, by_day=by_day)

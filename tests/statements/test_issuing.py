@@ -1,0 +1,345 @@
+"""Issuing a month: all organisations or none, numbered without gaps, frozen, and corrected by the next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from tests.revenue.reference import Trade, utc
+from tests.revenue.world import row_of
+from tests.statements.conftest import APRIL, FEBRUARY, JANUARY, MARCH, Books
+
+from gridloom.events.outbox import record_events
+from gridloom.settlements.model import Origin
+from gridloom.settlements.recording import Recorder, record_settlements
+from gridloom.statements import issuing
+
+
+def by_line(statement: dict[str, Any]) -> dict[str, Decimal]:
+    sums: dict[str, Decimal] = defaultdict(Decimal)
+    for line in statement["lines"]:
+        sums[line["line"]] += Decimal(str(line["amount"]))
+    return dict(sums)
+
+
+class TestAMonth:
+    async def test_becomes_one_statement_for_each_organisation_with_lines(self, books: Books) -> None:
+        await books.trade(books.held, date(2028, 1, 10), 80.0)
+        before = {one.id: await books.statement(one, JANUARY) for one in books.everyone}
+        run = await books.issue(JANUARY)
+        assert (run["status"], run["progress"], run["month"]) == ("DONE", 1, JANUARY)
+        trader = books.traders[0]
+        issued = await books.statement(trader, JANUARY)
+        assert (issued["status"], issued["number"]) == ("ISSUED", "2028-0001")
+        assert by_line(issued) == {"TRADING": Decimal(80), "AUCTION": Decimal(-31_000)}
+        assert issued["total"] == -30_920
+        assert issued["lines"][0]["counterpartyName"] == "Owner"
+        for one in books.everyone:
+            after = await books.statement(one, JANUARY)
+            assert before[one.id]["status"] == "PRELIMINARY"
+            assert (after["id"], after["lines"]) == (before[one.id]["id"], before[one.id]["lines"])
+        owner = await books.statement(books.owner, JANUARY)
+        assert by_line(owner) == {"AUCTION": Decimal(62_000)}
+
+    async def test_is_issued_once_in_order_and_when_it_is_over(self, books: Books) -> None:
+        for month, problem in ((APRIL, "month-not-over"), ("2040-01", "month-not-over")):
+            assert (await books.ask(month)).json()["type"].endswith(problem)
+        await books.issue(FEBRUARY)
+        for month, problem in ((FEBRUARY, "already-issued"), (JANUARY, "already-issued"), (APRIL, "month-not-over")):
+            answer = await books.ask(month)
+            assert (answer.status_code, answer.json()["type"].rpartition("/")[2]) == (409, problem), month
+        await books.operator.put("/sandbox/clock", json={"advance": "P20D"})
+        answer = await books.ask(APRIL)
+        assert answer.json()["type"].endswith("earlier-month-open")
+        assert answer.json()["openMonth"] == MARCH
+
+    @pytest.mark.parametrize(
+        "body", [{}, {"month": "2028"}, {"month": "2028-13"}, {"month": 1}, {"month": JANUARY, "x": 1}]
+    )
+    async def test_is_named_rightly(self, books: Books, body: dict[str, Any]) -> None:
+        answer = await books.operator.post("/statements", json=body)
+        assert (answer.status_code, len(answer.json()["errors"])) == (400, 1)
+
+    async def test_is_the_operators_to_issue(self, books: Books) -> None:
+        assert (await books.owner.admin.post("/statements", json={"month": JANUARY})).status_code == 403
+        run = (await books.issue(JANUARY))["id"]
+        assert (await books.owner.admin.get(f"/statements/runs/{run}")).status_code == 403
+        assert (await books.operator.get(f"/statements/runs/{books.held}")).status_code == 404
+
+    async def test_tells_every_organisation(self, books: Books) -> None:
+        await books.issue(JANUARY)
+        rows = await books.edge.pool.fetch(
+            """select organisation_id, data::text as data from event where type = 'statement.issued'
+               union all select organisation_id, data::text from event_outbox where type = 'statement.issued'"""
+        )
+        assert {row["organisation_id"] for row in rows} == {one.id for one in books.everyone}
+        assert all('"2028-0001"' in row["data"] for row in rows)
+
+    async def test_lists_every_fact_it_lacks(self, books: Books) -> None:
+        answer = await books.operator.post("/statements", json={"month": JANUARY})
+        assert (answer.status_code, answer.json()["type"]) == (409, "/docs/problems/facts-missing")
+        missing = answer.json()["missing"]
+        kinds = [gap["kind"] for gap in missing]
+        assert (kinds.count("IMBALANCE_PRICE"), kinds.count("DAY_AHEAD_PRICE")) == (31, 31)
+        assert missing[0] == {"kind": "IMBALANCE_PRICE", "day": "2028-01-01", "periods": 96}
+        assert {"kind": "DISPATCH", "deliveryZone": "TenneT", "periods": 2976} in missing
+        unmeasured = {gap["physicalAssetID"] for gap in missing if gap["kind"] == "MEASUREMENT"}
+        assert unmeasured == {str(books.battery), str(books.second)}
+        assert await books.edge.pool.fetchval("select count(*) from statement_run") == 0
+
+
+class TestAStatement:
+    async def test_never_changes(self, books: Books) -> None:
+        await books.trade(books.held, date(2028, 1, 10), 80.0)
+        await books.issue(JANUARY)
+        issued = {one.id: await books.statement(one, JANUARY) for one in books.everyone}
+        bodies = {one.id: (await books.read(one, issued[one.id]["id"])).content for one in books.everyone}
+        await books.trade(books.held, date(2028, 1, 10), 95.0)
+        await books.toll(books.other, date(2028, 1, 1), date(2028, 3, 1), 50_000)
+        await books.issue(FEBRUARY)
+        for one in books.everyone:
+            assert (await books.read(one, issued[one.id]["id"])).content == bodies[one.id]
+
+    async def test_is_corrected_by_the_earliest_open_month(self, books: Books) -> None:
+        await books.trade(books.held, date(2028, 1, 10), 80.0)
+        await books.issue(JANUARY)
+        january = await books.statement(books.traders[0], JANUARY)
+        await books.trade(books.held, date(2028, 1, 10), 85.0)
+        await books.issue(FEBRUARY)
+        february = await books.statement(books.traders[0], FEBRUARY)
+        [correction] = [line for line in february["lines"] if line["line"] == "CORRECTION"]
+        assert (correction["amount"], correction["day"], correction["counterparty"]) == (5, "2028-01-10", "MARKET")
+        assert correction["corrects"] == {
+            "month": JANUARY,
+            "line": "TRADING",
+            "statementID": january["id"],
+            "number": "2028-0001",
+        }
+        assert february["corrects"] == [
+            {"month": JANUARY, "amount": 5, "statementID": january["id"], "number": "2028-0001"}
+        ]
+        await books.trade(books.held, date(2028, 1, 10), 84.0)
+        march = await books.statement(books.traders[0], MARCH)
+        assert march["status"] == "PRELIMINARY"
+        assert by_line(march)["CORRECTION"] == -1
+        april = await books.statement(books.traders[0], APRIL)
+        assert "CORRECTION" not in by_line(april)
+
+    async def test_is_corrected_on_both_sides(self, books: Books) -> None:
+        await books.issue(JANUARY)
+        await books.toll(books.other, date(2028, 1, 1), date(2028, 2, 1), 36_600)
+        await books.issue(FEBRUARY)
+        paid = await books.statement(books.traders[1], FEBRUARY)
+        earned = await books.statement(books.owner, FEBRUARY)
+        assert by_line(paid)["CORRECTION"] == -by_line(earned)["CORRECTION"] == Decimal("-31000.00")
+        assert "CORRECTION" not in by_line(await books.statement(books.traders[0], FEBRUARY))
+
+    async def test_is_read_by_its_organisation_and_the_operator(self, books: Books) -> None:
+        await books.issue(JANUARY)
+        trader, stranger = books.traders
+        path = f"/organisations/{trader.id}/statements"
+        id = (await books.statement(trader, JANUARY))["id"]
+        for reader, status in (
+            (trader.viewer, 200),
+            (books.operator, 200),
+            (stranger.admin, 403),
+            (trader.engineer, 403),
+        ):
+            assert (await reader.get(path)).status_code == status
+            assert (await reader.get(f"{path}/{id}")).status_code == status
+        assert (await trader.viewer.get(f"{path}/{books.held}")).status_code == 404
+        assert (await books.operator.get(f"/organisations/{books.held}/statements")).status_code == 404
+
+    async def test_is_listed_page_by_page(self, books: Books) -> None:
+        for month in (JANUARY, FEBRUARY):
+            await books.issue(month)
+        months, address = [], f"/organisations/{books.owner.id}/statements?limit=1"
+        while address:
+            answer = await books.owner.viewer.get(address)
+            months += [one["month"] for one in answer.json()]
+            address = answer.links["next"]["url"] if "next" in answer.links else ""
+        assert months == [APRIL, MARCH, FEBRUARY, JANUARY]
+
+
+class TestNumbers:
+    async def test_have_no_gap_and_count_by_the_year_of_issue(self, books: Books) -> None:
+        for month in (JANUARY, FEBRUARY):
+            await books.issue(month)
+        await books.edge.pool.execute("update sandbox_clock set ahead = ahead + interval '300 days'")
+        await books.issue(MARCH)
+        assert await books.numbers(books.owner) == {JANUARY: "2028-0001", FEBRUARY: "2028-0002", MARCH: "2029-0001"}
+
+    async def test_are_not_used_by_an_organisation_without_lines(self, books: Books) -> None:
+        late = await books.people.new_organisation("Late")
+        await books.issue(JANUARY)
+        world = books.world(late)
+        asset = await world.virtual_asset(5)
+        await books.trade(asset, date(2028, 2, 3), 10.0)
+        await books.issue(FEBRUARY)
+        assert await books.numbers(late) == {FEBRUARY: "2028-0001"}
+        assert await books.numbers(books.owner) == {JANUARY: "2028-0001", FEBRUARY: "2028-0002"}
+
+
+class TestRaces:
+    async def test_of_two_runs_one_issues_the_month(self, books: Books) -> None:
+        answers = await asyncio.gather(*(books.ask(JANUARY) for _ in range(6)))
+        assert sorted(answer.status_code for answer in answers) == [202] + [409] * 5
+        refused = {answer.json()["type"].rpartition("/")[2] for answer in answers if answer.status_code == 409}
+        assert refused <= {"being-issued", "already-issued"}
+        [run] = [answer.json()["id"] for answer in answers if answer.status_code == 202]
+        assert (await books.wait(run))["status"] == "DONE"
+        assert await books.numbers(books.owner) == {JANUARY: "2028-0001"}
+
+    async def test_a_correction_while_issuing_is_in_the_statement_or_in_the_next(self, books: Books) -> None:
+        await books.trade(books.held, date(2028, 1, 10), 80.0)
+
+        async def correct() -> None:
+            for price in range(81, 101):
+                await books.trade(books.held, date(2028, 1, 10), float(price))
+
+        await asyncio.gather(books.issue(JANUARY), correct())
+        await books.issue(FEBRUARY)
+        trader = books.traders[0]
+        january, february = [await books.statement(trader, month) for month in (JANUARY, FEBRUARY)]
+        corrected = by_line(february).get("CORRECTION", Decimal(0))
+        assert by_line(january)["TRADING"] + corrected == 100
+
+    async def test_a_correction_that_commits_after_the_run_is_not_forgotten(self, books: Books) -> None:
+        """Recorded before the run and committed after it: a later run looks at it again."""
+        await books.trade(books.held, date(2028, 1, 10), 80.0)
+        world = books.world(books.owner)
+        fact = Trade(0, "t", utc(date(2028, 1, 10), 12), "SELL", Fraction(1), Fraction(90))
+        kind, row = row_of(fact, books.held)
+        async with books.edge.pool.acquire() as db, db.transaction():
+            await record_settlements(db, kind, [row], Recorder(world.by, Origin.OPERATOR))
+            assert (await books.issue(JANUARY))["status"] == "DONE"
+        await books.issue(FEBRUARY)
+        january, february = [await books.statement(books.traders[0], month) for month in (JANUARY, FEBRUARY)]
+        assert (by_line(january)["TRADING"], by_line(february)["CORRECTION"]) == (80, 10)
+
+
+async def count_left(books: Books) -> tuple[int, ...]:
+    counts = await books.edge.pool.fetchrow(
+        """select (select count(*) from statement), (select count(*) from statement_month),
+                  (select count(*) from statement_account)"""
+    )
+    return tuple(counts)
+
+
+class TestAFailedRun:
+    async def test_leaves_nothing_and_uses_no_number(self, books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+        failing = True
+
+        async def fail(db: Any, events: Any) -> None:
+            if failing:
+                raise RuntimeError("as if the process had been killed")
+            await record_events(db, events)
+
+        monkeypatch.setattr(issuing, "record_events", fail)
+        run = (await books.ask(JANUARY)).json()["id"]
+        await self.wait_for_failure(books)
+        assert await count_left(books) == (0, 0, 0)
+        assert (await books.operator.get(f"/statements/runs/{run}")).json()["status"] == "RUNNING"
+        failing = False
+        await books.edge.pool.execute("update job set not_before = null where kind = $1", issuing.KIND)
+        assert (await books.wait(run))["status"] == "DONE"
+        assert await books.numbers(books.owner) == {JANUARY: "2028-0001"}
+
+    async def test_whose_connection_is_cut_goes_on_where_it_was(
+        self, books: Books, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cut = False
+
+        async def be_cut(db: Any, events: Any) -> None:
+            nonlocal cut
+            if not cut:
+                cut = True
+                await db.execute("select pg_terminate_backend(pg_backend_pid())")
+            await record_events(db, events)
+
+        monkeypatch.setattr(issuing, "record_events", be_cut)
+        run = (await books.ask(JANUARY)).json()["id"]
+        for _ in range(400):
+            if cut:
+                break
+            await asyncio.sleep(0.05)
+        assert await count_left(books) == (0, 0, 0)
+        for _ in range(100):
+            await books.edge.pool.execute("update job set not_before = null where kind = $1", issuing.KIND)
+            if (await books.operator.get(f"/statements/runs/{run}")).json()["status"] == "DONE":
+                break
+            await asyncio.sleep(0.2)
+        assert await books.numbers(books.owner) == {JANUARY: "2028-0001"}
+
+    async def test_that_keeps_failing_says_so_and_stands_in_no_way(
+        self, books: Books, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def fail(db: Any, events: Any) -> None:
+            raise RuntimeError("always")
+
+        monkeypatch.setattr(issuing, "record_events", fail)
+        run = (await books.ask(JANUARY)).json()["id"]
+        for _ in range(100):
+            await books.edge.pool.execute("update job set not_before = null where kind = $1", issuing.KIND)
+            seen = (await books.operator.get(f"/statements/runs/{run}")).json()
+            if seen["status"] == "FAILED":
+                break
+            await asyncio.sleep(0.2)
+        assert (seen["status"], "log says why" in seen["fault"]) == ("FAILED", True)
+        assert await books.edge.pool.fetchval("select count(*) from statement_draft") == 0
+        monkeypatch.undo()
+        await books.issue(JANUARY)
+        assert await books.numbers(books.owner) == {JANUARY: "2028-0001"}
+
+    async def test_whose_job_was_given_up_stands_in_no_way(self, books: Books) -> None:
+        await books.edge.pool.execute(
+            """insert into statement_run (id, month, status, allow_missing, asked_by, asked_at)
+               values ($1, '2028-01-01', 'RUNNING', true, $1, now())""",
+            books.held,
+        )
+        await books.issue(JANUARY)
+        given_up = (await books.operator.get(f"/statements/runs/{books.held}")).json()
+        assert given_up["status"] == "FAILED"
+
+    async def wait_for_failure(self, books: Books) -> None:
+        for _ in range(400):
+            if await books.edge.pool.fetchval("select attempts from job where kind = $1", issuing.KIND):
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError("the step does not fail")
+
+
+class TestTheSummary:
+    async def test_adds_up_to_zero_on_each_line(self, books: Books) -> None:
+        await books.trade(books.held, date(2028, 1, 10), 80.0)
+        await books.issue(JANUARY)
+        await books.trade(books.held, date(2028, 1, 10), 90.0)
+        await books.issue(FEBRUARY)
+        answer = (await books.operator.get("/statements/summary")).json()
+        assert (answer["months"], answer["balanced"]) == ([JANUARY, FEBRUARY], True)
+        assert answer["totals"] == [{"line": line, "amount": 0} for line in ("AUCTION", "CORRECTION", "TRADING")]
+        amounts = {(line["line"], line.get("partyName", line["party"])): line["amount"] for line in answer["lines"]}
+        assert amounts == {
+            ("AUCTION", "Owner"): 120_000,
+            ("AUCTION", "Trader 0"): -60_000,
+            ("AUCTION", "Trader 1"): -60_000,
+            ("CORRECTION", "MARKET"): -10,
+            ("CORRECTION", "Trader 0"): 10,
+            ("TRADING", "MARKET"): -80,
+            ("TRADING", "Trader 0"): 80,
+        }
+        only = (await books.operator.get("/statements/summary?start=2028-01-31T23:00:00Z")).json()
+        assert only["months"] == [FEBRUARY]
+        assert (await books.owner.admin.get("/statements/summary")).status_code == 403
+
+
+class TestTheSandbox:
+    async def test_removes_statements_by_a_reset(self, books: Books) -> None:
+        await books.issue(JANUARY)
+        assert (await books.operator.post("/sandbox/reset")).status_code in (200, 204)
+        assert await count_left(books) == (0, 0, 0)
