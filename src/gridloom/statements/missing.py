@@ -14,7 +14,7 @@ from gridloom.database.pool import Database
 from gridloom.delivery.performance.measured_store import read_measured_days, read_unfolded_days
 from gridloom.delivery.performance.performance import load_measurements
 from gridloom.delivery.performance.recording import read_recorded
-from gridloom.delivery.zones.quarter_store import read_settled_until
+from gridloom.delivery.zones.store import read_final_until
 from gridloom.edge import View
 from gridloom.kernel.market_time import market_days_in, period_number, period_number_from
 from gridloom.kernel.window import Window
@@ -87,7 +87,7 @@ async def _find_unsettled(db: Database, month: Month) -> list[Gap]:
 
 async def _find_undispatched(db: Database, month: Month) -> list[Gap]:
     """Zones whose dispatch is not final for as long as virtual assets live in them."""
-    final = await read_settled_until(db)
+    final = await read_final_until(db)
     gaps = []
     for life in await missing_store.list_zone_lives(db, month):
         first, end = period_number(life.start), period_number_from(life.end)
