@@ -46,11 +46,11 @@ async def load_entries(
             if not is_zero(entry.by_bucket)
         ]
         if own:
-            found[asset.key] = own + _mirror(own)
+            found[asset.key] = own + _mirror_entries(own)
     return found
 
 
-def _mirror(entries: Sequence[PartyEntry]) -> list[PartyEntry]:
+def _mirror_entries(entries: Sequence[PartyEntry]) -> list[PartyEntry]:
     """The same from the side of counterparties that are organisations."""
     return [
         PartyEntry(UUID(entry.counterparty), entry.line, str(entry.organisation_id), -entry.cents)
