@@ -1,17 +1,21 @@
 import { readFileSync } from 'node:fs'
 import { defineConfig, type PluginOption } from 'vite'
 
-/** Which operations the service of this build answers: screens show what is there and no more. */
+/** Which operations the service of this build answers, and which events it tells: screens show what is there. */
 function operations(): PluginOption {
-  const name = 'virtual:operations'
+  const names = ['virtual:operations', 'virtual:event-types']
   return {
     name: 'operations',
-    resolveId: (id) => (id === name ? `\0${name}` : null),
+    resolveId: (id) => (names.includes(id) ? `\0${id}` : null),
     load(id) {
-      if (id !== `\0${name}`) return null
+      if (!names.some((name) => id === `\0${name}`)) return null
       const source = new URL('../openapi.json', import.meta.url)
       this.addWatchFile(source.pathname)
-      const { paths } = JSON.parse(readFileSync(source, 'utf8')) as { paths: Record<string, object> }
+      const { paths, webhooks } = JSON.parse(readFileSync(source, 'utf8')) as {
+        paths: Record<string, object>
+        webhooks: Record<string, object>
+      }
+      if (id.endsWith('event-types')) return `export default new Set(${JSON.stringify(Object.keys(webhooks))})`
       const known = Object.entries(paths).flatMap(([path, methods]) =>
         Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
       )

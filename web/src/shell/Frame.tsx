@@ -21,6 +21,7 @@ import { PLACES, type Place, SCREENS } from './screens'
 import { chooseTheme, useTheme } from './theme'
 
 const Palette = lazy(() => import('./Palette'))
+const Unread = lazy(() => import('../features/inbox/Unread'))
 const ZONES = [
   { value: 'Europe/Berlin', label: 'Berlin' },
   { value: 'UTC', label: 'UTC' },
@@ -141,8 +142,18 @@ function RailLink({ place, path }: { place: Place; path: string }) {
         <Icon name={place.icon} />
         {place.label}
         {place.path === '/auctions' && <OpenAuctions />}
+        {place.path === '/inbox' && <UnreadCount />}
       </Link>
     </li>
+  )
+}
+
+/** Read after the screen that was asked for. */
+function UnreadCount() {
+  return (
+    <Suspense>
+      <Unread />
+    </Suspense>
   )
 }
 

@@ -30,6 +30,7 @@ const isOperator = (session: Session) => session.organisationKind === 'OPERATOR'
 /** The rail, top to bottom. */
 export const PLACES: Place[] = [
   { label: 'Overview', path: '/', icon: 'overview', letter: 'o', isShown: () => true },
+  { label: 'Inbox', path: '/inbox', icon: 'inbox', letter: 'i', isShown: () => true },
   {
     label: 'Virtual batteries',
     short: 'Batteries',
@@ -84,6 +85,7 @@ export interface Screen {
   component: ComponentType<ScreenProps>
 }
 
+const inbox = lazy(() => import('../features/inbox/Inbox'))
 const overview = lazy(() => import('../features/overview/Overview'))
 const virtualBatteries = lazy(() => import('../features/virtual-assets/VirtualBatteries'))
 const day = lazy(() => import('../features/virtual-assets/BatteryDay'))
@@ -99,6 +101,7 @@ const administration = lazy(() => import('../features/administration/Administrat
 
 export const SCREENS: Screen[] = [
   { pattern: '/', component: overview },
+  { pattern: '/inbox', component: inbox },
   { pattern: '/virtual-batteries', component: virtualBatteries },
   { pattern: '/virtual-batteries/:virtualAsset', component: day },
   { pattern: '/virtual-batteries/:virtualAsset/history', component: history },

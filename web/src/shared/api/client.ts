@@ -70,18 +70,21 @@ interface Asking {
   ifMatch?: string
   accept?: string
   signal?: AbortSignal
+  /** Of an event stream: the event after which it goes on. */
+  lastEventID?: string
 }
 
 /** A call of an operation that newer services have: ask `offers` first. */
 export async function ask(
   path: string,
-  { method = 'GET', body, ifMatch, accept, signal }: Asking = {},
+  { method = 'GET', body, ifMatch, accept, signal, lastEventID }: Asking = {},
 ): Promise<Response> {
   const headers = new Headers(method === 'GET' ? {} : MARK)
   if (method === 'POST') headers.set('Idempotency-Key', crypto.randomUUID())
   if (body !== undefined) headers.set('Content-Type', 'application/json')
   if (ifMatch) headers.set('If-Match', ifMatch)
   if (accept) headers.set('Accept', accept)
+  if (lastEventID) headers.set('Last-Event-ID', lastEventID)
   const init: RequestInit = { method, headers }
   if (body !== undefined) init.body = JSON.stringify(body)
   if (signal) init.signal = signal

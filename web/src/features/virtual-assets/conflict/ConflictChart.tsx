@@ -67,7 +67,7 @@ export function ConflictChart(props: Props) {
             width={width}
             values={[-asset.ratedChargePower / 1000, 0, asset.ratedDischargePower / 1000]}
             scale={(mw) => y(mw * 1000)}
-            tell={(mw) => signed(mw, 0)}
+            tell={(mw) => signed(mw, Number.isInteger(mw) ? 0 : 1)}
           />
           {powersKw.map((each, index) => {
             const start = startOf(plan, index)

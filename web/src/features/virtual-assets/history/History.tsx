@@ -94,7 +94,7 @@ const periodsOf = (version: Version): number => version.changes.reduce((sum, cha
 
 const KINDS: Record<string, string> = {
   SCHEDULE: 'changed the plan',
-  ALLOCATION: 'was given it',
+  ALLOCATION: 'allocated the battery',
   ADJUSTMENT: 'cut the plan at its gate',
 }
 

@@ -1,0 +1,224 @@
+/** Events that are kept, read once, then followed with the console's one stream; what was read stays in the browser. */
+
+import known from 'virtual:event-types'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { ask, askAll } from '../../shared/api/client'
+import { live } from '../../shared/api/live'
+import { usePhysicalAssets, useVirtualAssets } from '../../shared/api/resources'
+import { useIsOperator, useSession } from '../../shared/api/session'
+import { useMinute } from '../../shared/clock'
+import { size } from '../../shared/format'
+import { time, weekday } from '../../shared/time/words'
+import { useZone } from '../../shared/zone'
+import { useAuctions } from '../auctions/data'
+import type { Version } from '../virtual-assets/conflict/versions'
+import { type Item, itemsOf, type Placed, WANTED } from './items'
+
+const SILENCE_MS = 700
+const LONGEST_MS = 8000
+const KEPT_DAYS = 30
+const AFTER_LOAD_MS = 1500
+const OPERATOR_ONLY = ['delivery.reserve-shortfall', 'delivery.run-failed']
+const NOT_OPERATOR = [
+  'ancillary.result',
+  'schedule.updated',
+  'schedule.adjusted',
+  'virtual-asset.availability-changed',
+  'auction.cleared',
+]
+
+/** What is kept, from the oldest on: read until the stream falls silent. */
+async function readBacklog(types: string[]): Promise<Placed[]> {
+  const stop = new AbortController()
+  const response = await ask(`/events?types=${types.join(',')}`, {
+    accept: 'text/event-stream',
+    signal: stop.signal,
+    lastEventID: '0',
+  })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  const events: Placed[] = []
+  if (!reader) return events
+  let text = ''
+  const until = performance.now() + LONGEST_MS
+  while (performance.now() < until) {
+    const silence = new Promise<null>((done) => setTimeout(() => done(null), SILENCE_MS))
+    const piece = await Promise.race([reader.read(), silence])
+    if (piece === null || piece.done) break
+    text += piece.value
+    const lines = text.split('\n')
+    text = lines.pop() ?? ''
+    for (const line of lines) if (line.startsWith('data:')) events.push(JSON.parse(line.slice(5)) as Placed)
+  }
+  stop.abort()
+  return events
+}
+
+function useEvents(): Placed[] | undefined {
+  const isOperator = useIsOperator()
+  const queries = useQueryClient()
+  // After the screen that was asked for, never before it.
+  const [isDue, setIsDue] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setIsDue(true), AFTER_LOAD_MS)
+    return () => clearTimeout(timer)
+  }, [])
+  const types = WANTED.filter((type) => known.has(type) && !(isOperator ? NOT_OPERATOR : OPERATOR_ONLY).includes(type))
+  const { data } = useQuery({
+    queryKey: ['inbox', 'events'],
+    queryFn: () => readBacklog(types),
+    enabled: isDue,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+    refetchOnWindowFocus: false,
+    retry: false,
+  })
+  const key = types.join()
+  useEffect(
+    () =>
+      live.follow((event) => {
+        if (!key.split(',').includes(event.type)) return
+        queries.setQueryData<Placed[]>(['inbox', 'events'], (old) => (old ? [...old, event] : old))
+      }),
+    [queries, key],
+  )
+  return data
+}
+
+/** Who made the versions that events tell of; one request, and each is asked once. */
+function useAuthors(events: Placed[]) {
+  const session = useSession()
+  const asked = useMemo(() => {
+    const newest = new Map<string, string>()
+    for (const event of events) {
+      const id = event.subject.split('/')[1]
+      if (event.type === 'schedule.updated' && event.subject.startsWith('virtual-assets/') && id)
+        newest.set(`${id}-${String(event.data.start).slice(0, 10)}`, `${id}/${String(event.data.version)}`)
+    }
+    return [...new Set(newest.values())].slice(-60)
+  }, [events])
+  const { data } = useQuery({
+    queryKey: ['inbox', 'authors', asked.join()],
+    queryFn: async () => {
+      const answers = await askAll(
+        asked.map((one) => {
+          const [id, version] = one.split('/')
+          return `/organisations/${session.user.organisationID}/virtual-assets/${id}/schedule-history?version=${version}`
+        }),
+      )
+      return new Map(
+        asked.map(
+          (one, index) =>
+            [one, answers[index]?.status === 200 ? (answers[index].body as Version[])[0] : undefined] as const,
+        ),
+      )
+    },
+    enabled: asked.length > 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    placeholderData: (old) => old,
+  })
+  return (assetID: string, version: number): string | null => {
+    const found = data?.get(`${assetID}/${version}`)
+    if (!found || found.authorID === session.user.id || found.authorKind === 'PLATFORM') return null
+    return found.authorName ?? 'The operator'
+  }
+}
+
+export function useInbox(): { items: Item[]; isLoading: boolean } {
+  const zone = useZone()
+  const events = useEvents()
+  const virtual = useVirtualAssets().data
+  const physical = usePhysicalAssets().data
+  const auctions = useAuctions().data
+  const now = useMinute()
+  const author = useAuthors(events ?? NO_EVENTS)
+  const names = new Map([...(virtual ?? []), ...(physical ?? [])].map((one) => [one.id, one.name]))
+  const recent = (events ?? NO_EVENTS).filter((event) => Date.parse(event.time) > now - KEPT_DAYS * 86_400_000)
+  const items = itemsOf(recent, {
+    battery: (id) => names.get(id) ?? 'a battery',
+    auction: (id) => {
+      const found = auctions?.find((one) => one.id === id)
+      if (!found) return null
+      const { item } = found
+      return {
+        what: `${size(item.ratedDischargePower, item.energyCapacity)} ${item.deliveryZone}`,
+        price: found.currentBid?.price ?? null,
+        virtualAssetID: found.virtualAssetID ?? null,
+      }
+    },
+    author,
+    tellTime: (ms) => time(ms, zone),
+    tellDay: (ms) => weekday(ms, zone),
+  })
+  return { items, isLoading: events === undefined }
+}
+
+const NO_EVENTS: Placed[] = []
+
+// --- what was read -------------------------------------------------------------------------------------------------
+
+interface ReadState {
+  /** What is older was there before the inbox was first looked at. */
+  since: number
+  /** Up to which moment each thing was read. */
+  read: Record<string, number>
+}
+
+const listeners = new Set<() => void>()
+const MOST_READ = 500
+const keyOf = (user: string) => `gridloom.inbox.${user}`
+const cache = new Map<string, { text: string | null; state: ReadState | null }>()
+
+function load(user: string): ReadState | null {
+  const text = localStorage.getItem(keyOf(user))
+  const held = cache.get(user)
+  if (held && held.text === text) return held.state
+  let state: ReadState | null = null
+  try {
+    state = text ? (JSON.parse(text) as ReadState) : null
+  } catch {
+    state = null
+  }
+  cache.set(user, { text, state })
+  return state
+}
+
+function store(user: string, state: ReadState): void {
+  const read = Object.fromEntries(
+    Object.entries(state.read)
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, MOST_READ),
+  )
+  localStorage.setItem(keyOf(user), JSON.stringify({ ...state, read }))
+  for (const listener of listeners) listener()
+}
+
+/** Kept in this browser and told to nobody. */
+export function useReadState(now: number) {
+  const user = useSession().user.id
+  const state = useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener)
+      addEventListener('storage', listener)
+      return () => {
+        listeners.delete(listener)
+        removeEventListener('storage', listener)
+      }
+    },
+    () => load(user),
+  )
+  useEffect(() => {
+    if (!load(user)) store(user, { since: now - 86_400_000, read: {} })
+  }, [user, now])
+  const isUnread = (item: Item) => state !== null && item.time > Math.max(state.since, state.read[item.key] ?? 0)
+  const mark = (items: Item[], isRead: boolean) => {
+    const old = load(user) ?? { since: now, read: {} }
+    const read = { ...old.read }
+    for (const item of items)
+      read[item.key] = isRead ? item.time : Math.min(item.time - 1, read[item.key] ?? item.time - 1)
+    // What is older than the inbox can still be marked unread: its own mark counts then.
+    const since = isRead ? old.since : Math.min(old.since, ...items.map((item) => item.time - 1))
+    store(user, { since, read })
+  }
+  return { isUnread, mark }
+}
