@@ -44,8 +44,8 @@ export default defineConfig(async ({ command }) => {
           // Few files for the first screen: what every screen needs is one, the overview another.
           manualChunks(id: string) {
             if (/\/node_modules\/(react|react-dom|scheduler|@tanstack|openapi-fetch)\//.test(id)) return 'shared'
-            if (/\/src\/shared\/(?!ui\/(Sheet|EditForm))/.test(id)) return 'shared'
-            if (/\/src\/features\/(overview\/|auctions\/data)/.test(id)) return 'overview'
+            if (/\/src\/shared\/(?!ui\/(Sheet|EditForm)|qr\/)/.test(id)) return 'shared'
+            if (/\/src\/features\/(overview\/|auctions\/data|inbox\/(backlog|items|Unread))/.test(id)) return 'overview'
             return undefined
           },
         },

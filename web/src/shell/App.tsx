@@ -1,10 +1,11 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useState } from 'react'
-import { onSignedOut } from '../shared/api/client'
+import { onSignedOut, onSignInDemanded } from '../shared/api/client'
 import { Refused } from '../shared/api/problem'
 import {
   forgetSession,
   onOtherTab,
+  RefreshContext,
   readSession,
   type Session,
   SessionContext,
@@ -31,7 +32,7 @@ type State =
   | { is: 'asking' }
   | { is: 'out' }
   /** isExpired: the session ended while the console was in use; what was typed stays behind the sign-in. */
-  | { is: 'in'; session: Session; isExpired?: boolean }
+  | { is: 'in'; session: Session; isExpired?: boolean; note?: string }
   | { is: 'failed'; error: unknown }
 
 export function App() {
@@ -63,7 +64,8 @@ export function App() {
     }
     const expire = () => setState((old) => (old.is === 'in' ? { ...old, isExpired: true } : old))
     const enter = () => setState((old) => (old.is === 'in' ? old : { is: 'asking' }))
-    const stops = [onSignedOut(expire), onOtherTab((isIn) => (isIn ? enter() : leave()))]
+    const demand = (note: string) => setState((old) => (old.is === 'in' ? { ...old, isExpired: true, note } : old))
+    const stops = [onSignInDemanded(demand), onSignedOut(expire), onOtherTab((isIn) => (isIn ? enter() : leave()))]
     return () => {
       for (const stop of stops) stop()
     }
@@ -84,6 +86,11 @@ export function App() {
     )
   if (state.is === 'out') return <SignIn onSignedIn={(session) => setState({ is: 'in', session })} />
   const isExpired = state.isExpired === true
+  const refresh = async () => {
+    const session = await readSession()
+    setState((old) => (old.is === 'in' ? { ...old, session } : old))
+    void queries.invalidateQueries()
+  }
   const resume = (session: Session) => {
     // Another person finds nothing of the one before.
     if (session.user.id !== state.session.user.id) location.assign(`${BASE}/`)
@@ -94,16 +101,21 @@ export function App() {
     <>
       <QueryClientProvider client={queries}>
         <SessionContext value={state.session}>
-          <div className={isExpired ? 'veil is-veiled' : 'veil'} inert={isExpired}>
-            <Frame onSignedOut={() => setState({ is: 'out' })} />
-          </div>
+          <RefreshContext value={refresh}>
+            <div className={isExpired ? 'veil is-veiled' : 'veil'} inert={isExpired}>
+              <Frame onSignedOut={() => setState({ is: 'out' })} />
+            </div>
+          </RefreshContext>
         </SessionContext>
       </QueryClientProvider>
       {isExpired && (
         <div className="over-all">
           <SignIn
             onSignedIn={resume}
-            note={`The session of ${state.session.user.displayName || state.session.user.username} has ended. Sign in to go on: what you typed is kept.`}
+            note={
+              state.note ??
+              `The session of ${state.session.user.displayName || state.session.user.username} has ended. Sign in to go on: what you typed is kept.`
+            }
           />
         </div>
       )}

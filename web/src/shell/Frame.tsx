@@ -95,7 +95,7 @@ export function Frame({ onSignedOut }: { onSignedOut: () => void }) {
         <SimulatorFault />
         <Boundary key={path}>
           <Suspense fallback={<Loading />}>
-            <Outlet path={path} />
+            <Outlet path={session.user.mustEnrolSecondFactor ? '/administration/security' : path} />
           </Suspense>
         </Boundary>
       </main>

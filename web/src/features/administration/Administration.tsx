@@ -14,6 +14,7 @@ import { Members } from './Members'
 import { Organisations } from './Organisations'
 import { Password } from './Password'
 import { Roles } from './Roles'
+import { Security } from './security/Security'
 import { Webhooks } from './Webhooks'
 
 interface Part {
@@ -29,6 +30,7 @@ const PARTS: Part[] = [
   { path: 'members', label: 'Members', component: Members, isShown: () => true },
   { path: 'invitations', label: 'Invitations', component: Invitations, isShown: manages },
   { path: 'roles', label: 'Roles', component: Roles, isShown: () => true },
+  { path: 'security', label: 'Security', component: Security, isShown: () => true },
   { path: 'api-keys', label: 'API keys', component: APIKeys, isShown: () => true },
   { path: 'webhooks', label: 'Webhooks', component: Webhooks, isShown: manages },
   { path: 'audit-log', label: 'Audit log', component: AuditLog, isShown: manages },

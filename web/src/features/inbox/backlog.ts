@@ -148,6 +148,7 @@ export function useInbox(): { items: Item[]; isLoading: boolean } {
     },
     author,
     tellTime: (ms) => time(ms, zone),
+    tellEnd: (ms) => (time(ms, zone) === '00:00' ? '24:00' : time(ms, zone)),
     tellDay: (ms) => weekday(ms, zone),
   })
   return { items, isLoading: events === undefined }

@@ -6,6 +6,7 @@ const names: Names = {
   auction: () => ({ what: '12 MW · 24 MWh TenneT', price: 13480, virtualAssetID: 'v' }),
   author: (_, version) => (version === 7 ? null : 'Jonas Petersen'),
   tellTime: (ms) => new Date(ms).toISOString().slice(11, 16),
+  tellEnd: (ms) => new Date(ms).toISOString().slice(11, 16),
   tellDay: () => 'Tue 17 Nov',
 }
 const event = (type: string, subject: string, data: object, time = '2026-11-16T10:00:00Z') =>

@@ -27,6 +27,8 @@ export interface Names {
   /** Who made a version of a schedule; null where it was the reader or nobody knows. */
   author: (assetID: string, version: number) => string | null
   tellTime: (ms: number) => string
+  /** The end of a span: midnight is 24:00. */
+  tellEnd: (ms: number) => string
   tellDay: (ms: number) => string
 }
 
@@ -138,8 +140,8 @@ const MAKERS: Record<string, Maker> = {
       icon: 'user',
       tone: 'warning',
       title: `${author} changed **${names.battery(id)}**, ${names.tellDay(start)}`,
-      note: `${count}, ${names.tellTime(start)}–${names.tellTime(end)}`,
-      told: `${author} saved a plan of ${names.battery(id)}: ${count} between ${names.tellTime(start)} and ${names.tellTime(end)} on ${names.tellDay(start)}.`,
+      note: `${count}, ${names.tellTime(start)}–${names.tellEnd(end)}`,
+      told: `${author} saved a plan of ${names.battery(id)}: ${count} between ${names.tellTime(start)} and ${names.tellEnd(end)} on ${names.tellDay(start)}.`,
       place: { label: `Open ${names.tellDay(start)}`, to: `/virtual-batteries/${id}/${day}` },
       fix: {
         title: 'See what changed.',
@@ -188,7 +190,7 @@ const MAKERS: Record<string, Maker> = {
       time: Date.parse(event.time),
       icon: 'cut',
       tone: 'warning',
-      title: `Expected cut on **${names.battery(id)}**, ${names.tellDay(first.time)} ${names.tellTime(first.time)}–${names.tellTime(last.time + QUARTER_MS)}`,
+      title: `Expected cut on **${names.battery(id)}**, ${names.tellDay(first.time)} ${names.tellTime(first.time)}–${names.tellEnd(last.time + QUARTER_MS)}`,
       note: `${decimal(first.before, 1)} → ${decimal(first.after, 1)} MW, ${decimal(lost, 1)} MWh less`,
       told: `A battery behind ${names.battery(id)} has less to give then. At the gate the plan would be cut by ${decimal(lost, 2)} MWh.`,
       rows,

@@ -41,7 +41,7 @@ export default function Overview() {
   const status = useFleetStatus(batteries)
   const { health } = status
   const isPlaying = usePlaying() !== null
-  const { operations, isLoading: isLookingAround } = useOperations(batteries, now)
+  const { operations, isLoading: isLookingAround } = useOperations(batteries, now, !physical.isLoading)
   const unavailabilities = useUnavailabilities(batteries)
   const isLoading =
     virtual.isLoading ||

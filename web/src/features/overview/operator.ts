@@ -28,13 +28,17 @@ const NONE: Operations = { zones: [], quarter: new Map(), checks: [], webhooks: 
 /** The last quarter-hour that is over at a moment. */
 export const lastQuarter = (now: number): number => quarterAt(now) - QUARTER_MS
 
-export function useOperations(batteries: PhysicalAsset[], now: number): { operations: Operations; isLoading: boolean } {
+export function useOperations(
+  batteries: PhysicalAsset[],
+  now: number,
+  isReady: boolean,
+): { operations: Operations; isLoading: boolean } {
   const isOperator = useIsOperator()
   const quarter = lastQuarter(now)
   const found = useQuery({
     queryKey: ['delivery', 'operations', batteries.map((one) => one.id).join(), quarter],
     queryFn: () => readOperations(batteries, spanOf(dayOf(now)), quarter),
-    enabled: isOperator,
+    enabled: isOperator && isReady,
     staleTime: 60_000,
     refetchInterval: 60_000,
     placeholderData: (old) => old,

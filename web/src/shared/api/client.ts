@@ -19,6 +19,18 @@ export function onSignedOut(listener: Listener): () => void {
   return () => signedOutListeners.delete(listener)
 }
 
+const signInListeners = new Set<(note: string) => void>()
+
+/** Calls back when something can only be done soon after signing in. */
+export function onSignInDemanded(listener: (note: string) => void): () => void {
+  signInListeners.add(listener)
+  return () => signInListeners.delete(listener)
+}
+
+export function demandSignIn(note: string): void {
+  for (const listener of signInListeners) listener(note)
+}
+
 async function send(request: Request): Promise<Response> {
   let response: Response
   handAlong(request)

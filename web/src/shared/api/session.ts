@@ -36,6 +36,12 @@ export async function signIn(username: string, password: string): Promise<Sessio
   return readSession()
 }
 
+/** The second step, where a password alone is not enough. */
+export async function signInWithCode(challenge: string, code: string): Promise<Session> {
+  await call('POST', { challenge, code })
+  return readSession()
+}
+
 export async function signOut(): Promise<void> {
   await call('DELETE')
   forgetSession()
@@ -60,6 +66,13 @@ export function useSession(): Session {
   const session = useContext(SessionContext)
   if (!session) throw new Error('A screen is shown to somebody who is signed in.')
   return session
+}
+
+export const RefreshContext = createContext<() => Promise<void>>(async () => undefined)
+
+/** Reads anew who is signed in and what they may. */
+export function useRefreshSession(): () => Promise<void> {
+  return useContext(RefreshContext)
 }
 
 export function useMay(permission: Permission): boolean {
