@@ -8,14 +8,16 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
 from tests.simulation import canonical
 from tests.simulation.actors import every_action
+from tests.simulation.audit import audit
 from tests.simulation.calls import UUID as ANY_UUID
 from tests.simulation.calls import Answer, Finding, Request
+from tests.simulation.market import berlin_day
 from tests.simulation.model import Organisation, World
 from tests.simulation.schemas import read_interface
 from tests.simulation.service import Service
@@ -69,16 +71,32 @@ class Life:
     spoken: list[Request] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
     etags: dict[tuple[str, str, str], bytes] = field(default_factory=dict)
+    said_before: list[tuple[Request, Any]] = field(default_factory=list)
+    heard: dict[str, int] = field(default_factory=dict)
+    """The last event's number by organisation."""
+    events: Counter[tuple[str, str]] = field(default_factory=Counter)
+    event_ids: dict[str, set[str]] = field(default_factory=dict)
+    caused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Events that must have come, by organisation and type."""
+    audited: date = date.min
 
     async def live(self, script: Sequence[Step], survived: list[Finding] | None = None) -> None:
         """Through all steps; a broken promise is raised as a Finding, or noted in `survived`, and life goes on."""
+        self.audited = berlin_day(self.world.now)
         for number, step in enumerate(script):
             try:
                 await self.take(step, number)
+                await self.audit_at_midnight(is_end=number == len(script) - 1)
             except Finding as finding:
                 if survived is None:
                     raise
                 survived.append(finding)
+
+    async def audit_at_midnight(self, *, is_end: bool) -> None:
+        today = berlin_day(self.world.now)
+        if today != self.audited or is_end:
+            self.audited = today
+            await audit(self)
 
     async def take(self, step: Step, number: int) -> None:
         self.reach.steps += 1
@@ -123,6 +141,9 @@ class Life:
         self.judge(request, answer)
         if answer.is_good and request.on_success is not None:
             request.on_success(answer)
+            kind = CAUSES.get(request.operation)
+            if kind is not None:
+                self.caused[request.by.organisation, kind] += 1
         if answer.is_good and request.check is not None:
             self.reach.checks[request.operation] += 1
             try:
@@ -211,6 +232,12 @@ def twist(request: Request, step: Step, world: World, number: int) -> Request | 
     return None
 
 
+CAUSES = {
+    "placeBid": "bid.placed",
+    "createUnavailability": "unavailability.created",
+    "cancelUnavailability": "unavailability.cancelled",
+}
+"""Operations with exactly one event of their type for the caller's organisation."""
 OPEN_TO_ALL = frozenset({"moveClock"})
 ANYONES_OWN = frozenset({"createApiKey", "createWebhook"})
 """Whoever calls makes one for its own organisation."""

@@ -133,6 +133,8 @@ class TestAnActor:
         assert len(named) > 100
 
     def test_of_each_name_is_drawn_now_and_then(self):
+        files = {path.stem for path in (HERE / "actors").glob("*.py")} - {"__init__", "acting"}
+        assert {one.perform.__module__.rpartition(".")[2] for one in every_action().values()} == files
         drawn = {step.action for seed in range(40) for step in script_of(seed, 300)}
         assert drawn == set(every_action())
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 from tests.simulation.actors.acting import ACTIONS, Action
 
 
+@cache
 def every_action() -> dict[str, Action]:
-    """All actions, in the order of files and of lines: the same in every process."""
-    if not ACTIONS:
-        for path in sorted(Path(__file__).parent.glob("[a-z]*.py")):
-            import_module(f"tests.simulation.actors.{path.stem}")
-    return ACTIONS
+    """All actions, by name: the same order in every process, whichever file was imported first."""
+    for path in sorted(Path(__file__).parent.glob("[a-z]*.py")):
+        import_module(f"tests.simulation.actors.{path.stem}")
+    return {name: ACTIONS[name] for name in sorted(ACTIONS)}

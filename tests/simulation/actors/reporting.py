@@ -7,11 +7,14 @@ from typing import Any
 
 from tests.simulation.actors.acting import action, as_window, pick_battery, pick_virtual, pick_window
 from tests.simulation.calls import Answer, Request
-from tests.simulation.market import quarter_of, start_of_quarter, to_text
-from tests.simulation.model import VirtualAsset, World
+from tests.simulation.market import from_text, quarter_of, start_of_quarter, to_text
+from tests.simulation.model import Battery, VirtualAsset, World
+from tests.simulation.oracle.availability import available_in
 from tests.simulation.oracle.revenue import find_difference
 from tests.simulation.steps import Pick
 
+DISPATCHED = ("VIRTUAL", "OWN", "DRIFT")
+"""The kinds of parts that are power, and no reserve."""
 RESOLUTIONS = ("daily", "hourly", "15-minute")
 
 
@@ -138,11 +141,19 @@ def read_dispatch(world: World, pick: Pick) -> Request | None:
     if battery is None:
         return None
     first, end = pick_window(world, pick, -1, 1)
+    return dispatch_request(world, battery, first, end)
+
+
+def dispatch_request(world: World, battery: Battery, first: int, end: int) -> Request:
+    """Parts that sum to the power, within what is rated; of virtual assets that stand behind it alone."""
 
     def check(answer: Answer) -> None:
         for point in answer.body["dispatch"]:
-            parts = sum(part["power"] for part in point["parts"] if part["kind"] in ("VIRTUAL", "OWN", "DRIFT"))
+            parts = sum(part["power"] for part in point["parts"] if part["kind"] in DISPATCHED)
             assert abs(parts - point["power"]) < 1e-3, f"power {parts} at {point['time']}, not {point['power']}"
+            rated, _ = available_in(battery, quarter_of(from_text(point["time"])))
+            held = -float(rated.charge) - 1e-3 <= point["power"] <= float(rated.discharge) + 1e-3
+            assert held, f"power within what is rated at {point['time']}, not {point['power']}"
 
     path = f"{battery.path}/dispatch"
     query = as_window(first, end)
