@@ -132,6 +132,20 @@ class TestAnAuction:
         )
         assert too_much.status_code == 409, too_much.text
 
+    async def test_takes_another_hurdle_price_though_an_outage_has_taken_its_capacity_since(self, market: Market):
+        battery = await market.battery(4000)
+        now = await market.now()
+        auction = await market.auction(battery, start=wire(now + timedelta(minutes=30)))
+        item = (await market.terms(battery))["item"]
+        volume = {"energyCapacity": 0, "powerCapacity": {"charge": 4000, "discharge": 4000}}
+        outage = {"description": "", "type": "OUTAGE", "start": item["start"], "end": item["end"], "volume": volume}
+        reported = await market.owner.admin.post(f"/physical-assets/{battery}/unavailability", json=outage)
+        assert reported.status_code == 201, reported.text
+        changed = await market.operator.patch(f"/auctions/{auction}", json={"hurdlePrice": 5})
+        assert changed.status_code == 200, changed.text
+        again = await market.operator.patch(f"/auctions/{auction}", json={"item": item})
+        assert again.json()["type"].endswith("/capacity-not-available")
+
     async def test_hands_over_what_it_has_offered_without_judging_again(self, market: Market):
         battery = await market.battery(4000)
         auction = await market.auction(battery)

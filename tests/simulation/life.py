@@ -24,6 +24,7 @@ from tests.simulation.service import Service
 from tests.simulation.steps import PLAIN, Pick, Step
 
 UNKNOWN = "01890a5d-ac96-774b-bcce-b302099a8057"
+STEPS_BETWEEN_AUDITS = 40
 TWISTS = {
     PLAIN: 78,
     "repeated": 6,
@@ -79,6 +80,9 @@ class Life:
     caused: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Events that must have come, by organisation and type."""
     audited: date = date.min
+    next_audit: int = 0
+    changes: dict[str, list[str]] = field(default_factory=dict)
+    """Ids of the requests that changed something, by the organisation of who sent them."""
 
     async def live(self, script: Sequence[Step], survived: list[Finding] | None = None) -> None:
         """Through all steps; a broken promise is raised as a Finding, or noted in `survived`, and life goes on."""
@@ -94,9 +98,10 @@ class Life:
 
     async def audit_at_midnight(self, *, is_end: bool) -> None:
         today = berlin_day(self.world.now)
-        if today != self.audited or is_end:
-            self.audited = today
-            await audit(self)
+        is_due = today != self.audited and self.reach.steps >= self.next_audit
+        if is_due or is_end:
+            self.audited, self.next_audit = today, self.reach.steps + STEPS_BETWEEN_AUDITS
+            await audit(self, is_end=is_end)
 
     async def take(self, step: Step, number: int) -> None:
         self.reach.steps += 1
@@ -130,6 +135,9 @@ class Life:
         self.reach.spent_ms[request.operation] += round(1000 * (time.perf_counter() - begun))
         if answer.is_good:
             self.reach.operations[request.operation] += 1
+            is_change = request.method != "GET" and request.operation not in CHANGE_NOTHING and bool(request.by.token)
+            if is_change and "idempotency-replayed" not in answer.headers:
+                self.changes.setdefault(request.by.organisation, []).append(answer.headers["x-request-id"])
         elif answer.problem:
             self.reach.problems[answer.problem] += 1
         self.trace.append(canonical.describe(request, answer))
@@ -232,6 +240,18 @@ def twist(request: Request, step: Step, world: World, number: int) -> Request | 
     return None
 
 
+CHANGE_NOTHING = frozenset(
+    {
+        "previewUnavailability",
+        "optimiseVirtualAsset",
+        "repairSchedule",
+        "optimisePortfolio",
+        "valueAuction",
+        "writeDatapoints",
+        "writeDatapointsOfMany",
+    }
+)
+"""They answer, or take telemetry, and leave no line in the audit log."""
 CAUSES = {
     "placeBid": "bid.placed",
     "createUnavailability": "unavailability.created",

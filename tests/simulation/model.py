@@ -16,6 +16,21 @@ ZONES = ("TenneT", "Amprion")
 
 
 @dataclass(slots=True)
+class Member:
+    """Who has accepted an invitation, with what signing in needs."""
+
+    id: str
+    username: str
+    password: str
+    role: str
+    person: Person | None = None
+    refresh_token: str | None = None
+    spent_token: str | None = None
+    gone: Person | None = None
+    """As which they were signed in before they signed out."""
+
+
+@dataclass(slots=True)
 class Organisation:
     name: str
     id: str
@@ -23,8 +38,9 @@ class Organisation:
     cast: dict[str, Person]
     webhooks: dict[str, dict[str, Any]] = field(default_factory=dict)
     keys: dict[str, Person] = field(default_factory=dict)
-    invitations: dict[str, str] = field(default_factory=dict)
-    """Tokens of those that wait, by id."""
+    invitations: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Tokens and roles of those that wait, by id."""
+    members: list[Member] = field(default_factory=list)
     portfolios: dict[str, list[str]] = field(default_factory=dict)
     fleets: dict[str, list[str]] = field(default_factory=dict)
 

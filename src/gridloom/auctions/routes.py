@@ -164,8 +164,9 @@ async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> A
     check_terms(changed.open, changed.item, backing, seen.now)
     await _check_known(call.db, backing, ())
     await store.update_terms(call.db, changed)
-    await store.replace_backing(call.db, auction_id, backing)
-    await offer_capacity(call.db, changed, backing, replaced=before)
+    if not (body.item is UNSET and body.backing is UNSET):  # other terms take no capacity and are not judged by it
+        await store.replace_backing(call.db, auction_id, backing)
+        await offer_capacity(call.db, changed, backing, replaced=before)
     await check_invited(call.db, backing, await store.read_participants(call.db, auction_id))
     await clearing.plan(call.db, changed)
     return await _show_auction(call, await reach_auction(call.db, call.caller, auction_id))

@@ -521,6 +521,8 @@ def read_availability(world: World, pick: Pick) -> Request | None:
                 ("availableChargePower", available.charge),
                 ("ratedDischargePower", rated.discharge),
                 ("availableDischargePower", available.discharge),
+                ("ratedEnergy", rated.energy),
+                ("availableEnergy", available.energy),
             ):
                 said = exact(point[name])
                 assert abs(said - expected) <= SLACK, f"{name} {float(expected)} at {point['time']}, not {point[name]}"

@@ -8,7 +8,7 @@ from typing import Any
 from tests.simulation.actors.acting import action, as_window, pick_battery, pick_window
 from tests.simulation.calls import Answer, Person, Request
 from tests.simulation.market import from_text, to_text
-from tests.simulation.model import Battery, World
+from tests.simulation.model import Battery, Member, World
 from tests.simulation.steps import Pick
 
 PASSWORD = "harbour-spindle-ochre-71"
@@ -64,7 +64,7 @@ def invite(world: World, pick: Pick) -> Request | None:
     body = {"email": f"member{world.number()}@example.org", "role": pick.one_of("VIEWER", "TRADER", "ENGINEER")}
 
     def remember(answer: Answer) -> None:
-        one.invitations[answer.body["id"]] = answer.body["token"]
+        one.invitations[answer.body["id"]] = (answer.body["token"], body["role"])
 
     return Request("createInvitation", one.admin, "POST", path, body, expect=201, on_success=remember)
 
@@ -87,14 +87,15 @@ def revoke_invitation(world: World, pick: Pick) -> Request | None:
 def accept_invitation(world: World, pick: Pick) -> Request | None:
     """Seldom: a password is slow to hash."""
     one = pick.of(world.owners + world.traders)
-    if not one.invitations or pick.below(4):
+    if not one.invitations or len(one.members) > 1:
         return None
-    invitation, token = pick.of(list(one.invitations.items()))
-
-    def remember(_: Answer) -> None:
-        del one.invitations[invitation]
-
+    invitation, (token, role) = pick.of(list(one.invitations.items()))
     name = f"member{world.number()}"
+
+    def remember(answer: Answer) -> None:
+        del one.invitations[invitation]
+        one.members.append(Member(answer.body["id"], f"{name}@example.org", PASSWORD, role))
+
     body = {"token": token, "username": f"{name}@example.org", "password": PASSWORD, "displayName": name}
     path = "/auth/public/invitations/accept"
     return Request("acceptInvitation", NOBODY, "POST", path, body, on_success=remember)

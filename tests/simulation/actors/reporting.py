@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from fractions import Fraction
 from typing import Any
 
-from tests.simulation.actors.acting import action, as_window, pick_battery, pick_virtual, pick_window
-from tests.simulation.calls import Answer, Request
+from tests.simulation.actors.acting import action, as_window, exact, pick_battery, pick_virtual, pick_window
+from tests.simulation.actors.virtual_assets import is_plain
+from tests.simulation.calls import Answer, Person, Request
 from tests.simulation.market import from_text, quarter_of, start_of_quarter, to_text
 from tests.simulation.model import Battery, VirtualAsset, World
 from tests.simulation.oracle.availability import available_in
-from tests.simulation.oracle.revenue import find_difference
+from tests.simulation.oracle.revenue import find_difference, find_share_difference
 from tests.simulation.steps import Pick
 
 DISPATCHED = ("VIRTUAL", "OWN", "DRIFT")
 """The kinds of parts that are power, and no reserve."""
+ONE = Fraction(1)
 RESOLUTIONS = ("daily", "hourly", "15-minute")
 
 
@@ -42,29 +45,58 @@ def data_points_request(world: World, virtual: VirtualAsset, first: int, end: in
     )
 
 
-@action(weight=3)
+@action(weight=4)
 def read_groups(world: World, pick: Pick) -> Request | None:
-    """Portfolios, fleets and batteries."""
+    """Portfolios, fleets and batteries: the sums of what they hold or back."""
     first, end = pick_window(world, pick, -3, 2)
-    query = {**as_window(first, end), "resolution": pick.of(RESOLUTIONS)}
     kind = pick.below(3)
     if kind == 0:
         holder = pick.of(world.traders)
         if not holder.portfolios:
             return None
-        path = f"/revenue-reporting/portfolios/{pick.of(list(holder.portfolios))}/data-points"
-        return Request("readPortfolioDataPoints", holder.viewer, "GET", path, query=query, expect=200)
+        portfolio = pick.of(list(holder.portfolios))
+        parts = [(one, ONE) for one in world.virtuals.values() if one.id in holder.portfolios[portfolio]]
+        path = f"/revenue-reporting/portfolios/{portfolio}/data-points"
+        return _group("readPortfolioDataPoints", holder.viewer, path, parts, world, (first, end))
     if kind == 1:
         owner = pick.of(world.owners)
         if not owner.fleets:
             return None
-        path = f"/revenue-reporting/fleets/{pick.of(list(owner.fleets))}/data-points"
-        return Request("readFleetDataPoints", owner.viewer, "GET", path, query=query, expect=200)
+        fleet = pick.of(list(owner.fleets))
+        within = [one for one in world.batteries.values() if one.id in owner.fleets[fleet]]
+        parts = [part for battery in within for part in _parts_of(world, battery)]
+        path = f"/revenue-reporting/fleets/{fleet}/data-points"
+        return _group("readFleetDataPoints", owner.viewer, path, parts, world, (first, end))
     battery = pick_battery(world, pick)
     if battery is None:
         return None
     path = f"/revenue-reporting/physical-assets/{battery.id}/data-points"
-    return Request("readPhysicalAssetDataPoints", battery.owner.viewer, "GET", path, query=query, expect=200)
+    parts = _parts_of(world, battery)
+    return _group("readPhysicalAssetDataPoints", battery.owner.viewer, path, parts, world, (first, end))
+
+
+def _parts_of(world: World, battery: Battery) -> list[tuple[VirtualAsset, Fraction]]:
+    return [(one, share) for one in world.virtuals.values() for name, share in one.backing if name == battery.name]
+
+
+def _group(
+    operation: str,
+    by: Person,
+    path: str,
+    parts: list[tuple[VirtualAsset, Fraction]],
+    world: World,
+    quarters: tuple[int, int],
+) -> Request:
+    window = (start_of_quarter(quarters[0]), start_of_quarter(quarters[1]))
+
+    def check(answer: Answer) -> None:
+        if any(one.winner is not None and one.virtual is None for one in world.auctions.values()):
+            return  # an asset that was won and not looked at has revenue too
+        difference = find_share_difference(world, parts, answer.body["data"], window)
+        assert difference is None, difference
+
+    query = {**as_window(*quarters), "resolution": "daily"}
+    return Request(operation, by, "GET", path, query=query, expect=200, check=check)
 
 
 @action(weight=3)
@@ -128,10 +160,43 @@ def read_position(world: World, pick: Pick) -> Request | None:
         for point in answer.body:
             owed = point["sold"] - point["bought"] + point["activated"] - point["delivered"]
             assert abs(point["open"] - owed) < 1e-6, f"open {owed} at {point['time']}, not {point['open']}"
+            _compare_point(world, virtual, point)
 
     path = f"{virtual.path}/position"
     query = as_window(first, end)
     return Request("readPosition", virtual.holder.viewer, "GET", path, query=query, expect=200, check=check)
+
+
+def _compare_point(world: World, virtual: VirtualAsset, point: dict[str, Any]) -> None:
+    """What was traded, activated and accepted for a quarter-hour, in MWh."""
+    quarter = quarter_of(from_text(point["time"]))
+    facts = world.facts
+    expected = {
+        "bought": _sum_trades(world, virtual, quarter, "BUY"),
+        "sold": _sum_trades(world, virtual, quarter, "SELL"),
+        "activated": sum(
+            sign * exact(facts.afrr_energy[virtual.id, quarter, direction]["volume"])
+            for direction, sign in (("POS", 1), ("NEG", -1))
+            if (virtual.id, quarter, direction) in facts.afrr_energy
+        ),
+        "scheduled": virtual.schedule.get(quarter, Fraction(0)) / 4000,
+    }
+    for name, value in expected.items():
+        if name != "scheduled" or is_plain(world, virtual):
+            assert abs(exact(point[name]) - value) < Fraction(1, 10**6), (
+                f"{name} {float(value)} at {point['time']}, not {point[name]}"
+            )
+
+
+def _sum_trades(world: World, virtual: VirtualAsset, quarter: int, side: str) -> Fraction:
+    return sum(
+        (
+            exact(row["volume"])
+            for (asset, _, at, way), row in world.facts.trades.items()
+            if (asset, at, way) == (virtual.id, quarter, side)
+        ),
+        Fraction(0),
+    )
 
 
 @action(weight=4)

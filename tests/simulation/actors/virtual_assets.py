@@ -22,6 +22,7 @@ from tests.simulation.model import Battery, Block, Organisation, VirtualAsset, W
 from tests.simulation.oracle.availability import Amounts
 from tests.simulation.oracle.book import find_shortage
 from tests.simulation.oracle.energy import find_store, stays_within
+from tests.simulation.oracle.shares import available_of
 from tests.simulation.steps import Pick
 
 MAX_VIRTUALS = 8
@@ -360,6 +361,7 @@ def compare_schedule(world: World, pick: Pick) -> Request | None:
         return None
 
     def check(answer: Answer) -> None:
+        compare_capacity(world, virtual, answer.body["powerCapacity"])
         if not is_plain(world, virtual):
             return
         for point in answer.body["schedule"]:
@@ -369,6 +371,18 @@ def compare_schedule(world: World, pick: Pick) -> Request | None:
     query = as_window(virtual.first, min(virtual.end, virtual.first + 400))
     path = f"{virtual.path}/schedule"
     return Request("readAssetSchedule", virtual.holder.viewer, "GET", path, query=query, expect=200, check=check)
+
+
+def compare_capacity(world: World, virtual: VirtualAsset, said: list[dict[str, Any]]) -> None:
+    """What is left of it, where it has one block alone."""
+    if len(virtual.blocks) != 1:
+        return
+    for point in said[:: max(1, len(said) // 40)]:
+        expected = available_of(world, virtual, quarter_of(from_text(point["time"])))
+        for name, value in (("chargePowerCapacity", expected.charge), ("dischargePowerCapacity", expected.discharge)):
+            assert abs(exact(point[name]) - value) < Fraction(1, 1000), (
+                f"{name} {float(value)} at {point['time']}, not {point[name]}"
+            )
 
 
 @action(weight=1)

@@ -220,3 +220,33 @@ def find_difference(
             if expected is not None and abs(exact(said) - expected) > max(Fraction(1, 10**6), abs(expected) / 10**9):
                 return f"{name} at {point['time']}: {float(expected)}, not {said}"
     return None
+
+
+ADDED_UP = (
+    "revenue_wholesale",
+    "revenue_afrr_energy",
+    "revenue_tolling",
+    "revenue_vba",
+    "buy_volume_wholesale",
+    "sell_volume_wholesale",
+    "total_volume_afrr_energy_pos",
+)
+"""Additive categories that no provisional award of a battery has a part in."""
+
+
+def find_share_difference(
+    world: World,
+    parts: list[tuple[VirtualAsset, Fraction]],
+    data: dict[str, list[dict[str, object]]],
+    window: tuple[datetime, datetime],
+) -> str | None:
+    """Of several virtual assets together, or of a battery's shares in them: the first daily sum that is not theirs."""
+    for name in ADDED_UP:
+        for point in data[name]:
+            start = from_text(str(point["time"]))
+            low, high = max(start, window[0]), min(window[1], bucket_end(start, "daily"))
+            expected = sum((share * (categories(world, one, low, high)[name] or ZERO) for one, share in parts), ZERO)
+            said = exact(point["value"] or 0)
+            if abs(said - expected) > max(Fraction(1, 10**5), abs(expected) / 10**8):
+                return f"{name} at {point['time']}: {float(expected)}, not {point['value']}"
+    return None

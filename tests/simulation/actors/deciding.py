@@ -1,0 +1,115 @@
+"""Traders ask what to do: optimisations, repairs, valuations, forecasts and back-tests. They change nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from tests.simulation.actors.acting import action, as_window, next_open_quarter, pick_virtual
+from tests.simulation.calls import Answer, Request
+from tests.simulation.market import berlin_day, start_of_quarter, to_text
+from tests.simulation.model import VirtualAsset, World
+from tests.simulation.steps import Pick
+
+SELDOM = 4
+"""Each costs the solver some tenths of a second."""
+
+
+def _choose_prices(world: World, pick: Pick, first: int, end: int) -> dict[str, Any]:
+    if pick.chance(30):
+        return {"series": "DAY_AHEAD_DE_LU"}
+    values = [
+        {"time": to_text(start_of_quarter(quarter)), "price": 50 + (quarter * 7) % 40} for quarter in range(first, end)
+    ]
+    return {"values": values}
+
+
+def _open_window(world: World, pick: Pick, virtual: VirtualAsset) -> tuple[int, int] | None:
+    first = max(virtual.first, next_open_quarter(world, virtual.gate_s))
+    return (first, min(virtual.end, first + pick.one_of(16, 48, 96))) if first < virtual.end else None
+
+
+@action(weight=2)
+def optimise(world: World, pick: Pick) -> Request | None:
+    virtual = pick_virtual(world, pick)
+    window = None if virtual is None or pick.below(SELDOM) else _open_window(world, pick, virtual)
+    if virtual is None or window is None:
+        return None
+    prices = _choose_prices(world, pick, *window)
+    body: dict[str, Any] = {**as_window(*window), "prices": prices, "endStateOfCharge": pick.one_of("FREE", "HARD")}
+    path = f"{virtual.path}/optimisations"
+    expect = (200, 422)
+
+    def check(answer: Answer) -> None:
+        said = answer.body
+        if "value" in said and "bound" in said:
+            assert said["bound"] >= said["value"] - 0.01, f"a bound of at least {said['value']}, not {said['bound']}"
+
+    return Request("optimiseVirtualAsset", virtual.holder.trader, "POST", path, body, expect=expect, check=check)
+
+
+@action(weight=2)
+def repair(world: World, pick: Pick) -> Request | None:
+    virtual = pick_virtual(world, pick)
+    window = None if virtual is None or pick.below(SELDOM) else _open_window(world, pick, virtual)
+    if virtual is None or window is None:
+        return None
+    power = float(virtual.discharge) * pick.one_of(1, -1, 2)
+    schedule = [{"time": to_text(start_of_quarter(quarter)), "power": power} for quarter in range(*window)]
+    body = {"schedule": schedule, "objective": "NEAREST"}
+    path = f"{virtual.path}/repairs"
+    return Request("repairSchedule", virtual.holder.trader, "POST", path, body, expect=(200, 422))
+
+
+@action(weight=1)
+def optimise_portfolio(world: World, pick: Pick) -> Request | None:
+    holder = pick.of(world.traders)
+    if not holder.portfolios or pick.below(SELDOM):
+        return None
+    portfolio = pick.of(list(holder.portfolios))
+    within = [one for one in world.virtuals.values() if one.id in holder.portfolios[portfolio]]
+    window = _open_window(world, pick, within[0]) if within else None
+    if window is None:
+        return None
+    body = {**as_window(*window), "prices": _choose_prices(world, pick, *window), "endStateOfCharge": "FREE"}
+    path = f"/organisations/{holder.id}/portfolios/{portfolio}/optimisations"
+    return Request("optimisePortfolio", holder.trader, "POST", path, body, expect=(200, 422))
+
+
+@action(weight=1)
+def value_auction(world: World, pick: Pick) -> Request | None:
+    running = [one for one in world.auctions.values() if one.start <= world.now < one.end and not one.is_cancelled]
+    if not running or pick.below(SELDOM):
+        return None
+    auction = pick.of(running)
+    bidder = world.find_organisation(pick.of(auction.participants))
+    path = f"/auctions/{auction.id}/valuations"
+    body = {"basis": pick.one_of("FORESIGHT", "POLICY")}
+    return Request("valueAuction", bidder.trader, "POST", path, body, expect=(200, 409, 422))
+
+
+@action(weight=1)
+def forecast(world: World, pick: Pick) -> Request | None:
+    day = berlin_day(world.now) + timedelta(days=pick.between(0, 2))
+    query = {"delivery-day": day.isoformat()}
+    return Request(
+        "forecastDayAhead", pick.of(world.traders).viewer, "GET", "/forecasts/day-ahead", query=query, expect=(200, 422)
+    )
+
+
+@action(weight=1)
+def backtest(world: World, pick: Pick) -> Request | None:
+    trader = pick.of(world.traders)
+    if pick.chance(50):
+        return Request("listBacktests", trader.trader, "GET", "/backtests", expect=200)
+    if pick.below(SELDOM):
+        return None
+    today = berlin_day(world.now)
+    battery = {"ratedPower": 1000, "energyCapacity": 2000, "chargeEfficiency": 0.95, "dischargeEfficiency": 0.95}
+    body = {
+        "start": (today - timedelta(days=3)).isoformat(),
+        "end": today.isoformat(),
+        "policy": pick.one_of("YESTERDAY", "FORESIGHT"),
+        "battery": battery,
+    }
+    return Request("createBacktest", trader.trader, "POST", "/backtests", body, expect=(202, 422, 429))
