@@ -40,7 +40,10 @@ from gridloom.optimiser.backtests.store import insert_backtest
 OPERATIONS = operations_of(*ROOMS)
 PROTECTED = [operation for operation in OPERATIONS if operation.access != PUBLIC]
 
-PUBLIC_PATHS = ("/", "/auth/public/", "/docs", "/openapi.json", "/health/", "/metrics", "/console/session")
+PUBLIC_PATHS = (
+    *("/", "/auth/public/", "/docs", "/openapi.json", "/health/", "/metrics", "/console/session"),
+    "/.well-known/security.txt",
+)
 """Where the contract lets anybody in; the console's own files are at `/`."""
 
 

@@ -33,6 +33,7 @@ from gridloom.edge.guarding.client_address import TrustedProxies
 from gridloom.edge.guarding.connections import MOST_PER_ADDRESS, Connections, most_waiting
 from gridloom.edge.guarding.rate_limit import RateLimiter
 from gridloom.edge.shares import Shares
+from gridloom.edge.transport_security import WithTransportSecurity
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
@@ -261,6 +262,11 @@ def create_edge(settings: Settings) -> Edge:
 
 def create_app(settings: Settings) -> Any:
     """The ASGI application."""
+    application = _create_application(settings)
+    return WithTransportSecurity(application) if settings.is_behind_tls else application
+
+
+def _create_application(settings: Settings) -> Any:
     edge = create_edge(settings)
     if not settings.cors_origins:
         return WithConsole(edge)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 from base64 import b64encode
+from datetime import timedelta
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
+from gridloom.database.clock import real_now
 from gridloom.edge import HTML, PUBLIC, Call, Content, View, operation
 from gridloom.edge.dispatch import Edge
 from gridloom.edge.openapi import describe, drop_unused, put_into_words, share_parameters
@@ -19,6 +21,7 @@ from gridloom.settings import Settings
 from gridloom.vocabulary import VOCABULARY
 
 TAG = "Documentation"
+SECURITY_TEXT_LIFETIME = timedelta(days=180)
 
 _ASSETS = {
     "swagger-ui-bundle.js": "text/javascript",
@@ -52,20 +55,22 @@ _READER = f"""<div id="reference"></div>
 <script src="/docs/assets/swagger-ui-bundle.js"></script>
 <script>{_START_READER}</script>"""
 
+_PLAIN_RULES = """
+body { font: 17px/1.6 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem; color: #1d2733; }
+h1 { font-size: 1.6rem; } a { color: #0b6e4f; } code { background: #eef2f1; padding: 0 .25em; border-radius: 3px; }
+td, th { text-align: left; padding: .3rem 1rem .3rem 0; vertical-align: top; } .status { color: #5b6773; }
+"""
+_PLAIN_STYLE = f"<style>{_PLAIN_RULES}</style>"
+_STYLE_HASH = f"'sha256-{b64encode(sha256(_PLAIN_RULES.encode()).digest()).decode()}'"
+
 # The reader holds a token: no script but its own runs beside it, and no other site shows it in a frame.
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "img-src 'self' data:; style-src 'self' 'unsafe-inline'; connect-src 'self' http: https:; "
+    f"img-src 'self' data:; style-src 'self' {_STYLE_HASH}; connect-src 'self' http: https:; "
     f"script-src 'self' 'sha256-{b64encode(sha256(_START_READER.encode()).digest()).decode()}'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-
-_PLAIN_STYLE = """<style>
-body { font: 17px/1.6 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem; color: #1d2733; }
-h1 { font-size: 1.6rem; } a { color: #0b6e4f; } code { background: #eef2f1; padding: 0 .25em; border-radius: 3px; }
-td, th { text-align: left; padding: .3rem 1rem .3rem 0; vertical-align: top; } .status { color: #5b6773; }
-</style>"""
 
 
 class Interface:
@@ -106,6 +111,30 @@ async def show_documentation(call: Call) -> Content:
     """Renders the OpenAPI document. Loads nothing from another host."""
     head = '<link rel="stylesheet" href="/docs/assets/swagger-ui.css">'
     return _make_page("Gridloom: the interface", _READER, head)
+
+
+@operation(
+    "GET",
+    "/.well-known/security.txt",
+    summary="Whom to tell about a vulnerability",
+    tag=TAG,
+    access=PUBLIC,
+    rate_limit="public",
+    produces=("text/plain",),
+)
+async def read_security_contact(call: Call) -> Content:
+    """RFC 9116. `GRIDLOOM_SECURITY_CONTACT` names the contact; otherwise it is the project's policy."""
+    settings = call.resources[Settings]
+    expires = (await real_now(call.pool) + SECURITY_TEXT_LIFETIME).strftime("%Y-%m-%dT00:00:00Z")
+    address = settings.base_url if settings.environment == "production" else settings.sandbox_base_url
+    lines = [
+        f"Contact: {settings.security_contact}",
+        f"Expires: {expires}",
+        "Preferred-Languages: en, de",
+        f"Canonical: {address}/.well-known/security.txt",
+    ]
+    headers = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
+    return Content("".join(f"{line}\n" for line in lines).encode(), "text/plain; charset=utf-8", headers)
 
 
 class Front(View):

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from gridloom.database.environment import Environment
 from gridloom.kernel.codes import EicKind, check_eic
-from gridloom.kernel.networks import Network, parse_network
+from gridloom.kernel.networks import Network, parse_address, parse_network
 from gridloom.kernel.shares import ShareLimits
 
 
@@ -60,6 +60,7 @@ class Settings:
     cors_origins: tuple[str, ...] = ()
     trusts_proxy: bool = False
     trusted_proxies: tuple[Network, ...] = ()
+    security_contact: str = "mailto:security@localhost"
     smtp_url: str | None = field(default=None, repr=False)
     mail_from: str = "Gridloom <noreply@localhost>"
     log_format: Literal["console", "json"] = "console"
@@ -67,6 +68,17 @@ class Settings:
     shutdown_grace_s: int = 15
     is_embedded: bool = False
     """Whether the database is our own: `serve` says so, no variable does."""
+
+    @property
+    def listens_on_loopback(self) -> bool:
+        """Whether only this machine reaches the service."""
+        address = parse_address(self.host.strip("[]"))
+        return self.host == "localhost" or (address is not None and address.is_loopback)
+
+    @property
+    def is_behind_tls(self) -> bool:
+        """Whether a production is reached over https, as its address says."""
+        return self.environment == "production" and self.base_url.startswith("https://")
 
     @property
     def is_behind_proxy(self) -> bool:
@@ -167,6 +179,12 @@ def _read_addresses(*schemes: str) -> Callable[[str], tuple[str, ...]]:
     return lambda text: tuple(read(address) for address in text.split())
 
 
+def _read_contact(text: str) -> str:
+    if not re.fullmatch(r"(mailto:|https://|tel:)[^\s]+", text):
+        raise ValueError("must be an address such as mailto:security@example.org or https://example.org/security")
+    return text
+
+
 def _read_networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(parse_network(part) for part in re.split(r"[\s,]+", text) if part)
@@ -231,6 +249,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_CORS_ORIGINS": ("cors_origins", _read_origins),
     "GRIDLOOM_TRUSTED_PROXIES": ("trusted_proxies", _read_networks),
     "GRIDLOOM_TRUST_PROXY": ("trusts_proxy", _read_switch),
+    "GRIDLOOM_SECURITY_CONTACT": ("security_contact", _read_contact),
     "GRIDLOOM_SMTP_URL": ("smtp_url", _read_address("smtp", "smtps")),
     "GRIDLOOM_MAIL_FROM": ("mail_from", _read_text),
     "GRIDLOOM_LOG_FORMAT": ("log_format", _one_of("console", "json")),

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
+import pyarrow as pa
 from msgspec import Meta
 
 from gridloom.audit import store
 from gridloom.audit.model import NOBODY, Entry, Filter
-from gridloom.edge import Call, Instant, Page, Paging, View, operation
+from gridloom.edge import (
+    CSV,
+    JSON,
+    NDJSON,
+    PARQUET,
+    Call,
+    Instant,
+    Page,
+    Paging,
+    Stream,
+    View,
+    operation,
+    to_json,
+)
+from gridloom.edge.answering.tabular import stream_table
 from gridloom.edge.wire import parameter_refused
 from gridloom.kernel.permission import Permission
 
@@ -43,24 +59,106 @@ class AuditQuery(Paging):
     action: Annotated[str, Meta(max_length=200, description="Only this operationId")] | None = None
 
 
-@operation(
-    "GET", "/audit-log", summary="Who did what", tag="Audit", access=Permission.MANAGE_ORGANISATION, from_replica=True
+_COLUMNS = pa.schema(
+    [
+        ("id", pa.string()),
+        ("time", pa.timestamp("ms", "UTC")),
+        ("organisationID", pa.string()),
+        ("organisationName", pa.string()),
+        ("actorID", pa.string()),
+        ("actorKind", pa.string()),
+        ("actorName", pa.string()),
+        ("action", pa.string()),
+        ("method", pa.string()),
+        ("resource", pa.string()),
+        ("status", pa.int16()),
+        ("address", pa.string()),
+        ("requestId", pa.string()),
+        ("details", pa.string()),
+    ]
 )
-async def list_audit_log(call: Call, query: AuditQuery) -> Page[AuditEntry]:
-    """The newest first. The operator sees everything; any other organisation what it did and what was done to it."""
+MAX_ENTRIES_AT_ONCE = 1000
+
+
+@operation(
+    "GET",
+    "/audit-log",
+    summary="Who did what",
+    tag="Audit",
+    access=Permission.MANAGE_ORGANISATION,
+    produces=(JSON, CSV, NDJSON, PARQUET),
+    answers=list[AuditEntry],
+    from_replica=True,
+)
+async def list_audit_log(call: Call, query: AuditQuery) -> Page[AuditEntry] | Stream:
+    """The newest first. The operator sees everything; any other organisation what it did and what was done to it.
+
+    A table (CSV, NDJSON, Parquet) has every entry the filters leave, whatever `limit` says; `details` is JSON text.
+    """
     if query.start is not None and query.end is not None and query.start >= query.end:
         raise parameter_refused("query", "end", "is not after start")
-    entries = await store.list_entries(
+    if call.accepts == NDJSON:
+        headers = {"Content-Disposition": 'attachment; filename="audit-log.ndjson"'}
+        return Stream(_stream_lines(call, query), NDJSON, headers)
+    if call.accepts != JSON:
+        return stream_table(call.accepts, _COLUMNS, _stream_batches(call, query), file_name="audit-log")
+    entries = await _read_entries(call, query, before=query.after(int), limit=query.limit + 1)
+    page = query.page(entries, lambda entry: entry.sequence)
+    return Page([_show_entry(entry) for entry in page.items], page.next_cursor)
+
+
+async def _read_entries(call: Call, query: AuditQuery, *, before: int | None, limit: int) -> list[Entry]:
+    return await store.list_entries(
         call.pool,
         visible_to=None if call.caller.is_operator else call.caller.organisation_id,
         wanted=Filter(
             query.start, query.end, query.actor_id, query.resource and query.resource.rstrip("/"), query.action
         ),
-        before=query.after(int),
-        limit=query.limit + 1,
+        before=before,
+        limit=limit,
     )
-    page = query.page(entries, lambda entry: entry.sequence)
-    return Page([_show_entry(entry) for entry in page.items], page.next_cursor)
+
+
+async def _stream_entries(call: Call, query: AuditQuery) -> AsyncIterator[list[AuditEntry]]:
+    """Some at a time, from the newest on: memory stays flat however long the log is."""
+    before = query.after(int)
+    while True:
+        entries = await _read_entries(call, query, before=before, limit=MAX_ENTRIES_AT_ONCE)
+        yield [_show_entry(entry) for entry in entries]
+        if len(entries) < MAX_ENTRIES_AT_ONCE:
+            return
+        before = entries[-1].sequence
+
+
+async def _stream_lines(call: Call, query: AuditQuery) -> AsyncIterator[bytes]:
+    async for entries in _stream_entries(call, query):
+        yield b"".join(to_json(entry) + b"\n" for entry in entries)
+
+
+async def _stream_batches(call: Call, query: AuditQuery) -> AsyncIterator[pa.RecordBatch]:
+    async for entries in _stream_entries(call, query):
+        rows = [_write_row(entry) for entry in entries]
+        columns = [pa.array([row[name] for row in rows], _COLUMNS.field(name).type) for name in _COLUMNS.names]
+        yield pa.record_batch(columns, schema=_COLUMNS)
+
+
+def _write_row(entry: AuditEntry) -> dict[str, Any]:
+    return {
+        "id": str(entry.id),
+        "time": entry.time,
+        "organisationID": None if entry.organisation_id is None else str(entry.organisation_id),
+        "organisationName": entry.organisation_name,
+        "actorID": None if entry.actor_id is None else str(entry.actor_id),
+        "actorKind": entry.actor_kind,
+        "actorName": entry.actor_name,
+        "action": entry.action,
+        "method": entry.method,
+        "resource": entry.resource,
+        "status": entry.status,
+        "address": entry.address,
+        "requestId": entry.request_id,
+        "details": None if entry.details is None else to_json(entry.details).decode(),
+    }
 
 
 def _show_entry(found: Entry) -> AuditEntry:

@@ -17,6 +17,7 @@ import msgspec
 from gridloom.edge.acceptance import Acceptance, acceptances_of
 from gridloom.kernel.money import is_plain_number
 from gridloom.kernel.problem import FieldError
+from gridloom.kernel.text import find_forbidden
 
 MOST_FAULTS: Final = 50
 MOST_VALUES: Final = 5_000
@@ -113,8 +114,9 @@ def _walk_entries(value: dict[str, Any], whole: Any, item: Any, pointer: str, bu
 
 def _judge_value(value: Any, hint: Any, pointer: str) -> Iterator[FieldError]:
     """The decoder's own judgement of one value, so that both looks say the same."""
-    if isinstance(value, str) and "\0" in value:
-        yield FieldError(pointer, "contains U+0000")
+    forbidden = find_forbidden(value) if isinstance(value, str) else None
+    if forbidden is not None:
+        yield FieldError(pointer, forbidden)
         return
     if isinstance(value, str) and _holds_decimal(hint) and not is_plain_number(value):
         yield FieldError(pointer, "Expected a plain decimal number, such as 1250.50.")

@@ -18,11 +18,20 @@ from gridloom.edge.fault_finding import MOST_FAULTS, find_faults
 from gridloom.edge.slices import rows_of
 from gridloom.kernel.money import is_plain_number
 from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.kernel.text import FORBIDDEN_IN_NAMES, find_forbidden, may_hold_forbidden
 
 Instant = Annotated[datetime, Meta(tz=True, description="RFC 3339 with an offset", examples=["2026-03-29T00:00:00Z"])]
 """A moment: any offset is accepted, none is not; UTC once it is inside."""
 
-Name = Annotated[str, Meta(min_length=1, max_length=200, description="What people call it")]
+Name = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=rf"^[^{FORBIDDEN_IN_NAMES}]+(?!\n)$",
+        description="What people call it, in one line",
+    ),
+]
 Text = Annotated[str, Meta(max_length=10_000)]
 
 _ACRONYMS = {"id": "ID", "ids": "IDs", "soc": "SoC"}
@@ -91,8 +100,8 @@ class Decoder:
         except (UnicodeDecodeError, RecursionError, ValueError):
             raise BadRequest("The body is not JSON in UTF-8.", errors=[FieldError("", "not JSON")]) from None
         try:
-            if b"\\u0000" in body:
-                refuse_nul(msgspec.json.decode(body))
+            if may_hold_forbidden(body):
+                refuse_forbidden_text(msgspec.json.decode(body))
             if self._look is not None:
                 self._look(msgspec.json.decode(body), "")
         except BadRequest as fault:
@@ -186,17 +195,19 @@ def escape(step: str) -> str:
     return step.replace("~", "~0").replace("/", "~1")
 
 
-def refuse_nul(value: Any, pointer: str = "") -> None:
-    """PostgreSQL cannot hold U+0000 in text."""
-    if isinstance(value, str) and "\0" in value:
-        raise BadRequest("Text may not contain the character U+0000.", errors=[FieldError(pointer, "contains U+0000")])
-    if isinstance(value, dict):
+def refuse_forbidden_text(value: Any, pointer: str = "") -> None:
+    """In every name and text, wherever it stands in the body."""
+    if isinstance(value, str):
+        fault = find_forbidden(value)
+        if fault is not None:
+            raise BadRequest(f"{pointer or 'The body'}: {fault}", errors=[FieldError(pointer, fault)])
+    elif isinstance(value, dict):
         for key, item in value.items():
-            refuse_nul(key, pointer)
-            refuse_nul(item, f"{pointer}/{escape(key)}")
-    if isinstance(value, list):
+            refuse_forbidden_text(key, pointer)
+            refuse_forbidden_text(item, f"{pointer}/{escape(key)}")
+    elif isinstance(value, list):
         for position, item in enumerate(value):
-            refuse_nul(item, f"{pointer}/{position}")
+            refuse_forbidden_text(item, f"{pointer}/{position}")
 
 
 # --- parameters in -------------------------------------------------------------------------------------------------
@@ -247,8 +258,9 @@ def _refuse_parameters(faults: list[FieldError]) -> BadRequest:
 
 def parse_parameter(place: str, name: str, text: str, hint: Any) -> Any:
     """One parameter's text as its declared type."""
-    if "\0" in text:
-        raise parameter_refused(place, name, "contains U+0000")
+    fault = find_forbidden(text)
+    if fault is not None:
+        raise parameter_refused(place, name, fault)
     if hint is UUID:  # as nearly all in paths are
         return _parse_text(place, name, text, UUID)
     plain = _without_none(hint)

@@ -18,6 +18,7 @@ from msgspec import UnsetType
 from numpy.typing import NDArray
 
 from gridloom.kernel.problem import FieldError, Problem
+from gridloom.kernel.text import find_forbidden
 from gridloom.market_calendar import (
     BLOCKS_PER_DAY,
     FIRST_DAY,
@@ -236,11 +237,15 @@ def _name_on_wire(kind: FactKind, column: Column) -> str:
     return str(kind.row.__struct_encode_fields__[kind.row.__struct_fields__.index(column.field)])
 
 
+_FORBIDDEN = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
+"""What `kernel.text` refuses, in the words of the library that looks at a whole column."""
+
+
 def _read_text(column: Column, wire: str, cells: list[Any], faults: Faults) -> pa.StringArray:
     texts = pa.array(cells, pa.string())
-    wrong = np.flatnonzero(pc.match_substring(texts, "\0").to_numpy(zero_copy_only=False))
+    wrong = np.flatnonzero(pc.match_substring_regex(texts, _FORBIDDEN).to_numpy(zero_copy_only=False))
     if len(wrong):
-        faults.add(wrong, wire, "contains U+0000")
+        faults.add(wrong, wire, find_forbidden(texts[int(wrong[0])].as_py()) or "contains a control character")
     return texts
 
 

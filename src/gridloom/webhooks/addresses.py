@@ -33,8 +33,8 @@ class AddressNotAllowed(Unprocessable):
     """A webhook may lead only to a public address over https.
 
     Loopback, private, link-local, multicast and reserved addresses are refused, in whatever way they are written, and
-    so are names that lead to one. In the sandbox, http and addresses of this machine are allowed too, for trying
-    things out.
+    so are names that lead to one. In the sandbox, http is allowed too, and so are addresses of this machine while the
+    service listens on loopback alone, for trying things out.
     """
 
     title = "The webhook's address is not allowed"
@@ -42,9 +42,14 @@ class AddressNotAllowed(Unprocessable):
 
 @dataclass(frozen=True, slots=True)
 class AddressRules:
-    """The sandbox allows plain http and this machine, so that a receiver can be tried out."""
+    """The sandbox allows plain http and, while nothing else reaches it, this machine: a receiver can be tried out."""
 
     is_sandbox: bool
+    listens_on_loopback: bool = True
+
+    @property
+    def allows_loopback(self) -> bool:
+        return self.is_sandbox and self.listens_on_loopback
 
     def check_url(self, url: str) -> None:
         """Refuse an address that could never be called; what a name leads to shows when it is called."""
@@ -71,12 +76,12 @@ class AddressRules:
             self.check(literal)
         elif _HOST_NAME.fullmatch(host.lower()) is None:
             raise AddressNotAllowed("The address names no host.")
-        elif not self.is_sandbox and (host.rstrip(".") == "localhost" or host.rstrip(".").endswith(".localhost")):
+        elif not self.allows_loopback and (host.rstrip(".") == "localhost" or host.rstrip(".").endswith(".localhost")):
             raise AddressNotAllowed("The address leads to this machine.")
 
     def check(self, address: IPAddress) -> None:
         reached = reached_by(address)
-        if reached.is_loopback and self.is_sandbox:
+        if reached.is_loopback and self.allows_loopback:
             return
         if isinstance(reached, IPv6Address) and reached not in _UNICAST:
             raise AddressNotAllowed(f"{address} does not lie in the public internet.")

@@ -137,7 +137,8 @@ async def stream_events(edge: Edge, settings: Settings) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def deliver_webhooks(edge: Edge, settings: Settings) -> AsyncIterator[None]:
-    rules, seal = AddressRules(is_sandbox=settings.environment == "sandbox"), edge.resources[Sealing].webhooks
+    rules = AddressRules(settings.environment == "sandbox", listens_on_loopback=settings.listens_on_loopback)
+    seal = edge.resources[Sealing].webhooks
     edge.resources.add(rules)
     caller = Caller(rules)
     dispatcher = Dispatcher(edge.pool, caller, seal)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import getpass
 import sys
+import time
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from gridloom_client.answers.identity import Me
+from gridloom_client.answers.identity import Me, SignedIn
 from gridloom_client.client import Client
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
-from gridloom_client.commands.terminal.rendering import print_facts, print_one
-from gridloom_client.errors import CredentialsError, GridloomError
+from gridloom_client.commands.terminal.rendering import print_facts, print_one, show_lines
+from gridloom_client.errors import CredentialsError, GridloomError, UnauthenticatedError
 from gridloom_client.profiles import DEFAULT_PROFILE, Profile, Profiles, ProfileTokens, Secret, find_url
+from gridloom_client.tokens import Memory, Tokens
 
 NO_TERMINAL = "There is no terminal to ask on: give --username, and the rest on standard input (--help says how)."
 
@@ -40,7 +42,8 @@ def login(
     username
         Asked for when left out.
     password_stdin
-        Read the password from standard input instead of asking for it.
+        Read the password from standard input instead of asking for it, and the code of a second factor from its second
+        line.
     api_key_stdin
         Read an API key from standard input and use that instead of a username.
     """
@@ -52,12 +55,15 @@ def login(
     else:
         username = username or _ask_openly("Username: ")
         password = _read_line("a password") if password_stdin else _ask_secretly("Password: ")
-        with Client(url, username=username, password=password) as client:
-            secret = Secret(tokens=client.sign_in())
+        tokens = sign_in(url, username, password, code_on_stdin=password_stdin)
+        secret = Secret(tokens=tokens)
+        with Client(url, tokens=Memory(tokens)) as client:
             me = client.auth.me()
     remember(name, url, me, secret)
     if not print_one(me, options):
         print(f"Signed in to {url} as {name_of(me)}.")
+    if me.must_enrol_second_factor:
+        show_lines("Your organisation demands a second factor: run gridloom second-factor enable.", to_stderr=True)
 
 
 @ending
@@ -144,6 +150,29 @@ def whoami(*, options: Options = USUAL) -> None:
         return
     facts = {"ID": me.id, "Organisation": me.organisation_id, "Role": me.role, "Permissions": me.permissions}
     print_facts(name_of(me), facts)
+
+
+def sign_in(url: str, username: str, password: str, *, code_on_stdin: bool = False) -> Tokens:
+    """Tokens for a username and a password, and for the code of a second factor where the service asks for one."""
+    with Client(url, username=username, password=password) as client:
+        try:
+            return client.sign_in()
+        except UnauthenticatedError as refusal:
+            if refusal.name != "second-factor-required":
+                raise
+            challenge = str(refusal.members["challenge"])
+    code = _read_line("the code of your second factor") if code_on_stdin else _ask_openly("Code, or recovery code: ")
+    with Client(url) as client:
+        signed_in = client.auth.complete_login(challenge=challenge, code=code)
+    return tokens_of(signed_in)
+
+
+def tokens_of(signed_in: SignedIn) -> Tokens:
+    return Tokens(
+        access_token=signed_in.access_token,
+        refresh_token=signed_in.refresh_token,
+        expires_at=time.time() + signed_in.expires_in,
+    )
 
 
 def choose_profile(options: Options) -> tuple[str, str]:

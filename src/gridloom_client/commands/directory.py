@@ -14,6 +14,9 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "join": (ACCOUNT, "account:join", "Accept an invitation."),
     "logout": (ACCOUNT, "account:logout", "Sign out and forget it."),
     "whoami": (ACCOUNT, "account:whoami", "Who you are here."),
+    "sessions": (ACCOUNT, "credentials:sessions", "Where you are signed in: list, end."),
+    "second-factor": (ACCOUNT, "credentials:second_factor", "One-time codes: enable, disable."),
+    "keys": (ACCOUNT, "credentials:keys", "API keys: list, create, revoke."),
     "profile": (ACCOUNT, "profile:app", "Who you are at which service: add, use, list."),
     "auctions": (USING, "auctions:app", "Auctions of virtual batteries: list, watch, bid."),
     "virtual": (USING, "virtual_assets:app", "Virtual batteries of your organisation."),
@@ -48,6 +51,8 @@ OPERATOR_COMMANDS: Final[dict[str, str]] = {
     "rebuild": "Make kept sums anew from the facts.",
     "openapi": "Print the interface as OpenAPI 3.1.",
     "rotate-signing-key": "Sign tokens with a new key.",
+    "rotate-secrets": "Seal the secrets in the database anew.",
+    "reset-second-factor": "Remove a user's second factor.",
 }
 
 

@@ -13,6 +13,7 @@ from gridloom_client.answers.events import Event
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import moment_text, print_followed
+from gridloom_client.commands.terminal.stripping import strip_controls
 
 app = App(name="events", help="What happens, as it happens.", group="Using the platform")
 
@@ -51,7 +52,7 @@ def tail(
 def _print_event(event: Event, options: Options) -> None:
     line = Text(f"{event.place} {moment_text(event.time, utc=options.utc)} ", style="dim")
     line.append(event.type, style="bold not dim")
-    line.append(f" {event.subject or ''} ", style="not dim")
-    line.append(msgspec.json.encode(event.data).decode())
+    line.append(f" {strip_controls(event.subject or '')} ", style="not dim")
+    line.append(strip_controls(msgspec.json.encode(event.data).decode()))
     Console().print(line, soft_wrap=True)
     sys.stdout.flush()

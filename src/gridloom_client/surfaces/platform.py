@@ -25,6 +25,10 @@ class Platform(Surface[M]):
     def interface(self) -> Record:
         """OpenAPI 3.1."""
 
+    @operation("GET", "/.well-known/security.txt")
+    def security_contact(self) -> bytes:
+        """Whom to tell about a vulnerability."""
+
     @operation("GET", "/")
     def home(self) -> Record:
         """Where everything is."""

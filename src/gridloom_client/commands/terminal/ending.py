@@ -21,6 +21,7 @@ from typing import NoReturn, ParamSpec
 import msgspec
 from rich.console import Console
 
+from gridloom_client.commands.terminal.stripping import strip_controls
 from gridloom_client.errors import (
     CredentialsError,
     GridloomError,
@@ -83,5 +84,5 @@ def code_of(error: GridloomError) -> int:
 
 
 def fail(sentence: str, code: int) -> NoReturn:
-    Console(stderr=True).print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=True).print(strip_controls(sentence), style="red", markup=False, highlight=False, soft_wrap=True)
     raise SystemExit(code)

@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gridloom_client.commands.terminal.ending import Misunderstood
+from gridloom_client.commands.terminal.stripping import strip_controls
 from gridloom_client.frames import load_library, plain_row, table_of
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def show(*renderables: RenderableType) -> None:
 
 def show_lines(*lines: str, to_stderr: bool = False) -> None:
     """Sentences for a person, wrapped where the terminal ends."""
+    lines = tuple(map(strip_controls, lines))
     if to_stderr:
         sys.stderr.writelines(line + "\n" for line in lines)
     else:
@@ -201,7 +203,7 @@ def print_facts(title: str, facts: Mapping[str, Any], options: Options | None = 
     for name, value in facts.items():
         if value is not None and value != ():
             table.add_row(Text(name, style="dim"), _make_cell(value, utc=options is not None and options.utc))
-    show(Text(title, style="bold"), table)
+    show(Text(strip_controls(title), style="bold"), table)
 
 
 def count_text(count: int, thing: str) -> str:
@@ -217,7 +219,7 @@ def short_id(id: UUID | str) -> str:
 def _make_cell(value: Any, *, utc: bool = False, is_short: bool = False) -> Text:
     if value is None:
         return Text("–", style="dim")
-    text = short_id(value) if is_short and isinstance(value, UUID) else moment_text(value, utc=utc)
+    text = strip_controls(short_id(value) if is_short and isinstance(value, UUID) else moment_text(value, utc=utc))
     return Text(text, style=_COLOURS.get(text, ""))
 
 
