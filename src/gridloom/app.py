@@ -37,7 +37,7 @@ from gridloom.edge.transport_security import WithTransportSecurity
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
-from gridloom.identity import api_key_routes, auth_routes, organisation_routes, session_routes
+from gridloom.identity import api_key_routes, auth_routes, organisation_routes, session_routes, usage_routes
 from gridloom.identity import residence as identity
 from gridloom.identity.reach import check_replay
 from gridloom.identity.second_factor import routes as second_factor
@@ -96,6 +96,7 @@ ROOMS: tuple[ModuleType, ...] = (
     session_routes,
     api_key_routes,
     organisation_routes,
+    usage_routes,
     physical_assets,
     physical_schedule,
     metadata,

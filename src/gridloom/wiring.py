@@ -20,6 +20,7 @@ from gridloom.delivery.runs import run as dispatch_runs
 from gridloom.events import retention as event_retention
 from gridloom.jobs import jobs_of, know
 from gridloom.kernel.need import Need
+from gridloom.monitoring import quota as telemetry_quota
 from gridloom.monitoring.folding import jobs as telemetry_folding
 from gridloom.monitoring.folding.day_folding import RECORD_FOLDED_DAY
 from gridloom.monitoring.reading.latest import latest_of_asset
@@ -56,6 +57,7 @@ JOB_ROOMS: Final[tuple[ModuleType, ...]] = (
     revalidation,
     statement_issuing,
     telemetry_folding,
+    telemetry_quota,
     webhook_retention,
 )
 """The modules that declare jobs."""

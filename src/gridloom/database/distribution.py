@@ -96,6 +96,7 @@ PLACEMENTS: Final = (
                 "job",
                 "job_turn",
                 "stream_lease",
+                "telemetry_usage",
                 "event_outbox",
                 "event_head",
                 "delivery_zone",

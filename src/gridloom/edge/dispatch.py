@@ -38,6 +38,7 @@ from gridloom.edge.shares import Shares
 from gridloom.edge.slow_ones import SlowOnes
 from gridloom.edge.wire import parse_parameter
 from gridloom.kernel.problem import MethodNotAllowed, NotFound
+from gridloom.kernel.shares import Share
 
 if TYPE_CHECKING:
     from gridloom.database.committing.at_once import WriteOnly
@@ -92,6 +93,8 @@ class Edge:
         self.shares = shares or Shares()
         self._buckets = RequestBuckets(self.shares)
         self.bodies = BodyBudget.of(self.shares.limits)
+        self.shares.add_meter(Share.REQUESTS, self._buckets.read_use)
+        self.shares.add_meter(Share.BODY_BYTES, self.bodies.read_use)
         self.connections = connections or Connections(port=0)
         self._departures = Departures()
         self._slow_bodies: SlowOnes[Wait] = SlowOnes()

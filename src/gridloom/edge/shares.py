@@ -14,10 +14,15 @@ from gridloom.kernel.shares import Share, ShareLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareUse:
-    """How much of a share is used: of `limit` (None where there is none), and what waits besides."""
+    """How much of a share is used: of `limit` (None where there is none), and what waits besides.
+
+    `per_minute` is how much comes back in a minute, `per_user` what one member may have of it.
+    """
 
     used: int
     limit: int | None
+    per_minute: int | None = None
+    per_user: int | None = None
     waiting: int | None = None
     max_waiting: int | None = None
     as_of: datetime | None = None

@@ -149,6 +149,12 @@ class APIKeyExpiring(View):
     expires_at: datetime
 
 
+class QuotaNear(View):
+    share: Annotated[Literal["stored-telemetry"], Meta(description="The share that is nearly used up")]
+    used: Annotated[int, Meta(description="Bytes")]
+    limit: Annotated[int, Meta(description="Bytes")]
+
+
 class WebhookDisabled(View):
     webhook_id: UUID
     url: str
@@ -258,6 +264,11 @@ _TYPES = (
         "api-key.expiring",
         APIKeyExpiring,
         "An API key of a member ends within two weeks. It is told once for each key.",
+    ),
+    EventType(
+        "quota.near",
+        QuotaNear,
+        "The batteries of the organisation have stored 80 % of the telemetry that they may.",
     ),
     EventType(
         "webhook.disabled",

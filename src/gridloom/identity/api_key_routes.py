@@ -7,7 +7,9 @@ from uuid import UUID
 
 import msgspec
 
+from gridloom.database.pool import Database
 from gridloom.edge import SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
+from gridloom.edge.shares import ShareUse
 from gridloom.identity import views
 from gridloom.identity.permissions import in_order
 from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of, person_of
@@ -18,7 +20,8 @@ from gridloom.identity.tokens import hash_of, new_api_key
 from gridloom.identity.views import NOT_KEPT, NewAPIKey
 from gridloom.kernel.ids import APIKeyID, uuid7
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Unprocessable
+from gridloom.kernel.problem import Conflict, FieldError, Forbidden, NotFound, Unprocessable
+from gridloom.kernel.shares import Share, ShareLimits
 
 TAG = "Authentication"
 
@@ -41,6 +44,16 @@ class UnknownKeyAssets(Unprocessable):
     title = "The key names assets that cannot be reached"
 
 
+class TooManyKeys(Conflict):
+    """The member or the organisation has as many API keys as it may. Revoke one that is not needed.
+
+    `share` is `api-keys`, and `limit` how many there may be.
+    """
+
+    status = 409
+    title = "There are too many API keys"
+
+
 class ExpiryPassed(Unprocessable):
     """The key would have expired before it was made."""
 
@@ -55,7 +68,7 @@ class ExpiryPassed(Unprocessable):
     tag=TAG,
     access=SIGNED_IN,
     status=201,
-    problems=(PersonNeeded, ReauthenticationRequired, ExpiryPassed, KeyLivesTooLong, UnknownKeyAssets),
+    problems=(PersonNeeded, ReauthenticationRequired, TooManyKeys, ExpiryPassed, KeyLivesTooLong, UnknownKeyAssets),
     secret_answer=True,
 )
 async def create_api_key(call: Call, body: NewAPIKey) -> Answer[views.IssuedAPIKey]:
@@ -66,6 +79,7 @@ async def create_api_key(call: Call, body: NewAPIKey) -> Answer[views.IssuedAPIK
     if body.physical_asset_ids is not None:
         await _refuse_unreached_assets(call, caller, body.physical_asset_ids)
     age = await api_keys.lock_key_age(call.db, caller.organisation_id)
+    await _refuse_too_many(call, caller)
     secret = new_api_key()
     key = await api_keys.insert_api_key(
         call.db,
@@ -168,6 +182,30 @@ async def _refuse_unreached_assets(call: Call, caller: Caller, asset_ids: list[U
     ]
     if faults:
         raise UnknownKeyAssets(f"{len(faults)} of the assets cannot be reached.", errors=faults[:50])
+
+
+async def _refuse_too_many(call: Call, caller: Caller) -> None:
+    """Keys that have ended count until they are revoked."""
+    if call.holder is None:
+        return
+    await api_keys.lock_key_count(call.db, caller.organisation_id)
+    own, all_keys = await api_keys.count_keys(call.db, caller.organisation_id, caller.id)
+    limits = call.shares.limits
+    for held, limit, whose in (
+        (own, limits.api_keys_per_user, "You have"),
+        (all_keys, limits.api_keys, "Your organisation has"),
+    ):
+        if held >= limit:
+            raise TooManyKeys(
+                f"{whose} {held} API keys, of {limit} at most. Revoke one first.",
+                share=Share.API_KEYS.value,
+                limit=limit,
+            )
+
+
+async def read_key_use(limits: ShareLimits, db: Database, organisation_id: UUID) -> ShareUse:
+    _, held = await api_keys.count_keys(db, organisation_id, None)
+    return ShareUse(used=held, limit=limits.api_keys, per_user=limits.api_keys_per_user)
 
 
 def _refuse_more_than_held(wanted: list[Permission], caller: Caller) -> None:

@@ -24,6 +24,7 @@ class Organisation:
     require_second_factor: bool = False
     max_key_age_days: int = 365
     allowed_networks: tuple[str, ...] = ()
+    telemetry_quota_bytes: int | None = None
 
     @property
     def etag(self) -> str:

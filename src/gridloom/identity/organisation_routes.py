@@ -114,6 +114,8 @@ async def update_organisation(
     organisation = await _lock_organisation(call, organisation_id)
     call.check_if_match(organisation.etag)
     wanted = _apply_change(organisation, body)
+    if wanted.telemetry_quota_bytes != organisation.telemetry_quota_bytes and not call.caller.is_operator:
+        raise Forbidden("Only the operator sets telemetryQuota.")
     if _security_of(wanted) != _security_of(organisation):
         await fresh_person_of(call)
     if wanted.allowed_networks != organisation.allowed_networks and call.caller.organisation_id == organisation_id:
@@ -304,6 +306,9 @@ def _apply_change(organisation: Organisation, body: OrganisationChange) -> Organ
         ),
         max_key_age_days=organisation.max_key_age_days if body.max_key_age_days is UNSET else body.max_key_age_days,
         allowed_networks=networks,
+        telemetry_quota_bytes=(
+            organisation.telemetry_quota_bytes if body.telemetry_quota is UNSET else body.telemetry_quota
+        ),
     )
 
 
@@ -317,6 +322,7 @@ def _describe_change(organisation: Organisation) -> dict[str, object]:
         "requireSecondFactor": organisation.require_second_factor,
         "maxKeyAgeDays": organisation.max_key_age_days,
         "allowedNetworks": list(organisation.allowed_networks),
+        "telemetryQuota": organisation.telemetry_quota_bytes,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, Final
 
 import asyncpg
@@ -12,12 +13,14 @@ import asyncpg
 from gridloom.database.pool import Pool, server_settings
 from gridloom.database.sealing import Sealing
 from gridloom.edge.dispatch import Edge
+from gridloom.identity.api_key_routes import read_key_use
 from gridloom.identity.keyring import Keyring
 from gridloom.identity.mail import Mailer
 from gridloom.identity.signing_in.passwords import PasswordHasher
 from gridloom.identity.signing_in.throttling import RecentRefusals
 from gridloom.identity.upkeep import tidy_for_ever
 from gridloom.identity.verifying.verification import Authenticator
+from gridloom.kernel.shares import Share
 from gridloom.settings import Settings
 from gridloom.worker.health import Check, HealthChecks
 
@@ -39,6 +42,7 @@ async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
     for resource in (sealing, keyring, hasher, mailer, authenticator, RecentRefusals()):
         edge.resources.add(resource)
     edge.authenticator = authenticator
+    edge.shares.add_meter(Share.API_KEYS, partial(read_key_use, settings.shares))
 
     async def check_revocations(pool: Pool) -> Check:
         if authenticator.hears_revocations:

@@ -100,6 +100,11 @@ class NewAPIKey(RequestBody):
     allowed_networks: Networks | None = None
 
 
+QuotaBytes = Annotated[
+    int, Meta(ge=0, le=2**62, description="Bytes of telemetry that its batteries may store. The operator sets it")
+]
+
+
 class NewOrganisation(RequestBody):
     name: Name
     kind: OrganisationKind
@@ -110,6 +115,7 @@ class OrganisationChange(RequestBody):
     require_second_factor: bool | UnsetType = UNSET
     max_key_age_days: KeyAgeDays | UnsetType = UNSET
     allowed_networks: Networks | UnsetType = UNSET
+    telemetry_quota: QuotaBytes | UnsetType = UNSET
 
 
 class NewInvitation(RequestBody):
@@ -206,6 +212,9 @@ class OrganisationView(View):
     require_second_factor: bool
     max_key_age_days: int
     allowed_networks: list[str]
+    telemetry_quota: Annotated[
+        int | None, Meta(description="Bytes of telemetry that its batteries may store; null: no limit")
+    ]
 
 
 class InvitationView(View):
@@ -303,6 +312,7 @@ def view_of_organisation(organisation: Organisation) -> OrganisationView:
         require_second_factor=organisation.require_second_factor,
         max_key_age_days=organisation.max_key_age_days,
         allowed_networks=list(organisation.allowed_networks),
+        telemetry_quota=organisation.telemetry_quota_bytes,
     )
 
 

@@ -92,9 +92,11 @@ class Reason(StrEnum):
     BAD_QUALITY = "BAD_QUALITY"
     INVALID_QUALITY = "INVALID_QUALITY"
     TOO_MANY_SIGNALS = "TOO_MANY_SIGNALS"
+    QUOTA_EXCEEDED = "QUOTA_EXCEEDED"
 
 
 REASONS: Final[dict[Reason, str]] = {
+    Reason.QUOTA_EXCEEDED: "the owner's quota of stored telemetry is used up, and the point is older than an hour",
     Reason.INVALID_SIGNAL: "a signal's name is 1 to 64 characters of a to z, 0 to 9, underscore and dot",
     Reason.INVALID_TIME: "the time is not an RFC 3339 timestamp",
     Reason.TIME_WITHOUT_OFFSET: "the time has no offset from UTC",

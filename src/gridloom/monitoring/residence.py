@@ -8,8 +8,10 @@ from datetime import timedelta
 
 from gridloom.database.listen import Listener
 from gridloom.edge.dispatch import Edge
+from gridloom.kernel.shares import Share
 from gridloom.monitoring.dictionaries import Dictionaries
 from gridloom.monitoring.folding.jobs import Retention
+from gridloom.monitoring.quota import Quotas, read_telemetry_use
 from gridloom.monitoring.reading.stream import TelemetryHub
 from gridloom.monitoring.receiving.reception import Reception
 from gridloom.settings import Settings
@@ -22,6 +24,8 @@ async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
     edge.resources.add(hub)
     edge.resources.add(Reception())
     edge.resources.add(Dictionaries())
+    edge.resources.add(Quotas())
+    edge.shares.add_meter(Share.STORED_TELEMETRY, read_telemetry_use)
     days = settings.monitoring_retention_days
     Retention.keep = None if days is None else timedelta(days=days)
     yield

@@ -26,13 +26,14 @@ from gridloom.edge import (
 from gridloom.events.stream_places import StreamPlaces
 from gridloom.identity.reach import asset_reach
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import BadRequest, FieldError, NotFound, TooManyRequests
+from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
 from gridloom.monitoring import segments, store
 from gridloom.monitoring.dictionaries import Dictionaries, ids_of_asset
 from gridloom.monitoring.model import EARLIEST_US, LATEST_US, STANDARD_SIGNALS, instant_of, microseconds, signal_type
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
+from gridloom.monitoring.quota import QuotaExceeded, Quotas
 from gridloom.monitoring.reading import rendering
 from gridloom.monitoring.reading.aggregation import Aggregation
 from gridloom.monitoring.reading.latest import point_of, unpack
@@ -112,7 +113,7 @@ async def list_signals(call: Call, physical_asset_id: UUID, query: Paging) -> Pa
     body_schema=ONE_ASSET_BODY,
     audited=False,
     defers_transaction=True,
-    problems=(TooManyPoints, TooManyRequests),
+    problems=(QuotaExceeded, TooManyPoints),
 )
 async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> Written:
     """Up to 1,000,000 points: columns `{signal: {time[], value[]}}`, rows `[{signal, time, value, quality?}]`, the same
@@ -125,6 +126,8 @@ async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> 
     reach = await asset_reach(call.pool, call.caller, physical_asset_id, CREATE)
     reception = call.resources[Reception]
     received = await receive(call, body, reception, many=False)
+    if call.holder is not None:
+        await call.resources[Quotas].admit(call.pool, received, {None: reach.organisation_id}, reception.now_us)
     db = await call.begin()
     stored = await write(db, received, {None: reach.key}, reception.now_us)
     return Written(
@@ -147,7 +150,7 @@ async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> 
     body_schema=MANY_ASSETS_BODY,
     audited=False,
     defers_transaction=True,
-    problems=(NotFound, TooManyPoints, TooManyRequests),
+    problems=(NotFound, QuotaExceeded, TooManyPoints),
     asset_scope="filtered",
 )
 async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
@@ -159,8 +162,12 @@ async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
     reception = call.resources[Reception]
     received = await receive(call, body, reception, many=True)
     keys: dict[UUID | None, int] = {}
+    owners: dict[UUID | None, UUID] = {}
     for asset_id in received.assets:
-        keys[asset_id] = (await asset_reach(call.pool, call.caller, asset_id, CREATE)).key
+        reach = await asset_reach(call.pool, call.caller, asset_id, CREATE)
+        keys[asset_id], owners[asset_id] = reach.key, reach.organisation_id
+    if call.holder is not None:
+        await call.resources[Quotas].admit(call.pool, received, owners, reception.now_us)
     db = await call.begin()
     stored = await write(db, received, keys, reception.now_us)
     assets = [

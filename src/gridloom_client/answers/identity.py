@@ -112,6 +112,27 @@ class Organisation(Answered):
     require_second_factor: bool = False
     max_key_age_days: int = 365
     allowed_networks: tuple[str, ...] = ()
+    telemetry_quota: int | None = None
+
+
+class ShareUsage(Answered):
+    """`counted` is REPLICA or PLATFORM, `unit` COUNT or BYTES."""
+
+    share: str
+    used: int
+    limit: int | None
+    unit: str
+    counted: str
+    per_minute: int | None = None
+    per_user: int | None = None
+    waiting: int | None = None
+    max_waiting: int | None = None
+    as_of: datetime | None = None
+
+
+class Usage(Answered):
+    organisation_id: UUID
+    shares: tuple[ShareUsage, ...] = ()
 
 
 class Invitation(Answered):

@@ -17,7 +17,7 @@ from gridloom_client.commands.terminal.rendering import (
     show_lines,
 )
 
-app = App(name="organisations", help="Who takes part: list, create, members.", group="Using the platform")
+app = App(name="organisations", help="Who takes part: list, create, members, usage.", group="Using the platform")
 
 
 @app.command(name="list")
@@ -90,6 +90,30 @@ def members(organisation: str | None = None, *, options: Options = USUAL) -> Non
     waiting = [(one.email, one.role, one.expires_at) for one in invited if one.status == "PENDING"]
     if waiting:
         print_table("Invitations", ["Email", "Role", "Until"], waiting, options)
+
+
+@app.command
+@ending
+def usage(organisation: str | None = None, *, options: Options = USUAL) -> None:
+    """Show what an organisation uses of each of its shares.
+
+    For example:
+
+        gridloom organisations usage
+        gridloom organisations usage "Nordlicht Speicher" -o json
+
+    Parameters
+    ----------
+    organisation
+        By id or name; your own when left out.
+    """
+    with connect(options) as client:
+        id = find_organisation(client, organisation) if organisation else client.auth.me().organisation_id
+        found = client.organisations.usage(id)
+    if print_data(list(found.shares), options):
+        return
+    rows = [(one.share, one.used, one.limit, one.waiting, one.unit, one.counted) for one in found.shares]
+    print_table("Shares", ["Share", "Used", "Limit", "Waiting", "Unit", "Counted"], rows, options)
 
 
 @ending

@@ -13,6 +13,7 @@ from gridloom_client.answers.identity import (
     Member,
     MemberApiKey,
     Organisation,
+    Usage,
 )
 from gridloom_client.choices import OrganisationKind, Role
 from gridloom_client.operations import M, Surface, collection, operation
@@ -42,9 +43,14 @@ class Organisations(Surface[M]):
         require_second_factor: bool | Keep = KEEP,
         max_key_age_days: int | Keep = KEEP,
         allowed_networks: Sequence[str] | Keep = KEEP,
+        telemetry_quota: int | Keep = KEEP,
         if_match: str | None = None,
     ) -> Organisation:
         """What is left out stays."""
+
+    @operation("GET", "/organisations/{organisationID}/usage")
+    def usage(self, organisation_id: ID) -> Usage:
+        """Every share of the organisation and its use."""
 
     @collection("/organisations/{organisationID}/invitations")
     def invitations(self, organisation_id: ID, *, page_size: int | None = None) -> Invitation: ...

@@ -12,9 +12,10 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
+from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.edge.shares import Shares
+from gridloom.edge.shares import Shares, ShareUse
 from gridloom.kernel.problem import TooManyRequests
 from gridloom.kernel.shares import Share, ShareExceeded
 
@@ -124,6 +125,17 @@ class RequestBuckets:
                 self._seconds_until(self._lease),
             )
         tokens.left -= 1
+
+    async def read_use(self, db: Database, organisation_id: UUID) -> ShareUse:
+        left = await db.fetchval(
+            """
+            select least($2, tokens + $3 * extract(epoch from clock_timestamp() - refilled_at))::float8
+            from request_bucket where key = $1
+            """,
+            f"{self._replica}|{organisation_id}", float(self._burst), self._per_minute / WINDOW_S,
+        )  # fmt: skip
+        used = 0 if left is None else self._burst - int(left)
+        return ShareUse(used=used, limit=self._burst, per_minute=self._per_minute)
 
     def _seconds_until(self, tokens: int) -> int:
         """How long the bucket takes for so many, rounded up."""

@@ -6,7 +6,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable
 from types import TracebackType
+from uuid import UUID
 
+from gridloom.database.pool import Database
+from gridloom.edge.shares import ShareUse
 from gridloom.kernel.problem import TooManyRequests
 from gridloom.kernel.shares import KIBIBYTE, MEBIBYTE, Share, ShareExceeded, ShareLimits
 
@@ -41,6 +44,9 @@ class BodyBudget:
 
     def bytes_of(self, holder: Hashable) -> int:
         return self._bytes_of[holder]
+
+    async def read_use(self, db: Database, organisation_id: UUID) -> ShareUse:
+        return ShareUse(used=self.bytes_of(organisation_id), limit=self.share_bytes)
 
     def hold(self, holder: Hashable | None = None) -> HeldBody:
         """`holder` is the organisation that the body counts for; None is exempt from the share."""

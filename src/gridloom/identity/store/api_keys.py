@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 import asyncpg
@@ -65,6 +66,29 @@ async def lock_key_age(db: Database, organisation_id: UUID) -> KeyAge:
     )
     assert row is not None, "organisations are never deleted"
     return KeyAge(row["max_key_age_days"], row["now"])
+
+
+_COUNTING: Final = 7_108_274
+"""The advisory locks of organisations whose keys are counted before one is added."""
+
+
+async def lock_key_count(db: Database, organisation_id: UUID) -> None:
+    """Until this transaction ends no other one counts and adds keys of the organisation."""
+    await db.execute("select pg_advisory_xact_lock($1, hashtext($2))", _COUNTING, str(organisation_id))
+
+
+async def count_keys(db: Database, organisation_id: UUID, member_id: UUID | None) -> tuple[int, int]:
+    """How many keys a member has, and how many the organisation."""
+    row = await db.fetchrow(
+        """
+        select count(*) filter (where k.member_id = $2)::int as own, count(*)::int as all_keys
+        from api_key k join member m on m.id = k.member_id
+        where m.organisation_id = $1
+        """,
+        organisation_id, member_id,
+    )  # fmt: skip
+    assert row is not None
+    return row["own"], row["all_keys"]
 
 
 async def insert_api_key(

@@ -34,6 +34,7 @@ def _read_organisation(row: asyncpg.Record) -> Organisation:
         require_second_factor=row["require_second_factor"],
         max_key_age_days=row["max_key_age_days"],
         allowed_networks=tuple(row["allowed_networks"]),
+        telemetry_quota_bytes=row["telemetry_quota_bytes"],
     )
 
 
@@ -54,7 +55,7 @@ async def read_organisation(db: Database, organisation_id: UUID) -> Organisation
     row = await db.fetchrow(
         """
         select id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
-               allowed_networks
+               allowed_networks, telemetry_quota_bytes
         from organisation where id = $1
         """,
         organisation_id,
@@ -67,7 +68,7 @@ async def lock_organisation(db: Database, organisation_id: UUID) -> Organisation
     row = await db.fetchrow(
         """
         select id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
-               allowed_networks
+               allowed_networks, telemetry_quota_bytes
         from organisation where id = $1 for no key update
         """,
         organisation_id,
@@ -80,7 +81,7 @@ async def list_organisations(db: Database, *, only: UUID | None, after: UUID | N
     rows = await db.fetch(
         """
         select id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
-               allowed_networks
+               allowed_networks, telemetry_quota_bytes
         from organisation
         where ($1::uuid is null or id = $1) and ($2::uuid is null or id > $2)
         order by id limit $3
@@ -98,16 +99,18 @@ async def update_organisation(db: Database, changed: Organisation) -> Organisati
         """
         update organisation
         set name = $2, require_second_factor = $3, max_key_age_days = $4, allowed_networks = $5,
+            telemetry_quota_bytes = $6,
             version = version + 1, updated_at = statement_timestamp()
         where id = $1
         returning id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
-                  allowed_networks
+                  allowed_networks, telemetry_quota_bytes
         """,
         changed.id,
         changed.name,
         changed.require_second_factor,
         changed.max_key_age_days,
         list(changed.allowed_networks),
+        changed.telemetry_quota_bytes,
     )
     assert row is not None
     await announce(db, organisation_subject(changed.id))

@@ -24,6 +24,7 @@ from gridloom.monitoring.store.heads import (
     signal_ids,
     watch,
 )
+from gridloom.monitoring.store.quota import StoredTelemetry, mark_near, measure_stored, put_stored, read_stored
 from gridloom.monitoring.store.series import (
     DaySummary,
     StoredChunk,
@@ -48,6 +49,7 @@ __all__ = [
     "Pending",
     "StoredChunk",
     "StoredSegment",
+    "StoredTelemetry",
     "add_signals",
     "append",
     "backlog",
@@ -59,12 +61,16 @@ __all__ = [
     "first_times",
     "is_complete_after",
     "lock_heads",
+    "mark_near",
+    "measure_stored",
     "next_day",
     "notify",
     "pending",
     "points_between",
     "put_chunks",
     "put_segment",
+    "put_stored",
+    "read_stored",
     "segments_after",
     "signal_ids",
     "summaries_between",

@@ -1,0 +1,104 @@
+"""The quota of stored telemetry: beyond it an organisation's batteries store nothing but the last hour."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+
+from gridloom.database.clock import real_now
+from gridloom.database.pool import Database, Pool
+from gridloom.edge.shares import ShareUse
+from gridloom.events.model import NewEvent
+from gridloom.events.outbox import record_events
+from gridloom.jobs import JobRun, job
+from gridloom.kernel.permission import Permission
+from gridloom.kernel.problem import Conflict
+from gridloom.kernel.shares import Share
+from gridloom.monitoring import store
+from gridloom.monitoring.model import HOUR_US, Points, Reason, Received
+
+NEAR_SHARE: Final = 0.8
+COUNT_INTERVAL: Final = timedelta(hours=1)
+CACHED_FOR_S: Final = 10.0
+MAX_CACHED: Final = 10_000
+
+
+class QuotaExceeded(Conflict):
+    """The organisation that owns the batteries stores as much telemetry as its `telemetryQuota` allows.
+
+    Points of the last hour are still stored, older ones are not. The operator can raise the quota.
+    """
+
+    status = 409
+    title = "The quota of stored telemetry is used up"
+
+
+class Quotas:
+    """What each organisation has stored, as this worker has last read it."""
+
+    def __init__(self) -> None:
+        self._cache: dict[UUID, tuple[float, store.StoredTelemetry]] = {}
+
+    async def _find_stored(self, pool: Pool, organisation_id: UUID) -> store.StoredTelemetry:
+        now = time.monotonic()
+        known = self._cache.get(organisation_id)
+        if known is None or now - known[0] > CACHED_FOR_S:
+            if len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
+            known = self._cache[organisation_id] = (now, await store.read_stored(pool, organisation_id))
+        return known[1]
+
+    async def admit(self, pool: Pool, received: Received, owners: Mapping[UUID | None, UUID], now_us: int) -> None:
+        """Leave out the points that a full quota does not take; 409 where none is left to store."""
+        full: store.StoredTelemetry | None = None
+        refused = 0
+        for asset_id, points in received.points.items():
+            stored = await self._find_stored(pool, owners[asset_id])
+            if stored.quota_bytes is None or stored.used_bytes < stored.quota_bytes:
+                continue
+            live = points.times >= now_us - HOUR_US
+            if live.all():
+                continue
+            full = stored
+            refused += int(np.count_nonzero(~live))
+            received.points[asset_id] = Points(
+                points.names, points.codes[live], points.times[live], points.values[live]
+            )
+        if full is not None and not any(len(points) for points in received.points.values()):
+            raise QuotaExceeded(
+                f"{full.used_bytes} bytes are stored, of {full.quota_bytes} at most. Only the last hour is taken.",
+                share=Share.STORED_TELEMETRY.value,
+                limit=full.quota_bytes,
+            )
+        received.refusals.add(Reason.QUOTA_EXCEEDED, refused, [])
+
+
+async def read_telemetry_use(db: Database, organisation_id: UUID) -> ShareUse:
+    stored = await store.read_stored(db, organisation_id)
+    return ShareUse(used=stored.used_bytes, limit=stored.quota_bytes, as_of=stored.counted_at)
+
+
+@job("monitoring.count-stored", every=COUNT_INTERVAL, bulk=True, limit=timedelta(minutes=10))
+async def count_stored_telemetry(run: JobRun) -> None:
+    """What each organisation has stored; members of one that has come near its quota are notified once."""
+    now = await real_now(run.db)
+    await store.put_stored(run.db, await store.measure_stored(run.db), now)
+    near = await store.mark_near(run.db, NEAR_SHARE, now)
+    events = [
+        NewEvent(
+            type="quota.near",
+            organisation_id=one.organisation_id,
+            subject=f"organisations/{one.organisation_id}",
+            permission=Permission.READ_MONITORING,
+            asset_key=None,
+            data={"share": Share.STORED_TELEMETRY.value, "used": one.used_bytes, "limit": one.quota_bytes},
+        )
+        for one in near
+    ]
+    if events:
+        await record_events(run.db, events)
