@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -144,3 +145,10 @@ class People:
         await insert_organisation(self.edge.pool, organisation)
         people = {role: await self.add_member(organisation.id, role) for role in Role}
         return OrganisationUnderTest(organisation.id, name, people)
+
+
+async def wait_for_status(client: httpx2.AsyncClient, status: int) -> None:
+    """Until the service answers so: a change reaches its workers by a notice, in milliseconds unless all is busy."""
+    async with asyncio.timeout(20):
+        while (await client.get("/auth/me")).status_code != status:
+            await asyncio.sleep(0.02)

@@ -30,12 +30,13 @@ class TestACallerWhoLeaves:
     async def test_ends_the_work_and_its_statement(self, toys):
         messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
         asking = asyncio.create_task(call(toys, "/naps/30", messages))
-        await asyncio.sleep(0.5)
         sleeping = """select count(*) from pg_stat_activity
           where query like 'select pg_sleep(%' and state = 'active' and datname = current_database()"""
-        assert await toys.pool.fetchval(sleeping) == 1
+        async with asyncio.timeout(20):
+            while await toys.pool.fetchval(sleeping) != 1:
+                await asyncio.sleep(0.05)
         await messages.put({"type": "http.disconnect"})
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             assert await asking == []
             while await toys.pool.fetchval(sleeping):
                 await asyncio.sleep(0.05)

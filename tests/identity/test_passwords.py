@@ -119,16 +119,13 @@ class TestPasswordHasher:
             hasher.close()
 
     async def test_leaves_the_event_loop_free(self, hasher):
-        lags = []
-
-        async def tick():
-            for _ in range(40):
-                started = time.perf_counter()
-                await asyncio.sleep(0.005)
-                lags.append(time.perf_counter() - started - 0.005)
-
-        await asyncio.gather(tick(), *(hasher.hash(f"password {n}") for n in range(5)))
-        assert sorted(lags)[len(lags) // 2] < 0.03  # one hash blocks for 35 ms
+        hashing = asyncio.create_task(hasher.hash("password"))
+        turns = 0
+        while not hashing.done():
+            await asyncio.sleep(0)
+            turns += 1
+        # On the loop itself a hash would be done within the first turns.
+        assert turns > 5
 
     async def test_takes_a_damaged_hash_for_a_wrong_password(self, hasher):
         assert not await hasher.verify("anything", "not a hash")

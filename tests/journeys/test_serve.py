@@ -56,7 +56,7 @@ class TestServe:
         assert len(service.workers()) == min(2, os.cpu_count() or 1)
 
     def test_is_refused_on_a_home_in_use(self, service: Service) -> None:
-        second = Service(service.home, service.port + 1, GRIDLOOM_METRICS_PORT=str(free_port()))
+        second = Service(service.home, free_port(), GRIDLOOM_METRICS_PORT=str(free_port()))
         figures = figure_files(service)
         assert figures
         assert second.launch().wait(60) == 1

@@ -1,4 +1,4 @@
-"""An outage at every position around what is held of a battery: announced, moved and tried out, on every kind of day."""
+"""An outage at every position around what is held of a battery: announced, moved and tried out, on all kinds of day."""
 
 from __future__ import annotations
 
